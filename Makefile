@@ -10,7 +10,7 @@ JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench lock clean
+.PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench soak lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ docs: setup      ## generate pages and the picture of a plan from the code, and 
 
 bench: setup     ## run the benchmarks of docs/contributing/performance.md
 	$(BIN)/python -m benchmarks
+
+soak: setup      ## ten minutes of random changes and random kills, and then the check that all is as declared
+	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
 
 lock:            ## update requirements.txt, for every Python and platform
 	$(BIN)/python -m pip install --quiet uv

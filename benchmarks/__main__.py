@@ -12,13 +12,26 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import applying, converging, help_text, large, planning, status_page, unchanged, webhook
+from benchmarks import (
+    applying,
+    converging,
+    failover,
+    help_text,
+    idle,
+    large,
+    planning,
+    status_page,
+    unchanged,
+    webhook,
+)
 from benchmarks.figures import Figure, NotMeasured, table
 
 BENCHMARKS = {
     "help": help_text,
     "status-page": status_page,
     "webhook": webhook,
+    "idle": idle,
+    "failover": failover,
     "unchanged": unchanged,
     "planning": planning,
     "converging": converging,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 
 from benchmarks.documents import Workplace
+from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.reconcile import Caches, Proposal, ReconcileOptions, declare, propose, reconcile
+from gitops_connect.reconcile import Caches, Declared, Proposal, ReconcileOptions, declare, propose, reconcile
 from gitops_connect.runtime import Runtime, open_runtime
 from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.checkout import Source
@@ -25,6 +27,7 @@ class Opened:
     runtime: Runtime
     source: Source
     memory: Caches = field(default_factory=Caches)
+    declared: Declared | None = None
 
     def plan(self) -> Proposal:
         """Read the repository, observe the cluster, and plan."""
@@ -32,7 +35,13 @@ class Opened:
 
     def cycle(self) -> ReconciliationOutcome:
         """Plan and apply."""
-        return reconcile(self.runtime, declare(self.source, [LOCAL], self.memory), LOCAL, ReconcileOptions())
+        options = ReconcileOptions(_ignore, _ignore, _ignore, Event(), _ignore, StoppedConnectors())
+        self.declared = declare(self.source, [LOCAL], self.memory, self.declared)
+        return reconcile(self.runtime, self.declared, LOCAL, options)
+
+
+def _ignore(_: object) -> None:
+    """Nothing listens, and every plan is approved."""
 
 
 @contextmanager

@@ -26,11 +26,14 @@ class _Counted:
     source: Source
     read_files: int = 0
     readers: list[ContentReader] = field(default_factory=list)
+    fetched: tuple[Checkout, Checkout] | None = None
 
     def fetch(self) -> Checkout:
         checkout = self.source.fetch()
-        self.readers = [checkout.reader]
-        return replace(checkout, reader=self)
+        if self.fetched is None or self.fetched[0] is not checkout:
+            self.readers = [checkout.reader]
+            self.fetched = checkout, replace(checkout, reader=self)
+        return self.fetched[1]
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         self.read_files += len(entries)

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
 
 import requests
 
+from benchmarks.daemons import running
 from benchmarks.documents import Layout, Workplace, name
 from benchmarks.figures import Figure, median
-from benchmarks.planning import PROGRAM
 from benchmarks.server import serving
 
 TITLE = "a webhook and its effect"
 COUNT = 100
 RUNS = 10
 SECRET = "0123456789abcdef"  # noqa: S105 - of a daemon that nobody else reaches
+_VARIABLES = {
+    "GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h",
+    "GITOPS_CONNECT_SERVER__LISTEN": "127.0.0.1:0",
+    "GITOPS_CONNECT_SERVER__WEBHOOK_SECRET": SECRET,
+}
 _PUSH = b'{"ref": "refs/heads/main"}'
 _PAUSE = 0.005
 """Seconds between two requests that look for the effect."""
@@ -38,12 +39,14 @@ def measure(directory: Path) -> Iterator[Figure]:
     with serving(COUNT) as connect:
         workplace = Workplace(directory / "webhook", COUNT, Layout.FILE_EACH)
         workplace.create(connect.url)
-        with _daemon(workplace) as (url, events):
+        with running(workplace, **_VARIABLES) as daemon:
+            url = str(daemon.wait("server_started")["url"])
+            daemon.wait("reconciliation_finished")
             times = []
             for turn in range(RUNS):
                 workplace.change(turn)
                 times.append(_once(connect.url, url, turn))
-                next(one for one in events if one == "reconciliation_finished")
+                daemon.wait("reconciliation_finished")
                 time.sleep(_REST)
             yield median(Figure("elapsed", 0, "s", 1), times)
 
@@ -59,26 +62,3 @@ def _once(connect: str, url: str, turn: int) -> float:
         ):
             time.sleep(_PAUSE)
         return time.perf_counter() - began
-
-
-@contextmanager
-def _daemon(workplace: Workplace) -> Iterator[tuple[str, Iterator[str]]]:
-    """The URL of a daemon that has reconciled once and polls only once an hour, and the names of its log events."""
-    variables = {
-        "GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h",
-        "GITOPS_CONNECT_SERVER__LISTEN": "127.0.0.1:0",
-        "GITOPS_CONNECT_SERVER__WEBHOOK_SECRET": SECRET,
-    }
-    command = [PROGRAM, "--config", str(workplace.settings), "run"]
-    with Popen(command, env={**os.environ, **variables}, stderr=PIPE, text=True) as process:
-        if process.stderr is None:
-            raise AssertionError("it has just been started with a pipe")
-        try:
-            lines = (json.loads(line) for line in process.stderr)
-            url = next(line["url"] for line in lines if line["event"] == "server_started")
-            events = (str(line["event"]) for line in lines)
-            next(one for one in events if one == "reconciliation_finished")
-            yield url, events
-        finally:
-            process.terminate()
-            process.communicate()

@@ -93,12 +93,17 @@ class ReconcileOptions:
 
 
 @span("declare")
-def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Caches) -> Declared:
+def declare(
+    source: Source, clusters: Collection[ClusterName] | None, caches: Caches, before: Declared | None = None
+) -> Declared:
     """Read and check every document of the repository. `clusters` None: all clusters that the documents name.
 
-    Files in `caches` are not read, parsed or checked again. Raises SourceUnavailable or SourceRefused.
+    Files in `caches` are not read, parsed or checked again. `before` is the result of an earlier call with the same
+    arguments: it is returned again if the repository has not changed. Raises SourceUnavailable or SourceRefused.
     """
     checkout = source.fetch()
+    if before is not None and checkout is before.checkout:
+        return before
     documents = load(checkout, caches.files)
     problems = document_schemas.check(documents, caches.schemas)
     states, diagnostics = build(documents, clusters, problems, checkout.entries)

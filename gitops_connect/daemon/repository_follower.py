@@ -28,7 +28,7 @@ class RepositoryFollower:
     def poll(self, before: Declared | None) -> Declared | None:
         """The declared state from now on; None if the repository was never read. Raises nothing."""
         try:
-            declared = self._declare(self._source)
+            declared = declare(self._source, self._clusters, self._caches, before)
         except Exception as error:  # after any error, the revision that was read before remains in effect
             self.failures, self.error = self.failures + 1, error
             kept = before or self._last_good()
@@ -47,14 +47,11 @@ class RepositoryFollower:
         author, subject = declared.checkout.author, declared.checkout.subject
         return RepositoryView(declared.revision, author, subject, declared.documents, declared.diagnostics, why, now)
 
-    def _declare(self, source: Source) -> Declared:
-        return declare(source, self._clusters, self._caches)
-
     def _last_good(self) -> Declared | None:
         """The revision that an earlier process has read, if all of its content is on this machine."""
         try:
             checkout = self._source.last_good
-            return self._declare(_PinnedSource(checkout)) if checkout else None
+            return declare(_PinnedSource(checkout), self._clusters, self._caches) if checkout else None
         except Exception:  # after any error; the error of the poll itself is more informative
             return None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
+from functools import cached_property
 
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Pointer
@@ -158,7 +160,7 @@ class DesiredConnector:
         return self.locate(("spec", section, key))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for the cached property
 class DesiredState:
     """All connectors and offset changes that the repository declares for one cluster, each sorted by name.
 
@@ -179,6 +181,20 @@ class DesiredState:
 
     Only masking uses them.
     """
+
+    def operations_of(self, connector: ConnectorName) -> Sequence[DesiredOperation]:
+        """All operations of one connector in the order of execution: initial offsets first, the others by name."""
+        return self._by_connector.get(connector, ())
+
+    @cached_property
+    def _by_connector(self) -> Mapping[ConnectorName, Sequence[DesiredOperation]]:
+        found = defaultdict[ConnectorName, list[DesiredOperation]](list)
+        for connector in self.connectors:
+            if connector.initial_offsets is not None:
+                found[connector.name].append(connector.initial_offsets)
+        for operation in self.operations:
+            found[operation.connector].append(operation)
+        return dict(found)
 
     @property
     def declares_operations(self) -> bool:

@@ -96,6 +96,10 @@ class Difference:
         """True if every partition already has the declared offset, or the operation concerns no partition."""
         return self.exact and not any(count for way, count in self.counts.items() if way is not Direction.SAME)
 
+    def is_unknown(self, direction: Direction) -> bool:
+        """True if the distance of some partition is unknown, so that the sum of that direction is a lower bound."""
+        return any(one.distance is None for one in self.moves if one.direction is direction)
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

@@ -156,7 +156,8 @@ def _escaped(plain: str) -> set[str]:
     content = plain.encode(errors="surrogatepass")
     encoded = {encode(content).decode() for encode in _ENCODERS}
     urls = {quote(content, safe=""), quote_plus(content)}
-    return escaped | urls | encoded | {form.rstrip("=") for form in encoded} | {json.dumps(plain)[1:-1]}
+    texts = {json.dumps(plain, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    return escaped | urls | encoded | {form.rstrip("=") for form in encoded} | texts
 
 
 @_cached

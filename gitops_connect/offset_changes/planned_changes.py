@@ -19,7 +19,6 @@ from gitops_connect.observed import MAX_HELD
 from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.offset_review import review, review_unfinished
-from gitops_connect.plan.operation_status import declared_operations
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout
@@ -73,7 +72,7 @@ class PlannedChanges:
 
         if operation.kind is OperationKind.CLEAR:
             return None
-        declared = declared_operations(self.situation, operation.connector)
+        declared = self.situation.desired.operations_of(operation.connector)
         desired = next(one for one in declared if one.name == operation.name)
         manifest = ManifestSource(self.checkout, self.runtime.spark, self.runtime.say).manifest(desired)
         if isinstance(manifest, Diagnostic):

@@ -14,7 +14,7 @@ from gitops_connect.model.operations import Operation, OperationKind, OperationS
 from gitops_connect.model.plans import Action, OperationStatus, PlannedOperation, Step
 from gitops_connect.plan.large_operations import is_large, review_large
 from gitops_connect.plan.offset_review import find_difference, review, review_unfinished
-from gitops_connect.plan.operation_status import Assessment, assess, declared_operations, history_unknown, started_since
+from gitops_connect.plan.operation_status import Assessment, assess, history_unknown, started_since
 from gitops_connect.plan.situation import Situation, Unfinished
 
 _HINTS = {
@@ -50,7 +50,7 @@ def plan_operations(situation: Situation, connector: DesiredConnector) -> Operat
     draft = _Draft(situation, connector)
     for unfinished in _unfinished(situation, connector):
         draft.finish(unfinished)
-    for operation in declared_operations(situation, connector.name):
+    for operation in situation.desired.operations_of(connector.name):
         draft.add(operation)
     return draft.done()
 
@@ -246,7 +246,7 @@ class _Draft:
         )
 
     def _declared(self, name: OperationName) -> DesiredOperation | None:
-        declared = declared_operations(self.situation, self.connector.name)
+        declared = self.situation.desired.operations_of(self.connector.name)
         return next((one for one in declared if one.name == name), None)
 
     def _diagnose(self, operation: DesiredOperation, assessed: Assessment) -> None:

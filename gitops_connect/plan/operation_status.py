@@ -35,18 +35,10 @@ class Assessment:
     rule: str = ""
 
 
-def declared_operations(situation: Situation, name: ConnectorName) -> Iterator[DesiredOperation]:
-    """All operations of one connector in the order of execution: initial offsets first, the others by name."""
-    for connector in situation.desired.connectors:
-        if connector.name == name and connector.initial_offsets is not None:
-            yield connector.initial_offsets
-    yield from (one for one in situation.desired.operations if one.connector == name)
-
-
 def due(situation: Situation) -> Iterator[DesiredOperation]:
     """The declared operations that may be executed in this reconciliation, as far as known without their manifests."""
     for connector in situation.desired.connectors:
-        for operation in declared_operations(situation, connector.name):
+        for operation in situation.desired.operations_of(connector.name):
             if assess(situation, connector, operation).status is OperationStatus.PLANNED:
                 yield operation
 

@@ -10,19 +10,39 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NewType
+from urllib.parse import quote
 
-from gitops_connect.report.printable import escaped
+from gitops_connect.report.printable import escaped, shortened
 from gitops_connect.report.sentence import Sentence
 
 Markdown = NewType("Markdown", str)
 """Lines of a document in which every value from outside is in code."""
 
+_ITEM = "- "
 _LONGEST_RUN = 8
 _LONGER_RUNS = re.compile(rf"`{{{_LONGEST_RUN + 1},}}")
 _RUNS = re.compile("`+")
 _BACKTICK = r"\u0060"
+_WEB = re.compile(r"https?://[^/?#]")
+_URL_SYNTAX = ":/?#[]@!$&'*+,;=%~"
+"""The characters of a URL that keep their meaning. The parentheses are not among them: one would end a link."""
+
+
+def document(blocks: Iterable[Markdown]) -> str:
+    """The blocks with an empty line between them, except between two lines of a list."""
+    text, before = "", ""
+    for block in blocks:
+        in_list = before.startswith(_ITEM) and block.startswith(_ITEM)
+        text += block if in_list or not before else f"\n{block}"
+        before = block
+    return text
+
+
+def heading(words: str) -> Markdown:
+    """A heading of the third level: of a part of the document. The words are a literal."""
+    return Markdown(f"### {words}\n")
 
 
 def bold(sentence: Sentence) -> Markdown:
@@ -35,20 +55,39 @@ def paragraph(sentence: Sentence) -> Markdown:
     return Markdown(f"{sentence.render(code)}\n")
 
 
+def linked_paragraph(label: Sentence, url: str) -> Markdown:
+    """A paragraph that is a link."""
+    return Markdown(f"{_link(label, url)}\n")
+
+
+def bullet(sentence: Sentence, *, mark: str = "") -> Markdown:
+    """A line of a list. `mark`: words of this project in front of the sentence, in bold."""
+    return Markdown(f"{_ITEM}{f'**{mark}**: ' if mark else ''}{sentence.render(code)}\n")
+
+
+def linked_bullet(label: Sentence, url: str, sentence: Sentence) -> Markdown:
+    """A line of a list that starts with a link."""
+    return Markdown(f"{_ITEM}{_link(label, url)}: {sentence.render(code)}\n")
+
+
 def bullets(sentences: Sequence[Sentence]) -> Iterator[Markdown]:
     """A list, or nothing if there are no sentences."""
     if sentences:
-        yield Markdown("".join(f"- {sentence.render(code)}\n" for sentence in sentences))
+        yield Markdown("".join(map(bullet, sentences)))
 
 
-def folded_diff(title: str, lines: Sequence[str]) -> Markdown:
-    """Lines in a fence that is coloured as a diff, hidden under a title. The title is HTML, so it has no code span."""
+def folded_diff(title: Sentence, lines: Sequence[str], *, mark: str = "") -> Markdown:
+    """Lines in a fence that is coloured as a diff, hidden under a title.
+
+    The title is HTML, so it has no code spans, but elements of the name `code`. `mark`: words in front of it, in bold.
+    """
     body = [_on_one_line(line) for line in lines]
     fence = "`" * max(3, max(map(_longest_run, body), default=0) + 1)
+    shown = Sentence(html.escape(title.words, quote=False), title.values).render(_html_code)
     return Markdown(
         "\n".join(
             (
-                f"<details><summary>{html.escape(title, quote=False)}</summary>\n",
+                f"<details><summary>{f'<b>{html.escape(mark)}</b>: ' if mark else ''}{shown}</summary>\n",
                 f"{fence}diff",
                 *body,
                 f"{fence}\n",
@@ -65,6 +104,18 @@ def code(value: str) -> str:
     # CommonMark removes one space from each end of a code span. A span cannot be empty.
     pad = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def _link(label: Sentence, url: str) -> str:
+    """A link; only its label if the URL is not one of a web page."""
+    shown = label.render(code)
+    if not _WEB.match(url):
+        return shown
+    return f"[{shown}]({quote(url, safe=_URL_SYNTAX, errors='replace')})"
+
+
+def _html_code(value: str) -> str:
+    return f"<code>{html.escape(shortened(escaped(value)))}</code>"
 
 
 def _on_one_line(value: str) -> str:

@@ -161,7 +161,7 @@ def _how_far(difference: Difference, direction: Direction) -> str:
     if direction not in _WHAT:
         return ""
     total = difference.distances.get(direction, 0)
-    unknown = any(one.distance is None for one in difference.moves if one.direction is direction)
+    unknown = difference.is_unknown(direction)
     if not total:
         return " (distance unknown)" if unknown else ""
     what = _WHAT[direction] if difference.scale.counts_what_is_read else WHEN[direction]

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.json_text import in_pieces
 from gitops_connect.report.printable import one_line
+from gitops_connect.report.words import plural
 
 _RESET = "\x1b[0m"
 _DIM = "\x1b[2m"
@@ -22,7 +23,7 @@ def problems_text(
     applied before, and not checked again.
     """
     lines = problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
-    return lines + (f"{_count(skipped, 'offset change')} not checked again: already applied\n" if skipped else "")
+    return lines + (f"{plural(skipped, 'offset change')} not checked again: already applied\n" if skipped else "")
 
 
 def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
@@ -33,14 +34,14 @@ def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
 def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
     """As in `2 errors, 1 warning in 14 documents`."""
     found = totals(len(diagnostics.errors), len(diagnostics.warnings), len(diagnostics.notes))
-    return f"{found} in {_count(documents, 'document')}" if documents is not None else found
+    return f"{found} in {plural(documents, 'document')}" if documents is not None else found
 
 
 def totals(errors: int, warnings: int, notes: int = 0) -> str:
     """As in `2 errors, 1 warning`."""
-    counts = [_count(errors, "error")] if errors else []
-    counts += [_count(warnings, "warning")] if warnings else []
-    counts += [_count(notes, "note")] if notes else []
+    counts = [plural(errors, "error")] if errors else []
+    counts += [plural(warnings, "warning")] if warnings else []
+    counts += [plural(notes, "note")] if notes else []
     return ", ".join(counts) or "no problems"
 
 
@@ -88,7 +89,3 @@ def _colour(severity: Severity) -> str:
             return "\x1b[36m"
         case _:
             assert_never(severity)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

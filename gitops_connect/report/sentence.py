@@ -6,7 +6,7 @@ are kept separate from the words, because each format of a report shows values i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -22,8 +22,19 @@ class Sentence:
         """The words, which are a literal, with their values."""
         return Sentence(words, values)
 
+    @staticmethod
+    def joined(parts: Iterable[Sentence], separator: str = " ") -> Sentence:
+        """Several sentences as one."""
+        listed = list(parts)
+        return Sentence(separator.join(one.words for one in listed), tuple(v for one in listed for v in one.values))
+
+    def with_values(self, change: Callable[[str], str]) -> Sentence:
+        """The sentence with every value changed by `change`."""
+        values = (change(one) if isinstance(one, str) else tuple(map(change, one)) for one in self.values)
+        return Sentence(self.words, tuple(values))
+
     def render(self, show: Callable[[str], str]) -> str:
         """The whole sentence; `show` escapes or quotes a value for the format of the report."""
         return self.words.format(
-            *(show(value) if isinstance(value, str) else ", ".join(map(show, value)) for value in self.values)
+            *(one if isinstance(one, str) else ", ".join(one) for one in self.with_values(show).values)
         )

@@ -1,4 +1,7 @@
-"""The last line of a plan: what it changes, what it does not change and why, and what to do next."""
+"""A plan in one line: what it changes, what it does not change and why, and what to do next.
+
+It is the last line of a plan, and the first line of a comment on a pull request.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gitops_connect.model.plans import Plan
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.health_lines import unhealthy_sentence
+from gitops_connect.report.offset_totals import totals
+from gitops_connect.report.sentence import Sentence
 
 IN_SYNC = "No changes. Your connectors match the configuration."
 NOT_PLANNED = "No plan could be made."
@@ -38,16 +43,33 @@ def summary_line(plans: Sequence[Plan], errors: int) -> str:
 
     Only if nothing is left to do, the line says that the connectors match the configuration.
     """
+    counts = summarise(plans)
+    due = f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
+    return _summary(plans, counts, errors, due)
+
+
+def headline(plans: Sequence[Plan], errors: int) -> Sentence:
+    """As in `2 to change, 1 offset change: rewinds 148 records.`; all counts of 0 are left out."""
+    counts = summarise(plans)
+    parts = [f"{counts[what]} to {what}" for what in ("create", "change", "delete") if counts[what]]
+    if due := counts["offset_changes"]:
+        parts.append(words.plural(due, "offset change"))
+    far = Sentence.joined(totals([one for plan in plans for one in offset_lines.to_apply(plan)]), ", ")
+    steps = f"{', '.join(parts)}{': ' if far.words else ''}{far.words}."
+    return Sentence(_summary(plans, {**counts, "offset_changes": 0}, errors, steps), far.values)
+
+
+def _summary(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, steps: str) -> str:
+    """All sentences. `steps` is the one about the steps of the plans, if they have some."""
     if not plans:
         return NOT_PLANNED
-    counts = summarise(plans)
-    return " ".join([*_changes(plans, counts, errors), *unhealthy_sentence(counts["unhealthy"])])
+    return " ".join([*_changes(plans, counts, errors, steps), *unhealthy_sentence(counts["unhealthy"])])
 
 
-def _changes(plans: Sequence[Plan], counts: Mapping[str, int], errors: int) -> Iterator[str]:
+def _changes(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, steps: str) -> Iterator[str]:
     more = [*_offset_changes(counts, errors), *_left_out(plans, errors), *_errors(errors)]
     if any(not plan.is_empty for plan in plans):
-        yield f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
+        yield steps
     elif more := more or list(_warnings(plans)):
         yield NOTHING_NOW
     else:

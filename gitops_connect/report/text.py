@@ -142,7 +142,7 @@ class TextReport:
         yield f"      {number} {mark} {action:<{_ACTION_WIDTH}} {self._paint(escaped(step.reason), Colour.DIM)}"
         yield from self._changes(step.changes, all_new=step.action is Action.CREATE)
         for line in words.effect_lines(step):
-            yield f"          {self._paint(line, Colour.YELLOW)}"
+            yield f"          {self._paint(escaped(line), Colour.YELLOW)}"
 
     def _changes(self, changes: Sequence[Change], *, all_new: bool) -> Iterator[str]:
         keys = [escaped(change.key) for change in changes]
@@ -173,18 +173,28 @@ class TextReport:
 
 def asides(plan: Plan) -> Iterator[Sentence]:
     """Further facts about the plan that are no steps, one line each."""
-    if plan.suspension is not None:
-        yield Sentence.of("the cluster is suspended {}", one_line(plan.suspension.origin))
+    yield from suspended_cluster(plan)
     for warning in plan.warnings:
         yield Sentence.of("warning: {}", warning)
     for refusal in plan.refusals:
         yield Sentence.of("rejected: {}", refusal)
     yield from unhealthy_lines(plan.unhealthy)
-    if plan.adopted:
-        yield Sentence.of("to be adopted (declared and already on the cluster): {}", plan.adopted)
+    yield from adopted(plan)
     if plan.unmanaged:
         count = words.plural(len(plan.unmanaged), "connector")
         yield Sentence.of(f"unmanaged, left unchanged: {count} on the cluster ({{}})", plan.unmanaged)
+
+
+def suspended_cluster(plan: Plan) -> Iterator[Sentence]:
+    """By whom or what the whole cluster is suspended; nothing if it is not."""
+    if plan.suspension is not None:
+        yield Sentence.of("the cluster is suspended {}", one_line(plan.suspension.origin))
+
+
+def adopted(plan: Plan) -> Iterator[Sentence]:
+    """The connectors that the plan starts to manage; nothing if there are none."""
+    if plan.adopted:
+        yield Sentence.of("to be adopted (declared and already on the cluster): {}", plan.adopted)
 
 
 def _word(result: Result) -> tuple[str, Colour]:

@@ -71,9 +71,9 @@ def values(change: Change) -> str:
 def effect_lines(step: Step) -> Iterator[str]:
     """The effects of a step on offsets that it does not change, with a hint for each, one line each."""
     for effect in step.offset_effects:
-        yield f"offsets: {escaped(effect.message)}"
+        yield f"offsets: {effect.message}"
         if effect.hint:
-            yield f"  hint: {escaped(effect.hint)}"
+            yield f"  hint: {effect.hint}"
 
 
 def change_symbol(change: Change) -> str:
@@ -105,5 +105,5 @@ def suspended_lines(connector: ConnectorPlan) -> Iterator[str]:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """`1 step`, `2,000 steps`."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -178,7 +178,7 @@ def test_the_words_and_lists_of_a_sentence() -> None:
 def test_github_s_parser_takes_every_code_span_and_fence(count: int) -> None:
     """It accepts at most 80 backticks at each end of a code span, and counts the backticks of a fence up to 255."""
     ticks = "`" * count
-    for document in (code(ticks), folded_diff("lines", [f"  {ticks}"])):
+    for document in (code(ticks), folded_diff(Sentence("lines"), [f"  {ticks}"])):
         assert "`" * 10 not in document
         assert r"\u0060" * count in inside(document)
 
@@ -186,6 +186,6 @@ def test_github_s_parser_takes_every_code_span_and_fence(count: int) -> None:
 @pytest.mark.parametrize("start", ["", " ", "   ", "! ", "+ a "])
 def test_no_line_closes_a_fence(start: str) -> None:
     lines = [f"{start}{'`' * count}" for count in range(1, 9)]
-    (fence,) = [one for one in tokens(folded_diff("<b>", lines)) if one.type == "fence"]
+    (fence,) = [one for one in tokens(folded_diff(Sentence("<b>"), lines)) if one.type == "fence"]
     assert (fence.info, fence.content.splitlines()) == ("diff", lines)
-    assert "<summary>&lt;b&gt;</summary>" in folded_diff("<b>", lines)
+    assert "<summary>&lt;b&gt;</summary>" in folded_diff(Sentence("<b>"), lines)

@@ -1,0 +1,78 @@
+"""What a comment on a pull request is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.plans import Plan
+
+
+class NotPlanned(Enum):
+    """Why a pull request has no plan at all."""
+
+    FORK = "fork"
+    """Its branch is in a fork: a plan would read secrets for documents of people who may not have write access."""
+    CONFLICT = "conflict"
+    """Git cannot merge it into the target branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPullRequest:
+    """Another open pull request that changes offsets of the same connectors."""
+
+    number: int
+    url: str
+    connectors: tuple[ConnectorName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestPlan:
+    """What merging a pull request into the branch `target` would do, as far as that is known.
+
+    `unread` has the reason for each cluster without a plan. `digest` identifies what is reviewed; None if nothing is.
+    `diagnostics` are all problems, those of the plans included, with paths from the root of the repository. `secrets`
+    are masked wherever they occur; credentials that are found by their syntax are masked in any case.
+    """
+
+    number: int
+    head: Revision
+    target: str
+    plans: tuple[Plan, ...] = ()
+    unread: Mapping[ClusterName, str] = field(default_factory=dict)
+    not_planned: NotPlanned | None = None
+    digest: Digest | None = None
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    others: tuple[OtherPullRequest, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreviewedChange:
+    """A destructive change of a merged plan that nobody has reviewed.
+
+    `reviewed` and `planned` say what the reviewed plan does to the connector, and what the plan does now. The first is
+    empty if the reviewed plan does nothing to it.
+    """
+
+    cluster: ClusterName
+    connector: ConnectorName
+    reviewed: tuple[str, ...]
+    planned: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOptions:
+    """What comments link to, and how long they may be.
+
+    `files` is the URL of the root directory at the head commit: a path and `#L12` are added (GitHub
+    `…/blob/COMMIT/`, Gitea `…/src/commit/COMMIT/`, GitLab `…/-/blob/COMMIT/`). `status_page` is the URL of the whole
+    plan; None if there is no page. `longest` is in characters, at least 4,096.
+    """
+
+    files: str
+    status_page: str | None
+    longest: int

@@ -1,0 +1,168 @@
+"""The comment on a pull request: what merging would do, and what prevents it.
+
+The most important things are first. If the comment would be longer than the forge allows, whole connectors and problems
+are left out in the middle, and counted. Destructive changes are left out last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.revisions import short
+from gitops_connect.report import offset_lines, symbols, words
+from gitops_connect.report.comment_writer import CommentWriter
+from gitops_connect.report.cutting import Item, Section
+from gitops_connect.report.destructive import destructive_words, severity
+from gitops_connect.report.diff_lines import legend, stray_lines
+from gitops_connect.report.health_lines import unhealthy_lines
+from gitops_connect.report.markdown_blocks import Markdown, bold, heading, paragraph
+from gitops_connect.report.problems import summary_line
+from gitops_connect.report.pull_request_plan import CommentOptions, NotPlanned, PullRequestPlan
+from gitops_connect.report.review_commands import command_lines
+from gitops_connect.report.review_marker import CommentKind, Marker
+from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.summary import headline
+from gitops_connect.report.text import adopted, suspended_cluster
+
+_NEXT = {
+    NotPlanned.FORK: "A pull request from a fork is never planned: a plan can read secrets. To plan these documents,"
+    " someone with write access reviews them, pushes them to a branch of this repository, and opens a pull request.",
+    NotPlanned.CONFLICT: "Resolve the conflict and push: then the pull request is planned.",
+}
+_BLOCKED = "What is blocked is not applied after a merge. Fix it and push: then the pull request is planned again."
+_MERGE = (
+    "Merge the pull request to apply this plan. After the merge, gitops-connect plans again. If the new plan makes"
+    " other destructive changes, it is blocked until someone with write access approves it."
+)
+_UNREAD = "A cluster without a plan is not reviewed. After the cause is fixed, plan the pull request again."
+_NOTHING = "Merging the pull request changes nothing on the clusters."
+
+
+def review_comment(reviewed: PullRequestPlan, options: CommentOptions) -> str:
+    """The comment that is replaced after each push."""
+    return _Review(reviewed, CommentWriter.of(reviewed, options)).render()
+
+
+@dataclass(frozen=True, slots=True)
+class _Review:
+    reviewed: PullRequestPlan
+    writer: CommentWriter
+
+    def render(self) -> str:
+        one = self.reviewed
+        marker = Marker(CommentKind.REVIEW, one.number, one.head, one.digest)
+        used = symbols.used(one.plans, offset_lines.MOST_MOVES)
+        head = [bold(self.writer.masked(self._headline())), *map(paragraph, legend(used))]
+        blocked = tuple(self._blocked())
+        return self.writer.write(
+            marker, head, list(self._sections(blocked)), list(self._tail(is_blocked=bool(blocked)))
+        )
+
+    def _headline(self) -> Sentence:
+        one = self.reviewed
+        match one.not_planned:
+            case NotPlanned.FORK:
+                why = "the pull request comes from a fork. Its documents were only validated"
+                return Sentence(f"Not planned: {why}: {summary_line(one.diagnostics)}.")
+            case NotPlanned.CONFLICT:
+                return Sentence.of("Not planned: the pull request conflicts with the branch {}.", one.target)
+            case None:
+                said = headline(one.plans, len(one.diagnostics.errors))
+                unread = words.plural(len(one.unread), "cluster")
+                return Sentence(f"{said.words} {unread} could not be planned.", said.values) if one.unread else said
+
+    def _sections(self, blocked: tuple[Item, ...]) -> Iterator[Section]:
+        writer = self.writer
+        connectors = [(found, plan) for plan in self.reviewed.plans for found in plan.connectors]
+        connectors.sort(key=lambda pair: severity(destructive_words(pair[0])))
+        items = [(destructive_words(found), writer.connector(found, self._of(plan))) for found, plan in connectors]
+        destructive = tuple(item for marks, item in items if marks)
+        others = tuple(item for marks, item in items if not marks)
+        yield Section(heading("Blocked"), blocked, writer.more("problem"))
+        yield Section(heading("Destructive changes"), destructive, writer.more("connector"))
+        yield Section(heading("Warnings"), tuple(self._warnings()), writer.more("warning"))
+        title = "Other changes" if destructive else "Changes"
+        yield Section(heading(title), others, writer.more("connector"))
+
+    def _blocked(self) -> Iterator[Item]:
+        for cluster, reason in self.reviewed.unread.items():
+            yield self.writer.fact(Sentence.of("cluster {} could not be planned: {}", cluster, reason))
+        for plan in self.reviewed.plans:
+            for refusal in plan.refusals:
+                yield self._fact(plan, Sentence.of("the plan is rejected: {}", refusal))
+        for problem in self.reviewed.diagnostics.errors:
+            yield self.writer.problem(problem)
+        for plan in self.reviewed.plans:
+            if strays := stray_lines(plan, offset_lines.MOST_MOVES):
+                yield Item(self.writer.diff(*strays))
+
+    def _warnings(self) -> Iterator[Item]:
+        for other in self.reviewed.others:
+            said = "also changes offsets of {}. After one of the two is merged, the other is planned again"
+            yield self.writer.linked(
+                Sentence(f"pull request {other.number}"), other.url, Sentence.of(said, other.connectors)
+            )
+        for plan in self.reviewed.plans:
+            for sentence in _facts(plan):
+                yield self._fact(plan, sentence)
+        for problem in self.reviewed.diagnostics.warnings:
+            yield self.writer.problem(problem)
+
+    def _fact(self, plan: Plan, sentence: Sentence) -> Item:
+        cluster = self._of(plan)
+        if cluster is None:
+            return self.writer.fact(sentence)
+        return self.writer.fact(Sentence.joined([Sentence.of("cluster {}", cluster), sentence], ": "))
+
+    def _of(self, plan: Plan) -> ClusterName | None:
+        """The cluster's name, if there are several."""
+        return plan.cluster if len(self.reviewed.plans) + len(self.reviewed.unread) > 1 else None
+
+    def _tail(self, *, is_blocked: bool) -> Iterator[Markdown]:
+        one = self.reviewed
+        yield heading("Next")
+        yield paragraph(Sentence(self._next(is_blocked=is_blocked)))
+        yield from map(paragraph, map(self.writer.masked, self._reviewed()))
+        if one.plans:
+            yield from self.writer.whole_plan()
+        if one.not_planned is not NotPlanned.FORK:
+            yield from command_lines(one.digest if any(not plan.is_empty for plan in one.plans) else None)
+
+    def _next(self, *, is_blocked: bool) -> str:
+        one = self.reviewed
+        if one.not_planned is not None:
+            return _NEXT[one.not_planned]
+        if one.unread:
+            return _UNREAD
+        if is_blocked:
+            return _BLOCKED
+        return _NOTHING if all(plan.is_empty for plan in one.plans) else _MERGE
+
+    def _reviewed(self) -> Iterator[Sentence]:
+        """What this comment is about."""
+        one = self.reviewed
+        if not one.plans:
+            yield Sentence.of("Reviewed: commit {}", short(one.head))
+            return
+        versions = [Sentence.of("{} (Kafka Connect {})", plan.cluster, str(plan.connect_version)) for plan in one.plans]
+        merged = Sentence.of(
+            "Reviewed: commit {} merged into {}, for the Connect clusters", short(one.head), one.target
+        )
+        yield Sentence.joined([merged, Sentence.joined(versions, ", ")])
+        if one.digest is not None:
+            yield Sentence.of("Digest of the plan: {}", one.digest)
+
+
+def _facts(plan: Plan) -> Iterator[Sentence]:
+    """What reviewers should know of a plan, apart from its steps."""
+    yield from suspended_cluster(plan)
+    for warning in plan.warnings:
+        yield Sentence.of("{}", warning)
+    for step in plan.steps:
+        for effect in step.offset_effects:
+            yield Sentence.of("{}: {}", step.connector, effect.message)
+    yield from unhealthy_lines(plan.unhealthy)
+    yield from adopted(plan)
