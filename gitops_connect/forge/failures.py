@@ -74,7 +74,8 @@ class Failures:
 
     def _reject(self, action: str, answer: FailedAnswer) -> NoReturn:
         """Raise the error that the status and the headers call for."""
-        words = "".join(one if one.isprintable() else " " for one in answer.words)[:_LONGEST_WORDS].strip()
+        masked = mask(answer.words, {self.credential.read()})  # before a part of a secret is cut off
+        words = "".join(one if one.isprintable() else " " for one in masked)[:_LONGEST_WORDS].strip()
         said = f"HTTP {answer.status}{f': {words}' if words else ''}"
         if _is_rate_limit(answer):
             until = self._end_of_limit(answer)
@@ -125,7 +126,7 @@ def _time_after(now: datetime, text: str) -> datetime | None:
         found = parsedate_to_datetime(text)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _reason(error: requests.RequestException) -> str:

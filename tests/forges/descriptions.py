@@ -21,6 +21,8 @@ from jsonschema import Draft4Validator, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT4
 
+from forges.locks import locked
+
 PACKAGE = "@octokit/openapi@23.0.2"
 _MEMBER = "package/generated/api.github.com.json"
 _HERE = Path(__file__).parent
@@ -47,18 +49,22 @@ def prepare_github(cache: Path) -> Path | DescriptionMissing:
 def fetch_github(cache: Path) -> Path:
     """The description of GitHub, from the npm registry if it is not in the cache. Raises DescriptionMissing."""
     file = cache / f"github-api-{PACKAGE.rpartition('@')[2]}.json"
-    if not file.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as directory:
-            command = ["npm", "pack", PACKAGE, "--silent", "--pack-destination", directory]
-            try:
-                subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-            except (OSError, subprocess.SubprocessError) as error:
-                raise DescriptionMissing(f"npm cannot fetch {PACKAGE}: {error}") from error
-            with tarfile.open(next(Path(directory).glob("*.tgz"))) as archive:
-                archive.extract(_MEMBER, directory, filter="data")
-            (Path(directory) / _MEMBER).rename(file)
+    with locked(cache / ".github-api.lock"):
+        if not file.exists():
+            with tempfile.TemporaryDirectory(dir=cache) as directory:
+                _download(Path(directory)).rename(file)
     return file
+
+
+def _download(directory: Path) -> Path:
+    command = ["npm", "pack", PACKAGE, "--silent", "--fetch-retries=1", "--pack-destination", str(directory)]
+    try:
+        subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, timeout=300)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DescriptionMissing(f"npm cannot fetch {PACKAGE}: {error}") from error
+    with tarfile.open(next(directory.glob("*.tgz"))) as archive:
+        archive.extract(_MEMBER, directory, filter="data")
+    return directory / _MEMBER
 
 
 class Description:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pwd
@@ -24,6 +23,7 @@ from typing import Any
 import pytest
 import requests
 
+from forges.locks import locked
 from gitops_connect.sandbox.ports import choose_port
 
 VERSION = "1.23.8"
@@ -71,9 +71,7 @@ def build_gitea(cache: Path, environment: Mapping[str, str], say: Callable[[str]
     ):
         if found is None:
             raise GiteaMissing(f"Gitea cannot be built without {name}: {way}", is_failure=False)
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / ".gitea.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(cache / ".gitea.lock"):
         if not directory.is_dir():  # checked again under the lock: another process may have built it
             say(f"building Gitea {VERSION} with Go, for some minutes")
             _build(str(go), cache / ".gitea-build", environment).rename(directory)

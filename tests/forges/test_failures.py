@@ -105,7 +105,7 @@ def test_each_answer_is_one_request_and_one_named_error(kind: ForgeKind, server:
     name = {ForgeKind.GITHUB: "GitHub", ForgeKind.GITLAB: "GitLab", ForgeKind.GITEA: "Gitea"}[kind]
     for status, headers, words, error, text, retry_at in CASES:
         server.status, server.headers, server.requests = status, headers, []
-        server.body = {"message": f"{words} {TOKEN}"}
+        server.body = {"message": f"{words} {TOKEN} {'-' * 440} {TOKEN}"}
         with pytest.raises(error) as raised:
             forge.open_pull_requests()
         message = str(raised.value)
@@ -115,7 +115,7 @@ def test_each_answer_is_one_request_and_one_named_error(kind: ForgeKind, server:
         )
         assert text in message
         assert words in message
-        assert TOKEN not in message
+        assert TOKEN[:8] not in message
         assert getattr(raised.value, "retry_at", None) == retry_at, message
         assert len(server.requests) == 1
 
@@ -137,6 +137,20 @@ def test_a_forge_that_cannot_be_reached(kind: ForgeKind) -> None:
     forge = forge_of(kind, f"https://127.0.0.1:{choose_port((), ())}", TOKEN)
     with pytest.raises(ForgeUnavailable, match="cannot be reached: Connection refused"):
         forge.open_pull_requests()
+
+
+def test_tls_that_fails(kind: ForgeKind, server: Server, tmp_path: Path) -> None:
+    url = server.url.replace("http:", "https:")
+    for ca_file, error, words in (
+        (None, ForgeRefused, "the TLS handshake failed: .*check \\[forge\\] ca_file and url"),
+        (tmp_path / "missing.pem", UsageError, "\\[forge\\] ca_file: the file cannot be used: .*missing.pem"),
+    ):
+        settings = ForgeSettings(kind, url, "platform/connectors", Credential(value=TOKEN), ca_file=ca_file)
+        forge = open_forge(Settings(tmp_path, repository=RepositorySettings("unused"), forge=settings), SystemClock())
+        assert forge is not None
+        with pytest.raises(error, match=words):
+            forge.open_pull_requests()
+        forge.close()
 
 
 def test_a_token_is_read_for_each_request(kind: ForgeKind, server: Server, tmp_path: Path) -> None:
