@@ -16,6 +16,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.restarts import Restart, RestartRecord
+from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.model.suspensions import Suspension
 from gitops_connect.model.worker_heap import HeapEstimate
@@ -158,10 +159,12 @@ class PlannedOperation:
 class ConnectorPlan:
     """The steps of one connector in the order in which they run, and further facts about it (`notes`).
 
-    `applicable` is False if the differences are only shown: mode observe, or suspended. `drifted` is True if the
-    document is the one that was last applied, so that the difference comes from the cluster. `out_of_sync` is True if
-    the connector differs from its document and no step can change that: a note gives the reason. `suspension` is set if
-    the connector or its cluster is suspended. If the steps are applicable nevertheless, they finish an offset change.
+    `applicable` is False if the differences are only shown: mode observe, suspended, or not reviewed. `drifted` is True
+    if the document is the one that was last applied, so that the difference comes from the cluster. `out_of_sync` is
+    True if the connector differs from its document and no step can change that: a note gives the reason. `suspension`
+    is set if the connector or its cluster is suspended. If the steps are applicable nevertheless, they finish an offset
+    change. `unreviewed` is set if nobody has reviewed the change. If the steps are applicable nevertheless, they need
+    no review, and the others are left out.
     """
 
     name: ConnectorName
@@ -173,6 +176,7 @@ class ConnectorPlan:
     out_of_sync: bool = False
     operations: tuple[PlannedOperation, ...] = ()
     suspension: Suspension | None = None
+    unreviewed: UnreviewedChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +232,11 @@ class Plan:
     def drifted(self) -> tuple[ConnectorName, ...]:
         """The connectors that were changed on the cluster since they were applied."""
         return tuple(connector.name for connector in self.connectors if connector.drifted)
+
+    @property
+    def unreviewed(self) -> tuple[UnreviewedChange, ...]:
+        """The changes that are blocked because nobody has reviewed them."""
+        return tuple(one.unreviewed for one in self.connectors if one.unreviewed is not None)
 
     @property
     def is_empty(self) -> bool:

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
-from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.shapes import shape_of
-from gitops_connect.model.suspensions import Suspension
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
@@ -67,12 +66,12 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     declared, by_hand = desired, manual_pause(situation, desired)
     if by_hand is not None:
         desired = replace(declared, state=by_hand)
-    decided, notes = _decide(situation, desired, operations)
+    decided, notes = decide(situation, desired, operations)
     steps = (*decided, *requested_restarts(situation, desired, decided))
     notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
-    planned = ConnectorPlan(
+    return ConnectorPlan(
         desired.name,
         steps,
         (*notes, f"{observed_only}: the steps are shown but not applied") if steps and observed_only else notes,
@@ -85,8 +84,6 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         operations=operations.planned,
         suspension=suspension,
     )
-    last_steps = _finish_begun(situation, desired, operations) if suspension and not observed_only else ()
-    return _finished_first(planned, last_steps, suspension) if suspension and last_steps else planned
 
 
 def _left_as_it_is(by_hand: TargetState | None) -> Notes:
@@ -96,33 +93,6 @@ def _left_as_it_is(by_hand: TargetState | None) -> Notes:
         if why
         else ()
     )
-
-
-def _finish_begun(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
-    """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
-
-    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
-    """
-    observed = situation.observed.connectors.get(desired.name)
-    in_progress = situation.offsets.unfinished.keys()
-    begun = tuple(one for one in operations.steps if one.operation is not None and one.operation.name in in_progress)
-    is_stopped_for_them = begun or desired.name in situation.stopped
-    if not is_stopped_for_them or observed is None or observed.state is not WorkerState.STOPPED:
-        return ()
-    may_start = not operations.blocked and desired.name not in situation.invalid
-    return (*begun, *(_start(desired) if may_start else ()))
-
-
-def _finished_first(planned: ConnectorPlan, steps: Steps, suspension: Suspension) -> ConnectorPlan:
-    """The plan of a suspended connector with only these steps: its other steps and offset changes wait."""
-    carried_out = {step.operation.name for step in steps if step.operation is not None}
-
-    def shown(one: PlannedOperation) -> PlannedOperation:
-        is_held = one.status is OperationStatus.PLANNED and one.name not in carried_out
-        return replace(one, status=OperationStatus.WAITING, message=suspension.words) if is_held else one
-
-    operations = tuple(shown(one) for one in planned.operations)
-    return replace(planned, steps=steps, applicable=True, operations=operations)
 
 
 def _rolled_back(desired: DesiredConnector) -> Notes:
@@ -143,7 +113,8 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
     return desired.state is TargetState.ABSENT or is_not_stopped
 
 
-def _decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
+def decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
+    """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
     if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
         return (), ("its state could not be read: nothing is planned for it",)
@@ -185,7 +156,7 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
         state if at_once and state is not TargetState.RUNNING else None,
         operations.seed,
     )
-    then = (*operations.steps, *_start(desired)) if operations.steps else ()
+    then = (*operations.steps, *start(desired)) if operations.steps else ()
     if at_once:
         return (create, *then), ()
     bring = Step(desired.name, Action.STOP if state is TargetState.STOPPED else Action.PAUSE, f"state: {state.value}")
@@ -196,7 +167,7 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
     return (create, bring, *then), (note,)
 
 
-def _start(desired: DesiredConnector) -> Steps:
+def start(desired: DesiredConnector) -> Steps:
     """The step from STOPPED to the desired state."""
     action = {TargetState.RUNNING: Action.RESUME, TargetState.PAUSED: Action.PAUSE}.get(desired.state)
     return (Step(desired.name, action, f"state: stopped -> {desired.state.value}"),) if action else ()
@@ -205,7 +176,7 @@ def _start(desired: DesiredConnector) -> Steps:
 def _around(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
     """The steps before and after an offset change: a stop, because offsets need it, and then the desired state."""
     stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
-    return () if observed.state is WorkerState.STOPPED else (stop,), _start(desired)
+    return () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
 
 
 def _change(

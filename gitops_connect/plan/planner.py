@@ -16,9 +16,11 @@ from gitops_connect.plan.connector_operations import plan_operations
 from gitops_connect.plan.connector_steps import plan_connector, steady
 from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
 from gitops_connect.plan.guards import refusals
+from gitops_connect.plan.held_back import hold_back
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts
+from gitops_connect.plan.reviewed import blocked, missing_review
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.strays import plan_strays
@@ -32,7 +34,7 @@ def plan(situation: Situation) -> Plan:
     finished = [finish_deletion(situation, name) for name in _half_deleted(situation)]
     done = {one.name for one in finished}
     declared = [
-        plan_connector(situation, one, changes[one.name])
+        hold_back(situation, one, changes[one.name], plan_connector(situation, one, changes[one.name]))
         for one in situation.desired.connectors
         if one.name not in done
     ]
@@ -166,7 +168,9 @@ def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
     more = () if enforced else ("the cluster is in mode observe: the steps are shown but not applied",)
     suspension = suspension_of(situation, name, None)
     is_applied = enforced and suspension is None
-    return ConnectorPlan(name, steps, (*notes, *more), applicable=is_applied, suspension=suspension)
+    planned = ConnectorPlan(name, steps, (*notes, *more), applicable=is_applied, suspension=suspension)
+    unreviewed = missing_review(situation.reviews, situation.desired.cluster, planned) if is_applied else None
+    return planned if unreviewed is None else blocked(planned, unreviewed, situation.reviews)
 
 
 def _why_not_prune(situation: Situation) -> str:

@@ -39,14 +39,19 @@ def with_outlook(
 def add_restarts(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> list[ConnectorPlan]:
-    """Add the restarts that are due to the plans of connectors that have no other steps.
+    """Add the restarts that are due to the plans of connectors that have no other steps, or only blocked ones.
 
-    At most `concurrent_restarts`, those that are due for the longest time first: each may cause a rebalance.
+    A restart needs no review. At most `concurrent_restarts`, those that are due for the longest time first: each may
+    cause a rebalance.
     """
-    idle = (unhealthy[one.name] for one in planned if one.name in unhealthy and not one.steps)
+    idle = (unhealthy[one.name] for one in planned if one.name in unhealthy and _is_idle(one))
     due = sorted(_due(situation, idle))[: situation.policy.concurrent_restarts]
     steps = {name: _step(situation, unhealthy[name], outlook) for _, name, outlook in due}
-    return [replace(one, steps=(steps[one.name],)) if one.name in steps else one for one in planned]
+    return [replace(one, steps=(steps[one.name],), applicable=True) if one.name in steps else one for one in planned]
+
+
+def _is_idle(planned: ConnectorPlan) -> bool:
+    return not planned.steps or (planned.unreviewed is not None and not planned.applicable)
 
 
 def until_next_restart(plan: Plan, now: datetime) -> float:

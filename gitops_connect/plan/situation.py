@@ -16,6 +16,7 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord
+from gitops_connect.model.reviewed_plans import Reviews
 from gitops_connect.model.rollbacks import ConfigHistory, RollbackOptions
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
@@ -96,7 +97,8 @@ class Situation:
     requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
     current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
     that were rolled back. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
-    gitops-connect has stopped for an offset change, with the state to which each returns. `invalid` are connectors
+    gitops-connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of
+    reviews, and the plans that were reviewed. `invalid` are connectors
     whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that Connect validated, the
     config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
 
@@ -126,6 +128,7 @@ class Situation:
     author: str = ""
     suspensions: Suspensions = field(default_factory=Suspensions)
     stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)
+    reviews: Reviews = field(default_factory=Reviews)
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.revisions import short
 from gitops_connect.report import words
 from gitops_connect.report.comment_writer import CommentWriter
 from gitops_connect.report.cutting import Item, Section
 from gitops_connect.report.markdown_blocks import Markdown, bold, heading, paragraph
-from gitops_connect.report.pull_request_plan import CommentOptions, PullRequestPlan, UnreviewedChange
+from gitops_connect.report.pull_request_plan import CommentOptions, PullRequestPlan
 from gitops_connect.report.review_commands import APPROVE
 from gitops_connect.report.review_marker import CommentKind, Marker
 from gitops_connect.report.sentence import Sentence

@@ -176,8 +176,8 @@ def _planned(planned: ConnectorPlan) -> str:
     steps = ", ".join(step.action.value for step in planned.steps)
     done = [offset_lines.label(one) for one in planned.operations if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
-    suspended = words.suspended_lines(planned)
-    return ": ".join([*suspended, f"{drift}{steps}{changes}"]) if steps else "; ".join([*suspended, *planned.notes])
+    held = [*words.suspended_lines(planned), *words.unreviewed_lines(planned)]
+    return ": ".join([*held, f"{drift}{steps}{changes}"]) if steps else "; ".join([*held, *planned.notes])
 
 
 def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:

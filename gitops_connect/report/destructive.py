@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from gitops_connect.model.differences import Direction
-from gitops_connect.model.plans import Action, ConnectorPlan
-from gitops_connect.report import offset_lines
+from gitops_connect.model.destructive_effects import destructive_effects
+from gitops_connect.model.plans import ConnectorPlan
+from gitops_connect.model.reviewed_plans import DestructiveKind
 
-_ACTIONS = (Action.DELETE, Action.RESET)
-_DIRECTIONS = (Direction.REWIND, Direction.CHANGED, Direction.REMOVED, Direction.FORWARD)
-WORDS = (*(one.value for one in _ACTIONS), *(one.value for one in _DIRECTIONS))
+WORDS = tuple(kind.value for kind in DestructiveKind)
 """The words in the order of their severity."""
 
 
 def destructive_words(connector: ConnectorPlan) -> tuple[str, ...]:
     """What is destructive in the steps of a connector, the worst first; empty if nothing is, or if they only show."""
-    if not connector.applicable:
-        return ()
-    actions = {step.action for step in connector.steps}
-    done = offset_lines.carried_out(connector)
-    counts = [one.difference.counts for one in connector.operations if one.difference and one.name in done]
-    found = {action.value for action in _ACTIONS if action in actions}
-    found |= {way.value for way in _DIRECTIONS if any(one.get(way) for one in counts)}
-    return tuple(word for word in WORDS if word in found)
+    effects = destructive_effects(connector) if connector.applicable else ()
+    return tuple(dict.fromkeys(one.kind.value for one in effects))
 
 
 def severity(found: tuple[str, ...]) -> int:

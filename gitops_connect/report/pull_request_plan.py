@@ -51,20 +51,6 @@ class PullRequestPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreviewedChange:
-    """A destructive change of a merged plan that nobody has reviewed.
-
-    `reviewed` and `planned` say what the reviewed plan does to the connector, and what the plan does now. The first is
-    empty if the reviewed plan does nothing to it.
-    """
-
-    cluster: ClusterName
-    connector: ConnectorName
-    reviewed: tuple[str, ...]
-    planned: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CommentOptions:
     """What comments link to, and how long they may be.
 

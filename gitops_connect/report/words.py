@@ -104,6 +104,12 @@ def suspended_lines(connector: ConnectorPlan) -> Iterator[str]:
         yield f"{said}; {plural(len(connector.steps), 'step')} would be made"
 
 
+def unreviewed_lines(connector: ConnectorPlan) -> Iterator[str]:
+    """One line if the connector is blocked because nobody has reviewed its change."""
+    if connector.unreviewed is not None and connector.steps:
+        yield f"blocked: not reviewed ({one_line(', '.join(connector.unreviewed.planned))})"
+
+
 def plural(count: int, noun: str) -> str:
     """`1 step`, `2,000 steps`."""
     return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"

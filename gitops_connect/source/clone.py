@@ -111,6 +111,30 @@ class Clone:
         base = self.program.run("rev-list", "--max-count=1", earlier, f"^{revision}")
         return not base
 
+    def merge_bases(self, one: Revision, other: Revision) -> list[Revision]:
+        """The best common ancestors of two commits, as far as the clone has their history."""
+        try:
+            found = self.program.run("merge-base", "--all", one, other)
+        except GitFailed as failure:
+            if failure.status == 1:
+                return []
+            raise
+        return [Revision(line) for line in found.decode().split()]
+
+    def knows_history(self, one: Revision, other: Revision, bases: Sequence[Revision]) -> bool:
+        """Whether more history cannot change the merge bases of two commits.
+
+        That is certain if there is one base, and no commit between it and the two lacks its parents: everything that is
+        not in the clone is then older than the base.
+        """
+        if not self.is_shallow:
+            return True
+        if len(bases) != 1:
+            return False
+        cut = set((self.directory / "shallow").read_text().split())
+        between = self.program.run("rev-list", one, other, *(f"^{base}" for base in bases)).decode().split()
+        return cut.isdisjoint(between)
+
     def kind(self, revision: Revision, path: str) -> str | None:
         """`blob`, `tree` or `commit` (a submodule), or None if the revision has nothing at that path."""
         listed = self.program.run("ls-tree", "-z", "--full-tree", revision, "--", path)

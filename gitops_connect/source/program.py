@@ -43,8 +43,9 @@ _RECEIVED = re.compile(rb"packet: +\S+< ")
 class GitFailed(Exception):
     """git ended with an error. No other package sees this exception."""
 
-    def __init__(self, command: str, status: int, stderr: bytes) -> None:
+    def __init__(self, command: str, status: int, stderr: bytes, stdout: bytes = b"") -> None:
         self.status = status
+        self.stdout = stdout
         self.stderr = stderr.decode(errors="replace")
         super().__init__(f"git {command} ended with {status}")
 
@@ -98,7 +99,7 @@ class Program:
                 raise GitTimedOut(arguments[0], -signal.SIGKILL, complaints.result()) from error
             stdout, stderr = output.result(), complaints.result()
             if process.returncode:
-                raise GitFailed(arguments[0], process.returncode, stderr)
+                raise GitFailed(arguments[0], process.returncode, stderr, stdout)
             if len(stdout) > MAX_OUTPUT:
                 raise GitFailed(arguments[0], 0, b"fatal: more output than is read")
             return stdout, stderr
@@ -125,13 +126,19 @@ class Program:
 
 def git_version() -> str:
     """The version, as in 2.39.5. Raises SourceRefused if git is missing, or cannot ignore the user's configuration."""
+    return require_git(_OLDEST)
+
+
+def require_git(oldest: tuple[int, int], purpose: str = "") -> str:
+    """The version, as in 2.39.5. Raises SourceRefused if git is missing or older than what `purpose` needs."""
     try:
         found = git.Git("/").version_info
     except (git.exc.CommandError, OSError) as error:
         raise SourceRefused(_NO_GIT) from error
     version = ".".join(map(str, found))
-    if found[:2] < _OLDEST:
-        raise SourceRefused(f"git {version} is too old: install git 2.32 or later")
+    if found[:2] < oldest:
+        too_old = f"too old to {purpose}" if purpose else "too old"
+        raise SourceRefused(f"git {version} is {too_old}: install git {oldest[0]}.{oldest[1]} or later")
     return version
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.names import Revision
@@ -15,8 +15,9 @@ from gitops_connect.source.target import Target, TargetKind
 
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
 _FILTER = "--filter=blob:none"
-_ABSENT = "couldn't find remote ref"
-_NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{_ABSENT}")
+ABSENT = "couldn't find remote ref"
+"""In git's error output if the server does not have a reference."""
+_NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{ABSENT}")
 _SLACK = 24 * 3600
 """Seconds by which the clocks of two committers may differ, so that a child can be older than its parent."""
 _MOST_NAMES = 5
@@ -55,7 +56,7 @@ class Remote:
         try:
             complete = self._fetch_shallow(f"+{target.wanted}:{FETCHED}", since)
         except GitFailed as failure:
-            if _ABSENT in failure.stderr:
+            if ABSENT in failure.stderr:
                 self.resolve(target)
             raise
         revision = self.clone.commit(FETCHED)
@@ -76,6 +77,38 @@ class Remote:
             if _NOT_BY_ID.search(failure.stderr):
                 raise NotById from failure
             raise
+
+    def fetch_references(self, references: Mapping[str, str], depth: int) -> None:
+        """Fetch references of the server to references of the clone, each with the last `depth` commits.
+
+        Without history that is already there; with everything if the server cannot limit it. Raises GitFailed.
+        """
+        refspecs = [f"+{theirs}:{ours}" for theirs, ours in references.items()]
+        filters = [_FILTER] if self.clone.is_filtered else []
+        try:
+            self.program.run(*_FETCH, f"--depth={depth}", *filters, "origin", *refspecs)
+        except GitFailed as failure:
+            if isinstance(failure, GitTimedOut) or "shallow" not in failure.stderr:
+                raise
+            self.program.run(*_FETCH, *filters, "origin", *refspecs)
+
+    def merge(self, target: Revision, head: Revision) -> tuple[str, tuple[bytes, ...]]:
+        """The tree of merging two commits, and the paths in which they conflict. Git fetches the blobs that it lacks.
+
+        Raises GitFailed, and NotById if the server sends no blobs by their ids.
+        """
+        lazy = {name: value for name, value in self.program.environment.items() if name != "GIT_NO_LAZY_FETCH"}
+        program = replace(self.program, environment=lazy)
+        try:
+            output = program.run("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", target, head)
+        except GitFailed as failure:
+            if _NOT_BY_ID.search(failure.stderr):
+                raise NotById from failure
+            if failure.status != 1:
+                raise
+            output = failure.stdout
+        tree, *conflicts = output.rstrip(b"\0").split(b"\0")
+        return tree.decode(), tuple(conflicts)
 
     def _fetch_shallow(self, refspec: str, since: list[str]) -> bool:
         """Fetch as little as the server supports: since a date, else without history, else everything."""

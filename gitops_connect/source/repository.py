@@ -137,8 +137,11 @@ class Repository:
         clone.keep(self._target, revision)
         return self._current
 
-    def _checkout(self, clone: Clone, revision: Revision, fetch: Callable[[Sequence[str]], None]) -> Checkout:
-        listing, absent = clone.list(self._tree(clone, revision), self._where, fetch)
+    def _checkout(
+        self, clone: Clone, revision: Revision, fetch: Callable[[Sequence[str]], None], tree: str = ""
+    ) -> Checkout:
+        """The files of a commit; with `tree`, the files of this tree instead of those of the commit."""
+        listing, absent = clone.list(self._tree(clone, Revision(tree) if tree else revision), self._where, fetch)
         author, subject = clone.author_and_subject(revision)
         reader = _CloneReader(self, absent)
         return Checkout(revision, listing.entries, listing.diagnostics, reader, author=author, subject=subject)

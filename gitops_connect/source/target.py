@@ -67,6 +67,11 @@ def parse_target(settings: RepositorySettings) -> Target:
     return target
 
 
+def is_full_name(ref: str) -> bool:
+    """Whether git can only read it as the full name of one reference, and not as an option, a pattern or a refspec."""
+    return ref.startswith("refs/") and ref.isprintable() and not _NO_REF.search(ref)
+
+
 def parse_directory(path: str) -> str:
     """The directory inside the repository, normalized; empty for its root. Raises UsageError if it is outside."""
     directory = posixpath.normpath(path or ".")

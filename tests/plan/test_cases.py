@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import yaml
 from situations import seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.reviewed_plans import ReviewedPlan, ReviewMode, Reviews
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.situation import Policy
+from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.plan.situation import Policy, Situation
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "plan").glob("*.yaml"))
 
@@ -20,19 +24,7 @@ CASES = sorted((Path(__file__).parents[1] / "cases" / "plan").glob("*.yaml"))
 def test_case(path: Path) -> None:
     case = yaml.safe_load(path.read_text())
     given, expected = case["given"], case["expect"]
-    made = plan(
-        situation(
-            [wanted(name, **_fields(fields)) for name, fields in given.get("desired", {}).items()],
-            [seen(name, **_fields(fields)) for name, fields in given.get("observed", {}).items()],
-            owned=given.get("owned", ()),
-            version=given.get("version", "4.3.1"),
-            policy=Policy(**given.get("policy", {})),
-            held=map(ConnectorName, given.get("held", ())),
-            unknown=map(ConnectorName, given.get("unknown", ())),
-            complete=given.get("complete", True),
-            invalid=frozenset(map(ConnectorName, given.get("invalid", ()))),
-        )
-    )
+    made = plan(_reviewed(_situation(given), **given.get("review", {})))
     steps = [
         " ".join([step.connector, step.action.value, *([step.initial_state.value] if step.initial_state else [])])
         + f": {step.reason}"
@@ -53,6 +45,33 @@ def test_case(path: Path) -> None:
     assert made.complete is expected.get("complete", True)
     for collection in ("adopted", "forgotten", "unmanaged"):
         assert list(getattr(made, collection)) == expected.get(collection, [])
+
+
+def _situation(given: dict[str, Any]) -> Situation:
+    return situation(
+        [wanted(name, **_fields(fields)) for name, fields in given.get("desired", {}).items()],
+        [seen(name, **_fields(fields)) for name, fields in given.get("observed", {}).items()],
+        owned=given.get("owned", ()),
+        version=given.get("version", "4.3.1"),
+        policy=Policy(**given.get("policy", {})),
+        held=map(ConnectorName, given.get("held", ())),
+        unknown=map(ConnectorName, given.get("unknown", ())),
+        complete=given.get("complete", True),
+        invalid=frozenset(map(ConnectorName, given.get("invalid", ()))),
+    )
+
+
+def _reviewed(
+    before: Situation, mode: str = "auto", shown: Sequence[str] = (), approved: Sequence[str] = ()
+) -> Situation:
+    """With a pull request whose plan is this one, as far as it concerns the connectors that were shown or approved."""
+    whole = reviewed_plan(7, before.revision, [plan(before)])
+
+    def only(names: Sequence[str]) -> tuple[ReviewedPlan, ...]:
+        found = {name: one for name, one in whole.connectors[before.desired.cluster].items() if name in names}
+        return (replace(whole, connectors={before.desired.cluster: found}),)
+
+    return replace(before, reviews=Reviews(ReviewMode(mode), only(shown), only(approved), 7))
 
 
 def _fields(fields: dict[str, Any] | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from situations import REVISION, change, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
@@ -28,7 +29,6 @@ from gitops_connect.report.pull_request_plan import (
     NotPlanned,
     OtherPullRequest,
     PullRequestPlan,
-    UnreviewedChange,
 )
 from gitops_connect.report.review_commands import help_comment
 from gitops_connect.report.review_comment import review_comment

@@ -1,0 +1,123 @@
+"""Which changes of a plan need a review, and whether a plan that was reviewed covers them.
+
+docs/reference/reviews.md has the rules. The plan of a pull request before its merge is made in the mode AUTO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gitops_connect.model.canonical import digest
+from gitops_connect.model.destructive_effects import destructive_effects
+from gitops_connect.model.names import ClusterName, Digest, Revision
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, Step
+from gitops_connect.model.reviewed_plans import (
+    DestructiveEffect,
+    ReviewedConnector,
+    ReviewedConnectors,
+    ReviewedPlan,
+    ReviewMode,
+    Reviews,
+    UnreviewedChange,
+    connectors_digest,
+)
+
+_WITHOUT_REVIEW = (Action.RECORD, Action.RESTART)
+"""Steps that change neither a config, nor a state, nor offsets."""
+
+
+def reviewed_plan(pull_request: int, head: Revision, plans: Iterable[Plan]) -> ReviewedPlan:
+    """What reviewers see of the plans of all clusters."""
+    connectors = _connectors(plans)
+    return ReviewedPlan(pull_request, head, connectors_digest(connectors), connectors)
+
+
+def review_digest(plans: Iterable[Plan]) -> Digest:
+    """A digest of exactly what reviewers must have seen. It changes if a skip becomes a rewind; `Plan.digest` does not.
+
+    It is the same for equal plans, whether they are blocked or not. It does not change if a distance grows.
+    """
+    return connectors_digest(_connectors(plans))
+
+
+def _connectors(plans: Iterable[Plan]) -> ReviewedConnectors:
+    return {plan.cluster: {one.name: _seen(one) for one in plan.connectors if one.steps} for plan in plans}
+
+
+def _seen(connector: ConnectorPlan) -> ReviewedConnector:
+    """What reviewers see of a connector; of a blocked one, what must be approved."""
+    if connector.unreviewed is not None:
+        return connector.unreviewed.asked
+    return ReviewedConnector(tuple(map(_step_digest, connector.steps)), needs_review(connector))
+
+
+def _step_digest(step: Step) -> Digest:
+    """A digest of what a step does, whatever was there before."""
+    operation = [step.operation.name, step.operation.digest] if step.operation is not None else []
+    changes = [[change.key, change.shown_after] for change in step.changes]
+    state = step.initial_state.value if step.initial_state is not None else None
+    return digest([step.action.value, state, changes, operation])
+
+
+def needs_review(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
+    """The destructive effects that someone must have seen: all but those of offset changes in progress."""
+    begun = {one.name for one in connector.operations if one.status is OperationStatus.UNFINISHED}
+    return tuple(one for one in destructive_effects(connector) if one.operation not in begun)
+
+
+def uncovered(plan: Plan, reviewed: Sequence[ReviewedPlan]) -> tuple[UnreviewedChange, ...]:
+    """The destructive effects of a plan that none of the reviewed plans covers, by connector."""
+    found = (_unreviewed(plan.cluster, one, reviewed) for one in plan.connectors if one.applicable)
+    return tuple(one for one in found if one is not None)
+
+
+def missing_review(
+    reviews: Reviews, cluster: ClusterName, planned: ConnectorPlan, *, keeps_config: bool = False
+) -> UnreviewedChange | None:
+    """What blocks the connector; None if nothing does. `keeps_config`: the steps undo drift, or are a rollback."""
+    match reviews.mode:
+        case ReviewMode.AUTO:
+            return None
+        case ReviewMode.REVIEWED:
+            return _unreviewed(cluster, planned, (*reviews.merged, *reviews.approved))
+        case ReviewMode.MANUAL:
+            return _unreviewed(cluster, planned, reviews.approved, steps_too=not keeps_config)
+
+
+def _unreviewed(
+    cluster: ClusterName, planned: ConnectorPlan, reviewed: Sequence[ReviewedPlan], *, steps_too: bool = False
+) -> UnreviewedChange | None:
+    known = [one for plan in reviewed if (one := plan.connectors.get(cluster, {}).get(planned.name)) is not None]
+    seen, effects = _seen(planned), [effect for one in known for effect in one.effects]
+    missing = [one.words for one in seen.effects if not any(effect.covers(one) for effect in effects)]
+    if steps_too:
+        approved = {step for one in known for step in one.steps}
+        missing += [f"{step.action.value}: {step.reason}" for step in _unseen(planned, approved)]
+    if not missing:
+        return None
+    now = {one.words for one in seen.effects}
+    before = tuple(dict.fromkeys(one.words for one in effects if one.words not in now))
+    return UnreviewedChange(cluster, planned.name, before, tuple(missing), seen)
+
+
+def _unseen(planned: ConnectorPlan, approved: set[Digest]) -> Iterable[Step]:
+    begun = {one.name for one in planned.operations if one.status is OperationStatus.UNFINISHED}
+    for step in planned.steps:
+        is_begun = step.operation is not None and step.operation.name in begun
+        if step.action not in _WITHOUT_REVIEW and not is_begun and _step_digest(step) not in approved:
+            yield step
+
+
+def blocked(planned: ConnectorPlan, change: UnreviewedChange, reviews: Reviews) -> ConnectorPlan:
+    """The plan of a connector whose steps are shown, and not applied, until the change is reviewed."""
+    return replace(planned, applicable=False, unreviewed=change, notes=(*planned.notes, blocked_note(change, reviews)))
+
+
+def blocked_note(change: UnreviewedChange, reviews: Reviews) -> str:
+    """Why the connector is blocked, and how to continue."""
+    if reviews.pull_request is not None:
+        way = f"comment `gitops-connect approve DIGEST` on pull request #{reviews.pull_request}, or commit a change"
+    else:
+        way = "merge a pull request whose plan shows this change, or commit another change"
+    return f"blocked: not reviewed: {', '.join(change.planned)}; {way}"

@@ -1,0 +1,293 @@
+"""Which changes are blocked until someone has reviewed them, and what a reviewed plan covers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from situations import (
+    CLASS,
+    CLUSTER,
+    NOW,
+    REVISION,
+    change,
+    current_offsets,
+    record,
+    seen,
+    situation,
+    skipping,
+    wanted,
+)
+
+from gitops_connect.model.destructive_effects import MOST_PARTITIONS
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.names import ConnectorName, Digest, OperationName
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import ConnectorPlan, OperationStatus, Plan
+from gitops_connect.model.reviewed_plans import (
+    DestructiveEffect,
+    DestructiveKind,
+    ReviewedPlan,
+    ReviewMode,
+    Reviews,
+    read_reviewed_plan,
+)
+from gitops_connect.model.rollbacks import RolledBack
+from gitops_connect.model.shapes import shape_of
+from gitops_connect.plan.ownership_records import remember
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.reviewed import review_digest, reviewed_plan, uncovered
+from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
+from gitops_connect.report.connector_status import connector_statuses
+
+ORDERS = ConnectorName("orders")
+BACK = change("back", "orders", acknowledge=["rewind", "skip", "tombstone"])
+SHAPE = shape_of({"connector.class": CLASS})
+
+
+def given(current: Mapping[str, int], declared: Mapping[str, int | None], **more: Any) -> Situation:
+    """The connector `orders` at these positions, and an offset change to the declared ones."""
+    assert SHAPE is not None
+    removed = {
+        partition: None
+        for name, value in declared.items()
+        if value is None
+        for partition in current_offsets(**{name: 0})
+    }
+    offsets = OffsetSituation(
+        manifests={
+            BACK.name: {**current_offsets(**{name: at for name, at in declared.items() if at is not None}), **removed}
+        },
+        current={ORDERS: current_offsets(**current)},
+        shapes={ORDERS: SHAPE},
+        **more.pop("offsets", {}),
+    )
+    desired, observed = more.pop("desired", [wanted("orders")]), more.pop("observed", [seen("orders")])
+    return situation(
+        desired, observed, owned=["orders"], changes=[BACK], offsets=offsets, policy=skipping(10**6), **more
+    )
+
+
+def shown(before: Situation) -> ReviewedPlan:
+    return reviewed_plan(7, REVISION, [plan(before)])
+
+
+def after_review(reviewed: ReviewedPlan, now: Situation, mode: ReviewMode = ReviewMode.REVIEWED) -> Plan:
+    """The plan after the merge. In mode MANUAL the reviewed plan was approved."""
+    seen_in = {"approved": (reviewed,)} if mode is ReviewMode.MANUAL else {"merged": (reviewed,)}
+    return plan(replace(now, reviews=Reviews(mode, pull_request=7, **seen_in)))
+
+
+def only(made: Plan) -> ConnectorPlan:
+    (one,) = made.connectors
+    return one
+
+
+def actions(made: Plan) -> list[str]:
+    return [step.action.value for step in made.steps]
+
+
+TO = {"a": 100, "b": 100}
+COVERED: dict[str, tuple[dict[str, int], dict[str, int]]] = {
+    "nothing has moved": ({"a": 120, "b": 90}, {"a": 120, "b": 90}),
+    "the rewind goes further back, as more was consumed": ({"a": 120, "b": 90}, {"a": 500, "b": 90}),
+    "the skip is shorter": ({"a": 120, "b": 50}, {"a": 120, "b": 99}),
+    "the skipped records were consumed": ({"a": 120, "b": 90}, {"a": 120, "b": 100}),
+    "nothing is left to do": ({"a": 120, "b": 90}, {"a": 100, "b": 100}),
+    "a partition is gone": ({"a": 120, "b": 90}, {"a": 120}),
+}
+UNCOVERED: dict[str, tuple[dict[str, int], dict[str, int], tuple[str, ...]]] = {
+    "a skip became a rewind": ({"b": 90}, {"b": 120}, ("rewind of 1 partition (offset change back)",)),
+    "a rewind became a skip": (
+        {"a": 120},
+        {"a": 90},
+        ("skip of 1 partition by 10 bytes of the file (offset change back)",),
+    ),
+    "more partitions are rewound": ({"a": 120}, {"a": 120, "b": 120}, ("rewind of 2 partitions (offset change back)",)),
+    "another partition is rewound": ({"a": 120}, {"b": 120}, ("rewind of 1 partition (offset change back)",)),
+    "the skip loses more": (
+        {"b": 90},
+        {"b": 10},
+        ("skip of 1 partition by 90 bytes of the file (offset change back)",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COVERED)
+@pytest.mark.parametrize("mode", [ReviewMode.REVIEWED, ReviewMode.MANUAL])
+def test_what_was_reviewed_or_less_is_applied(case: str, mode: ReviewMode) -> None:
+    before, now = COVERED[case]
+    reviewed = shown(given(before, TO))
+    made = after_review(reviewed, given(now, TO), mode)
+    assert only(made).applicable, only(made).notes
+    assert uncovered(made, [reviewed]) == ()
+
+
+@pytest.mark.parametrize("case", UNCOVERED)
+def test_what_is_more_than_reviewed_is_blocked(case: str) -> None:
+    before, now, missing = UNCOVERED[case]
+    reviewed = shown(given(before, TO))
+    made = after_review(reviewed, given(now, TO))
+    assert made.is_empty
+    (found,) = made.unreviewed
+    assert (found.cluster, found.connector, found.planned) == (CLUSTER, ORDERS, missing)
+    (found,) = uncovered(plan(given(now, TO)), [reviewed])
+    assert found.planned == missing
+    asked = reviewed_plan(7, REVISION, [made])
+    assert asked == shown(given(now, TO)), "a blocked plan asks for what it would do"
+    assert not plan(replace(given(now, TO), reviews=Reviews(ReviewMode.REVIEWED, (reviewed,), (asked,)))).is_empty
+
+
+def test_a_manifest_with_other_content_is_not_covered() -> None:
+    before = given({"a": 120}, TO)
+    other = replace(before, desired=replace(before.desired, operations=(replace(BACK, digest=Digest("d2")),)))
+    assert after_review(shown(before), other).is_empty
+
+
+def test_a_reset_covers_every_partition_and_a_removal_only_its_own() -> None:
+    acknowledged = change("reset", "orders", acknowledge=["reset"]).acknowledged
+    reset = replace(BACK, kind=OperationKind.RESET, manifest=None, acknowledged=acknowledged)
+
+    def resetting(before: Situation) -> Situation:
+        return replace(before, desired=replace(before.desired, operations=(reset,)))
+
+    made = after_review(shown(resetting(given({"a": 1}, {}))), resetting(given({"a": 1, "b": 1}, {})))
+    assert actions(made) == ["stop", "reset", "resume"]
+    removed = {"a": None, "b": None}
+    assert after_review(shown(given({"a": 1}, removed)), given({"a": 1, "b": 1}, removed)).is_empty
+
+
+def test_the_digest_covers_the_direction_and_no_distance() -> None:
+    skip, rewind, farther = (plan(given({"b": at}, TO)) for at in (90, 120, 500))
+    assert skip.digest == rewind.digest
+    assert review_digest([skip]) != review_digest([rewind])
+    assert review_digest([rewind]) == review_digest([farther])
+    held = after_review(shown(given({"b": 90}, TO)), given({"b": 120}, TO))
+    assert review_digest([held]) == review_digest([rewind])
+    assert review_digest([rewind, replace(rewind, cluster="other")]) != review_digest([rewind])  # type: ignore[arg-type]
+
+
+def test_the_reviewed_plan_survives_json() -> None:
+    for one in (shown(given({"a": 120, "b": 90, "c": 5}, {**TO, "c": None})), ReviewedPlan(7, REVISION, Digest("d"))):
+        assert read_reviewed_plan(json.loads(json.dumps(one.value()))) == one
+    for wrong in (
+        None,
+        [],
+        {},
+        {"pull_request": True, "head": "", "digest": "", "clusters": {}},
+        {**one.value(), "clusters": {"c": {"n": {"steps": [], "effects": [{}]}}}},
+    ):
+        with pytest.raises(ValueError, match=r"not a reviewed plan|is not a valid"):
+            read_reviewed_plan(wrong)
+
+
+def test_of_many_partitions_only_their_number_counts() -> None:
+    many = {f"p{number}": 2 for number in range(MOST_PARTITIONS + 1)}
+    to = dict.fromkeys(many, 1)
+    (effect,) = shown(given(many, to)).connectors[CLUSTER][ORDERS].effects
+    assert (effect.partitions, effect.count) == (None, MOST_PARTITIONS + 1)
+    assert not effect.covers(replace(effect, count=MOST_PARTITIONS + 2))
+    assert effect.covers(replace(effect, count=1, partitions=("x",)))  # type: ignore[arg-type]
+
+
+def test_an_unknown_distance_covers_all_and_is_covered_by_no_known_one() -> None:
+    unknown = DestructiveEffect(DestructiveKind.SKIP, OperationName("x"), Digest("d"), 1)
+    known = replace(unknown, distance=5)
+    assert unknown.covers(known)
+    assert not known.covers(unknown)
+
+
+class TestWhatIsNeverBlocked:
+    NOTHING = Reviews(ReviewMode.MANUAL, pull_request=7)
+
+    def test_drift_is_undone(self) -> None:
+        connector = wanted("orders", config={"file": "/a"})
+        drifted = situation(
+            [connector], [seen("orders", config={"file": "/b"})], owned=["orders"], reviews=self.NOTHING
+        )
+        owned = {ORDERS: remember(drifted, connector, Origin.CREATED, NOW)}
+        assert actions(plan(replace(drifted, ownership=owned))) == ["configure"]
+        assert plan(drifted).is_empty, "the document is new"
+
+    def test_drift_is_undone_while_an_offset_change_waits_for_its_review(self) -> None:
+        connector = wanted("orders", config={"file": "/b"})
+        now = given({"a": 120}, TO, desired=[connector], reviews=replace(self.NOTHING, mode=ReviewMode.REVIEWED))
+        made = only(plan(replace(now, ownership={ORDERS: remember(now, connector, Origin.CREATED, NOW)})))
+        assert made.applicable
+        assert [step.action.value for step in made.steps] == ["configure"]
+        assert made.operations[0].status is OperationStatus.WAITING
+        assert made.operations[0].message == "not reviewed"
+        assert made.unreviewed is not None
+
+    def test_a_config_is_rolled_back(self) -> None:
+        back = RolledBack(Digest("d"), REVISION, "task 0 is FAILED", ("file",), NOW)
+        connector = wanted("orders", config={"file": "/a"}, rolled_back=back)
+        now = situation([connector], [seen("orders", config={"file": "/b"})], owned=["orders"], reviews=self.NOTHING)
+        assert actions(plan(now)) == ["configure"]
+        held = given({"a": 120}, TO, desired=[connector], reviews=self.NOTHING)
+        assert actions(plan(held)) == ["configure"]
+
+    def test_a_failed_connector_is_restarted(self) -> None:
+        failed = seen("orders", tasks=["java.lang.Boom: no"])
+        policy = Policy(concurrent_restarts=5)
+        now = given({"a": 120}, TO, observed=[failed], reviews=self.NOTHING)
+        made = plan(replace(now, policy=policy))
+        assert actions(made) == ["restart"]
+        (found,) = made.unreviewed
+        assert review_digest([made]) == review_digest([plan(replace(now, reviews=self.NOTHING))])
+        assert found.asked.effects[0].kind is DestructiveKind.REWIND
+
+    @pytest.mark.parametrize("mode", [ReviewMode.REVIEWED, ReviewMode.MANUAL])
+    def test_an_offset_change_in_progress_is_finished(self, mode: ReviewMode) -> None:
+        begun = Operation(BACK.name, ORDERS, OperationKind.ALTER, BACK.digest, REVISION, current_offsets(a=4))
+        more = {
+            "records": {BACK.name: record(BACK, "in_progress")},
+            "unfinished": {BACK.name: Unfinished(begun, current_offsets(a=20))},
+        }
+        now = given({"a": 20}, TO, observed=[seen("orders", "STOPPED")], offsets=more, reviews=Reviews(mode))
+        assert actions(plan(now)) == ["alter", "resume"]
+        later = change("later", "orders", acknowledge=["rewind"])
+        both = replace(now, desired=replace(now.desired, operations=(BACK, later)))
+        manifests = {later.name: current_offsets(a=2)}
+        made = only(plan(replace(both, offsets=replace(now.offsets, manifests=manifests))))
+        assert [step.action.value for step in made.steps] == ["alter", "resume"]
+        assert [one.status for one in made.operations] == [OperationStatus.UNFINISHED, OperationStatus.WAITING]
+
+
+def test_a_connector_that_does_not_exist_is_not_created_without_its_offsets() -> None:
+    back = RolledBack(Digest("d"), REVISION, "task 0 is FAILED", ("file",), NOW)
+    now = given({}, TO, observed=[], desired=[wanted("orders", rolled_back=back)], reviews=Reviews(ReviewMode.MANUAL))
+    assert plan(now).is_empty
+    assert [step.action.value for step in only(plan(now)).steps][:1] == ["create"]
+
+
+def test_the_status_is_out_of_sync_and_says_why() -> None:
+    now = given({"a": 120}, TO, reviews=Reviews(ReviewMode.REVIEWED))
+    made = plan(now)
+    (status,) = connector_statuses(made, now.desired, now.observed, {}, {})
+    assert status.sync.value == "OutOfSync"
+    assert status.difference == (
+        "blocked: not reviewed (rewind of 1 partition (offset change back)): "
+        "stop, alter, resume (offset change back (alter))"
+    )
+    (note,) = only(made).notes
+    assert note == (
+        "blocked: not reviewed: rewind of 1 partition (offset change back);"
+        " merge a pull request whose plan shows this change, or commit another change"
+    )
+
+
+def test_a_suspended_or_observed_connector_is_not_blocked_twice() -> None:
+    reviews = Reviews(ReviewMode.MANUAL)
+    for desired in (wanted("orders", suspend=True), wanted("orders", mode="observe")):
+        assert only(plan(given({"a": 120}, TO, desired=[desired], reviews=reviews))).unreviewed is None
+
+
+def test_directions_that_lose_nothing_need_no_review() -> None:
+    assert {Direction.NEW, Direction.SAME} == {
+        one for one in Direction if one.value not in {kind.value for kind in DestructiveKind}
+    }
