@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.daemon.daemon import Daemon
+    from gitops_connect.forge.forge import Forge
     from gitops_connect.model.outcomes import ReconciliationOutcome
     from gitops_connect.runtime import Runtime
     from gitops_connect.server.address import Address
@@ -27,7 +29,7 @@ def run(
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
     from gitops_connect.cli.logs import formatter, logging_to_stderr
-    from gitops_connect.daemon import events, process_events
+    from gitops_connect.daemon import events
     from gitops_connect.daemon.daemon import Daemon
     from gitops_connect.runtime import open_source
     from gitops_connect.tracing.spans import wants_traces
@@ -46,12 +48,8 @@ def run(
             stack.enter_context(logging_to_stderr(log_format))
             stack.enter_context(interruptible(daemon.stop, end_at_once))
             stack.enter_context(on_hangup(daemon.reload))
-            if runtime.settings.server.listen is not None and not once:
-                process_events.server_started(
-                    stack.enter_context(_serving(runtime, daemon, runtime.settings.server.listen)).url
-                )
-            if runtime.settings.notifications.targets and not once:
-                stack.enter_context(_notifying(runtime))
+            if not once:
+                _start_services(stack, runtime, daemon)
             if wants_traces(os.environ):
                 stack.enter_context(_exporting())
             daemon.run()
@@ -61,6 +59,20 @@ def run(
         if daemon.is_polling:
             _leave(code)
     return code
+
+
+def _start_services(stack: ExitStack, runtime: Runtime, daemon: Daemon) -> None:
+    """Start what the settings turn on, until the stack is closed."""
+    from gitops_connect.daemon import process_events
+    from gitops_connect.forge.opening import open_forge
+
+    settings = runtime.settings
+    if settings.server.listen is not None:
+        process_events.server_started(stack.enter_context(_serving(runtime, daemon, settings.server.listen)).url)
+    if settings.notifications.targets:
+        stack.enter_context(_notifying(runtime))
+    if (forge := open_forge(settings, runtime.clock)) is not None:
+        stack.enter_context(_reviewing(runtime, daemon, forge))
 
 
 def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
@@ -74,6 +86,20 @@ def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
             f"[notifications] targets: the package {error.name} is not installed; install the extra `notifications`:"
             " pip install 'gitops-connect[notifications]'"
         ) from error
+
+
+@contextmanager
+def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]:
+    from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
+    from gitops_connect.daemon.reviews import Reviews, reviewing
+
+    interval, page = runtime.settings.repository.interval, runtime.settings.server.public_url
+    with (
+        closing(forge),
+        closing(PullRequestPlanner.of(runtime)) as planner,
+        reviewing(Reviews(forge, planner, daemon.state, page, interval)),
+    ):
+        yield
 
 
 def _exporting() -> AbstractContextManager[None]:

@@ -143,6 +143,7 @@ def _pull_request(found: Any) -> PullRequest:
         head_ref=f"refs/pull/{found['number']}/head",
         target=base["ref"],
         url=found["html_url"],
+        files_url=f"{found['html_url'].rpartition('/pulls/')[0]}/src/commit/{head['sha']}/",
         is_fork=head["repo_id"] != base["repo_id"] or not head["label"],
         is_draft=found.get("draft", False),
     )

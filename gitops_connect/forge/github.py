@@ -193,6 +193,7 @@ def _pull_request(found: GithubPullRequest) -> PullRequest:
         head_ref=f"refs/pull/{found.number}/head",
         target=found.base.ref,
         url=found.html_url,
+        files_url=f"{found.html_url.rpartition('/pull/')[0]}/blob/{found.head.sha}/",
         is_fork=found.head.repo is None or found.head.repo.id != found.base.repo.id,
         is_draft=found.draft,
     )

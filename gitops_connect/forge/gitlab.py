@@ -131,6 +131,7 @@ def _pull_request(found: Mapping[str, Any]) -> PullRequest:
         head_ref=f"refs/merge-requests/{found['iid']}/head",
         target=found["target_branch"],
         url=found["web_url"],
+        files_url=f"{found['web_url'].rpartition('/merge_requests/')[0]}/blob/{found['sha']}/",
         is_fork=found["source_project_id"] != found["target_project_id"],
         is_draft=found["draft"],
     )

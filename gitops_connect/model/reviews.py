@@ -13,7 +13,8 @@ class PullRequest:
     """A pull request. `target` is the branch that it is merged to.
 
     `head_ref` is the Git reference on the server from which `head` can be fetched, such as `refs/pull/7/head`. If
-    `is_fork`, the commits come from another repository, to which other people can write.
+    `is_fork`, the commits come from another repository, to which other people can write. `files_url` is the page of the
+    root directory at `head`: add a path and, for a line, `#L12`.
     """
 
     number: int
@@ -23,6 +24,7 @@ class PullRequest:
     head_ref: str
     target: str
     url: str
+    files_url: str
     is_fork: bool
     is_draft: bool
 

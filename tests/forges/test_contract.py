@@ -18,7 +18,9 @@ def test_the_account_of_the_token(world: World) -> None:
 def test_open_pull_requests_to_the_target_branch_by_number(world: World) -> None:
     with world.playing("open"):
         own, fork = world.forge.open_pull_requests()
-    expected = PullRequest(1, "Add orders", "wendy", world.head, world.head_ref, "main", own.url, False, False)
+    expected = PullRequest(
+        1, "Add orders", "wendy", world.head, world.head_ref, "main", own.url, own.files_url, False, False
+    )
     assert own == expected
     assert own.url.startswith("http")
     assert own.url.endswith("/1")
@@ -59,7 +61,7 @@ def test_who_may_write(world: World) -> None:
 
 
 def test_annotations_of_changed_lines(world: World) -> None:
-    shown = PullRequest(1, "", "", world.head, world.head_ref, "main", "", False, False)
+    shown = PullRequest(1, "", "", world.head, world.head_ref, "main", "", "", False, False)
     annotations = (
         Annotation("orders.yaml", 1, "no such class", is_error=True),
         Annotation("orders.yaml", 2, "unknown key", is_error=False),
