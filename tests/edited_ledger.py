@@ -10,8 +10,9 @@ from typing import Any
 from operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ConnectorName, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan
 
 NAME = OperationName("skip")
 _TIME = "2026-11-21T12:00:00.000000Z"
@@ -23,6 +24,9 @@ def fill(directory: Path) -> None:
     ledger.record(Ownership(LOCAL, ConnectorName("orders"), Origin.CREATED, Revision("r1"), NOON, None, {}))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.record_attempt(LOCAL, Revision("r1"), NOON)
+    plan = ReviewedPlan(7, Revision("r1"), Digest("d"))
+    ledger.reviews.record(plan, PlanPurpose.REVIEW, NOON)
+    ledger.reviews.approve(Approval(7, plan.digest, "ana", NOON, "https://git.example/7"))
     ledger.close()
     with closing(connect(directory / "state.db")) as database, database:
         database.execute("INSERT INTO leases VALUES ('other', 1, 't', 'h', 'p', 1, 1.0, ?, ?)", (_TIME, _TIME))

@@ -54,6 +54,7 @@ class LedgerPlace:
         """Run statements as a person with an SQL shell does."""
         if self.is_postgresql:
             script = script.replace("BLOB", "BYTEA").replace("DOUBLE NOT", "DOUBLE PRECISION NOT")
+            script = script.replace("    id INTEGER NOT", "    id SERIAL NOT")
         with closing(self.database()) as database, database.write() as connection:
             for statement in filter(str.strip, script.split(";\n")):
                 connection.exec_driver_sql(statement)

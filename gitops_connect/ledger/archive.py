@@ -14,23 +14,26 @@ from gitops_connect.errors import UsageError
 from gitops_connect.ledger import archived_pieces
 from gitops_connect.ledger.archived_values import read, read_text, written
 from gitops_connect.ledger.tables import (
+    APPROVALS,
     CONFIG_HISTORIES,
     OPERATIONS,
     OWNERSHIP,
     PIECES,
     RESTART_REQUESTS,
     RESTARTS,
+    REVIEWED_PLANS,
     REVISIONS,
     STOPPED,
     SUSPENSIONS,
 )
 from gitops_connect.model.offsets import offsets_digest, unpack
 
-FORMAT_VERSION = 4
-"""Version 1 had no large operations, version 2 no restarts, and version 3 no rollbacks. All can be read."""
+FORMAT_VERSION = 5
+"""Version 1 had no large operations, 2 no restarts, 3 no rollbacks, and 4 no reviews. All can be read."""
 _SINCE_3 = (RESTARTS, RESTART_REQUESTS)
 _SINCE_4 = (CONFIG_HISTORIES, SUSPENSIONS, STOPPED)
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, REVISIONS)
+_SINCE_5 = (REVIEWED_PLANS, APPROVALS)
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, *_SINCE_5, REVISIONS)
 """The tables on which plans depend, and the revisions: not leases, properties, and what only reports the past."""
 
 ArchiveRow = Mapping[str, Any]
@@ -82,7 +85,7 @@ def _read(document: Any) -> Archive:
         )
     if document["format_version"] == 1:
         document = _of_version_1(document)
-    for version, tables in ((3, _SINCE_3), (4, _SINCE_4)):
+    for version, tables in ((3, _SINCE_3), (4, _SINCE_4), (5, _SINCE_5)):
         if document["format_version"] < version:
             document = {**{table.name: [] for table in tables}, **document}
     _require_fields("the document", document, names)

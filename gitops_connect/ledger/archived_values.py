@@ -15,12 +15,15 @@ from sqlalchemy import Boolean, Column, Integer, LargeBinary
 from gitops_connect.ledger import archived_pieces
 from gitops_connect.ledger.config_histories import is_config_history
 from gitops_connect.ledger.pieces import OffsetsPart
+from gitops_connect.ledger.review_store import is_stored_plan
 from gitops_connect.ledger.tables import (
+    APPROVALS,
     CONFIG_HISTORIES,
     OPERATIONS,
     OWNERSHIP,
     PIECES,
     RESTART_REQUESTS,
+    REVIEWED_PLANS,
     REVISIONS,
     STOPPED,
     UtcTime,
@@ -31,6 +34,7 @@ from gitops_connect.model.offsets import OffsetPatch, pack, unpack
 from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.restarts import RestartKind
+from gitops_connect.model.reviewed_plans import PlanPurpose
 
 _LARGEST = 2**31 - 1
 """The largest INTEGER of PostgreSQL."""
@@ -51,11 +55,13 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
     PIECES.c.part: OffsetsPart,
     RESTART_REQUESTS.c.kind: RestartKind,
     STOPPED.c.returns_to: TargetState,
+    REVIEWED_PLANS.c.purpose: PlanPurpose,
     REVISIONS.c.kind: _Mark,
 }
 
 
-_JSON = {OWNERSHIP.c.applied, OPERATIONS.c.acknowledged, CONFIG_HISTORIES.c.history}
+_PLANS = {REVIEWED_PLANS.c.plan, APPROVALS.c.plan}
+_JSON = {OWNERSHIP.c.applied, OPERATIONS.c.acknowledged, CONFIG_HISTORIES.c.history, *_PLANS}
 
 
 def written(column: Column[Any], value: Any) -> Any:
@@ -81,21 +87,20 @@ def read(column: Column[Any], found: Any, where: str) -> Any:
 def _reader(column: Column[Any]) -> Callable[[str, Any], Any]:
     if column in _WORDS:
         return lambda where, found: _word(where, found, _WORDS[column])
-    if column is OWNERSHIP.c.applied:
-        return _digests
-    if column is OPERATIONS.c.acknowledged:
-        return _acknowledgements
-    if column is PIECES.c.content:
-        return _lines
-    if column is CONFIG_HISTORIES.c.history:
-        return _history
-    readers: dict[type, Callable[[str, Any], Any]] = {
+    of_columns: dict[Column[Any], Callable[[str, Any], Any]] = {
+        OWNERSHIP.c.applied: _digests,
+        OPERATIONS.c.acknowledged: _acknowledgements,
+        PIECES.c.content: _lines,
+        CONFIG_HISTORIES.c.history: _history,
+        **dict.fromkeys(_PLANS, _plan),
+    }
+    of_types: dict[type, Callable[[str, Any], Any]] = {
         UtcTime: _time,
         LargeBinary: _offsets,
         Boolean: _truth,
         Integer: _count,
     }
-    return readers.get(type(column.type), read_text)
+    return of_columns.get(column) or of_types.get(type(column.type), read_text)
 
 
 def read_text(where: str, found: Any) -> str:
@@ -152,6 +157,12 @@ def _acknowledgements(where: str, found: Any) -> str:
 def _history(where: str, found: Any) -> str:
     if not is_config_history(json.dumps(found)):
         raise ValueError(f"{where}: expected the configs of a connector, found {_shown(found)}")
+    return canonical(found).decode()
+
+
+def _plan(where: str, found: Any) -> str:
+    if not is_stored_plan(json.dumps(found)):
+        raise ValueError(f"{where}: expected a reviewed plan, found {_shown(found)}")
     return canonical(found).decode()
 
 

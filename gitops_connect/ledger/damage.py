@@ -26,7 +26,9 @@ from sqlalchemy import (
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.config_histories import is_config_history
 from gitops_connect.ledger.pieces import OffsetsPart
+from gitops_connect.ledger.review_store import is_stored_plan
 from gitops_connect.ledger.tables import (
+    APPROVALS,
     CONDITIONS,
     CONFIG_HISTORIES,
     LEASES,
@@ -36,6 +38,7 @@ from gitops_connect.ledger.tables import (
     PIECES,
     RESTART_REQUESTS,
     RESTARTS,
+    REVIEWED_PLANS,
     REVISIONS,
     STEPS,
     STOPPED,
@@ -49,6 +52,7 @@ from gitops_connect.model.outcomes import Result
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
 from gitops_connect.model.restarts import RestartKind
+from gitops_connect.model.reviewed_plans import PlanPurpose
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 _LONGEST_SHOWN = 60
@@ -62,6 +66,8 @@ _TABLES = (
     RESTART_REQUESTS,
     SUSPENSIONS,
     STOPPED,
+    REVIEWED_PLANS,
+    APPROVALS,
     REVISIONS,
     CONDITIONS,
     CONFIG_HISTORIES,
@@ -152,6 +158,9 @@ _KNOWN: Mapping[str, tuple[str, Check]] = {
     "stopped_connectors.returns_to": _one_of(TargetState),
     "conditions.type": _one_of(ConditionType),
     "conditions.status": _one_of(ConditionStatus),
+    "reviewed_plans.purpose": _one_of(PlanPurpose),
+    "reviewed_plans.plan": ("a JSON object of a reviewed plan", is_stored_plan),
+    "approvals.plan": ("a JSON object of a reviewed plan", is_stored_plan),
     "steps.action": _one_of(Action),
     "steps.result": _one_of(Result),
 }

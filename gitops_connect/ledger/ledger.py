@@ -17,6 +17,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, LeaseOptions, held, require_idle
 from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.review_store import ReviewStore
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.ledger.tables import (
     CONFIG_HISTORIES,
@@ -57,6 +58,7 @@ class Ledger:
         self.key = key
         self.operations = Operations(database, lease)
         self.status = StatusStore(database)
+        self.reviews = ReviewStore(database)
         self.configs = ConfigHistories(database, self._write)
 
     @property

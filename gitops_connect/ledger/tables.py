@@ -215,6 +215,29 @@ STOPPED = Table(
 )
 """Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""
 
+REVIEWED_PLANS = Table(
+    "reviewed_plans",
+    METADATA,
+    Column("pull_request", Integer, primary_key=True, autoincrement=False),
+    Column("purpose", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("plan", Text, nullable=False),
+)
+"""Since version 6. The last plan that a pull request has shown; `plan` is a JSON object; see `reviewed_plans`."""
+
+APPROVALS = Table(
+    "approvals",
+    METADATA,
+    Column("pull_request", Integer, primary_key=True, autoincrement=False),
+    Column("digest", String, primary_key=True),
+    Column("who", String, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("place", String, nullable=False),
+    Column("plan", Text, nullable=False),
+)
+"""Since version 6. The approved plans, with a copy of each: the pull request may show another one later."""
+
 LEASES = Table(
     "leases",
     METADATA,
@@ -248,7 +271,7 @@ def set_property(connection: Connection, name: str, value: str) -> None:
 def upsert(
     connection: Connection,
     table: Table,
-    key: Mapping[str, str],
+    key: Mapping[str, Any],
     values: Mapping[str, Any],
     first: Mapping[str, Any] | None = None,
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -24,6 +25,15 @@ class ReviewMode(Enum):
     """Destructive changes: their pull request has shown them, or someone has approved them."""
     MANUAL = "manual"
     """Every change that a commit makes: someone has approved it."""
+
+
+class PlanPurpose(Enum):
+    """Why a pull request shows a plan. It shows one of each at most."""
+
+    REVIEW = "review"
+    """What merging it would do. Who merges it has seen the plan."""
+    APPROVAL = "approval"
+    """What is blocked after the merge. Nothing of it is covered until someone approves it."""
 
 
 class DestructiveKind(Enum):
@@ -106,6 +116,17 @@ class ReviewedPlan:
             "digest": self.digest,
             "clusters": connectors_value(self.connectors),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Someone has approved the plan with this digest; `place` is the URL of the comment."""
+
+    pull_request: int
+    digest: Digest
+    who: str
+    at: datetime
+    place: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,14 @@ from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partiti
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.reviewed_plans import (
+    Approval,
+    DestructiveEffect,
+    DestructiveKind,
+    PlanPurpose,
+    ReviewedConnector,
+    ReviewedPlan,
+)
 from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 
@@ -81,6 +89,13 @@ HISTORY = ConfigHistory(
     RolledBack(Digest("d2"), Revision("b" * 40), "task 0 is FAILED", ("topic",), LATER),
 )
 
+REVIEWED = ReviewedPlan(
+    7,
+    Revision("a" * 40),
+    Digest("d" * 64),
+    {LOCAL: {ORDERS.connector: ReviewedConnector((Digest("e" * 64),), (DestructiveEffect(DestructiveKind.DELETE),))}},
+)
+
 
 def fill(ledger: Ledger) -> Ledger:
     """Write rows of every kind."""
@@ -98,6 +113,8 @@ def fill(ledger: Ledger) -> Ledger:
     for name in (ORDERS.connector, None):
         ledger.suspend(LOCAL, name, Suspension(SuspendedBy.COMMAND, name is None, "ana@ops-1", NOON, "INC-1"))
     ledger.record_stopped(LOCAL, ORDERS.connector, TargetState.RUNNING)
+    ledger.reviews.record(REVIEWED, PlanPurpose.REVIEW, NOON)
+    assert ledger.reviews.approve(Approval(7, REVIEWED.digest, "ana", LATER, "https://git.example/7#1"))
     return ledger
 
 
@@ -222,7 +239,7 @@ def packed(value: OffsetPatch) -> str:
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no version": (lambda one: one.pop("format_version"), "expected an object with a format_version"),
-    "a newer version": (lambda one: one.update(format_version=5), "has format_version 5, but this .* reads 4"),
+    "a newer version": (lambda one: one.update(format_version=6), "has format_version 6, but this .* reads 5"),
     "no operations": (lambda one: one.pop("operations"), "the document has no operations"),
     "a foreign field": (lambda one: one.update(spec={}), "the document has an unknown field 'spec'"),
     "no list": (lambda one: one.update(revisions={}), "revisions: expected a list"),
@@ -251,6 +268,8 @@ DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         r"operations\[0\] is in_progress, but has no snapshot",
     ),
     "a history": (put("config_histories", 0, "history", {"healthy": 1}), "expected the configs of a connector"),
+    "a reviewed plan": (put("reviewed_plans", 0, "plan", {"head": 1}), "expected a reviewed plan"),
+    "an approved plan": (put("approvals", 0, "plan", []), r"approvals\[0\].plan: expected a reviewed plan"),
     "half a pair": (put("operations", 0, "message", "\ud83d"), "surrogates not allowed"),
     "twice": (lambda one: one["ownership"].append(one["ownership"][0]), "orders of local occurs 2 times"),
 }
