@@ -90,15 +90,21 @@ def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
 
 @contextmanager
 def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]:
+    from gitops_connect.daemon.merged_plans import MergedPlans
     from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
-    from gitops_connect.daemon.reviews import Reviews, reviewing
+    from gitops_connect.daemon.review_commands import ReviewCommands
+    from gitops_connect.daemon.reviews import PullRequestReviews, reviewing
 
-    interval, page = runtime.settings.repository.interval, runtime.settings.server.public_url
-    with (
-        closing(forge),
-        closing(PullRequestPlanner.of(runtime)) as planner,
-        reviewing(Reviews(forge, planner, daemon.state, page, interval)),
-    ):
+    settings, store, clock = runtime.settings, runtime.ledger.reviews, runtime.clock
+    merged, commands = MergedPlans(forge, store, settings.forge.review, clock), ReviewCommands(forge, store, clock)
+    daemon.reviews = merged.reviews
+    page, interval = settings.server.public_url, settings.repository.interval
+    with ExitStack() as stack:
+        stack.enter_context(closing(forge))
+        planner = stack.enter_context(closing(PullRequestPlanner.of(runtime)))
+        reviews = PullRequestReviews(forge, planner, merged, commands, daemon, page, interval)
+        daemon.review_now = reviews.review_now
+        stack.enter_context(reviewing(reviews))
         yield
 
 

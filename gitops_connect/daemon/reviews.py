@@ -7,18 +7,25 @@ else. What was written is compared with the comment on the forge, so that nothin
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from gitops_connect.daemon import review_events
 from gitops_connect.daemon.events import NewItems
+from gitops_connect.daemon.merged_plans import MergedPlans, apply_status, unreviewed
 from gitops_connect.daemon.pull_request_plans import PullRequestPlanner, offset_changes
-from gitops_connect.daemon.state import DaemonState
+from gitops_connect.daemon.review_commands import ReviewCommands
+from gitops_connect.daemon.state import DaemonState, Snapshot
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.reviews import Annotation, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.reviews import Annotation, Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.plan.reviewed import review_digest
+from gitops_connect.report.blocked_comment import blocked_comment
 from gitops_connect.report.pull_request_plan import CommentOptions, OtherPullRequest, PullRequestPlan
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.review_marker import CommentKind, find_marker
@@ -28,20 +35,35 @@ PLAN = "gitops-connect/plan"
 """The commit status of a pull request. Branch protection can require it."""
 _END = 5.0
 """Seconds that the review in progress has when the daemon ends."""
+_LOOK = 0.2
+"""Seconds between two looks at the revision in effect."""
+
+
+class ReviewedDaemon(Protocol):
+    """The part of `Daemon` that is used here."""
+
+    @property
+    def state(self) -> DaemonState:
+        """The snapshots."""
+
+    def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
+        """Poll the repository at once, then reconcile these clusters."""
 
 
 @dataclass(slots=True)
-class Reviews:
+class PullRequestReviews:
     """The reviews of all open pull requests. `interval` is in seconds, `status_page` the URL of the whole plans."""
 
     forge: Forge
     planner: PullRequestPlanner
-    state: DaemonState
+    merged: MergedPlans
+    commands: ReviewCommands
+    daemon: ReviewedDaemon
     status_page: str | None
     interval: float
     _due: threading.Event = field(default_factory=threading.Event)
     _ended: threading.Event = field(default_factory=threading.Event)
-    _statuses: dict[int, tuple[str, CommitStatus]] = field(default_factory=dict)
+    _statuses: dict[str, CommitStatus] = field(default_factory=dict)
     _errors: NewItems = field(default_factory=NewItems)
 
     def review_now(self) -> None:
@@ -52,19 +74,55 @@ class Reviews:
         """Review until `end`: at once, after each interval, and when asked to."""
         while not self._ended.is_set():
             self._due.clear()
-            if self.state.snapshot.is_leader:
+            if self.daemon.state.snapshot.is_leader:
                 self._review_and_log()
-            self._due.wait(self.interval)
+            self._wait()
 
     def end(self) -> None:
         """Let `run` return."""
         self._ended.set()
         self._due.set()
 
+    def _wait(self) -> None:
+        """Until the next review is due. A new revision is looked up at once: its changes wait for that."""
+        until = time.monotonic() + self.interval
+        while not self._due.wait(min(_LOOK, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
+            if self.merged.is_new(self.daemon.state.snapshot.repository.revision):
+                return
+
     def _review_and_log(self) -> None:
-        errors = list(self.review_all())
+        errors = [*self.review_merged(), *self.review_all()]
         for text in self._errors.of(f"{type(error).__name__}: {error}" for error in errors):
             review_events.failed(text)
+
+    def review_merged(self) -> Iterator[Exception]:
+        """The revision in effect: its pull request, whether it was applied, and what is blocked in it."""
+        snapshot = self.daemon.state.snapshot
+        revision = snapshot.repository.revision
+        try:
+            if revision is not None and self.merged.is_new(revision):
+                self.merged.look_up(revision)
+                self.daemon.reconcile_now(snapshot.clusters)
+            elif revision is not None and self.merged.last is not None:
+                self._set_status(revision, apply_status(snapshot, self.merged.last.url))
+                self._report_blocked(self.merged.last, revision, snapshot)
+        except GitopsConnectError as error:
+            yield error
+
+    def _report_blocked(self, pull_request: PullRequest, revision: Revision, snapshot: Snapshot) -> None:
+        plans, changes = unreviewed(snapshot)
+        if not changes:
+            return
+        target, digest = pull_request.target, review_digest(plans)
+        plan = PullRequestPlan(pull_request.number, revision, target, plans, digest=digest)
+        self.merged.record_blocked(plan)
+        if self._write(pull_request, CommentKind.BLOCKED, blocked_comment(plan, changes, self._options(pull_request))):
+            review_events.blocked(pull_request, len(changes))
+        self._carry_out_commands(pull_request)
+
+    def _carry_out_commands(self, pull_request: PullRequest) -> None:
+        if self.commands.carry_out(pull_request, self.forge.comments(pull_request.number)):
+            self.daemon.reconcile_now(self.daemon.state.snapshot.clusters)
 
     def review_all(self) -> Iterator[Exception]:
         """Review every open pull request once. Returns the errors: one pull request does not prevent the others."""
@@ -87,25 +145,39 @@ class Reviews:
                     yield error
 
     def _publish(self, pull_request: PullRequest, plan: PullRequestPlan) -> None:
-        options = CommentOptions(pull_request.files_url, self.status_page, self.forge.longest_comment)
-        body = review_comment(plan, options)
-        own = self._own_comment(pull_request.number)
-        if own is None or own[1] != body:
-            self.forge.write_comment(pull_request.number, body, own[0] if own else None)
-            self.forge.annotate(pull_request, _annotations(plan))
+        self._set_status(plan.head, CommitStatus(PLAN, _state(plan), _description(plan), pull_request.url))
+        if plan.digest is not None:
+            self.merged.record_shown(plan)
+        if self._write(pull_request, CommentKind.REVIEW, review_comment(plan, self._options(pull_request))):
             review_events.commented(pull_request, plan)
-        status = CommitStatus(PLAN, _state(plan), _description(plan), pull_request.url)
-        if self._statuses.get(pull_request.number) != (plan.head, status):
-            self.forge.set_status(plan.head, status)
-            self._statuses[pull_request.number] = (plan.head, status)
+            self.forge.annotate(pull_request, _annotations(plan))
+        self._carry_out_commands(pull_request)
 
-    def _own_comment(self, number: int) -> tuple[int, str] | None:
-        """The id and the text of the comment with the plan, if there is one. Only our own account's is replaced."""
+    def _options(self, pull_request: PullRequest) -> CommentOptions:
+        return CommentOptions(pull_request.files_url, self.status_page, self.forge.longest_comment)
+
+    def _set_status(self, commit: Revision, status: CommitStatus) -> None:
+        """Set a status, unless this process has set it already."""
+        key = f"{commit} {status.context}"
+        if self._statuses.get(key) != status:
+            self.forge.set_status(commit, status)
+            self._statuses[key] = status
+
+    def _write(self, pull_request: PullRequest, kind: CommentKind, body: str) -> bool:
+        """Write the comment of this kind, or replace it. Returns False if it is there already."""
+        own = self._own_comment(pull_request.number, kind)
+        if own is not None and own.body == body:
+            return False
+        self.forge.write_comment(pull_request.number, body, own.id if own else None)
+        return True
+
+    def _own_comment(self, number: int, kind: CommentKind) -> Comment | None:
+        """Only comments of our own account are replaced: others can write the same marker."""
         user = self.forge.user()
         for comment in self.forge.comments(number):
             marker = find_marker(comment.body) if comment.author == user else None
-            if marker is not None and marker.kind is CommentKind.REVIEW:
-                return comment.id, comment.body
+            if marker is not None and marker.kind is kind:
+                return comment
         return None
 
 
@@ -147,7 +219,7 @@ def _annotations(plan: PullRequestPlan) -> list[Annotation]:
 
 
 @contextmanager
-def reviewing(reviews: Reviews) -> Iterator[Reviews]:
+def reviewing(reviews: PullRequestReviews) -> Iterator[PullRequestReviews]:
     """Review pull requests while the block runs."""
     thread = threading.Thread(target=reviews.run, name="reviews", daemon=True)
     thread.start()

@@ -42,6 +42,9 @@ class ServedDaemon(Protocol):
     def poll_now(self) -> None:
         """Poll the repository at once."""
 
+    def review_now(self) -> None:
+        """Review the open pull requests at once, if a forge is configured."""
+
     def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
         """Poll the repository at once, then reconcile these clusters. Returns the number of the request."""
 

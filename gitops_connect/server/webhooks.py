@@ -1,4 +1,4 @@
-"""Webhooks of Git servers: a push to the followed branch starts a poll at once.
+"""Webhooks of Git servers: a push to the followed branch starts a poll at once, a pull request or a comment a review.
 
 A webhook only says that it is worth to poll, so that a replayed one is harmless. All that arrive during a poll cause
 one other poll.
@@ -34,6 +34,7 @@ class Provider:
     is_authentic: Callable[[Headers, bytes, str], bool]
     event_header: str
     push_events: frozenset[str]
+    review_events: frozenset[str]
 
 
 def _signed(*names: str) -> Callable[[Headers, bytes, str], bool]:
@@ -52,14 +53,17 @@ def _has_token(headers: Headers, _body: bytes, secret: str) -> bool:
     return hmac.compare_digest(headers.get("x-gitlab-token", "").encode(), secret.encode())
 
 
+_REVIEWS = frozenset({"pull_request", "issue_comment"})
+_GITLAB_REVIEWS = frozenset({"Merge Request Hook", "Note Hook"})
 PROVIDERS: Mapping[str, Provider] = {
-    "github": Provider(_signed("x-hub-signature-256"), "x-github-event", frozenset({"push"})),
+    "github": Provider(_signed("x-hub-signature-256"), "x-github-event", frozenset({"push"}), _REVIEWS),
     "gitea": Provider(
         _signed("x-gitea-signature", "x-forgejo-signature", "x-hub-signature-256"),
         "x-gitea-event",
         frozenset({"push"}),
+        _REVIEWS | {"pull_request_comment", "pull_request_sync"},
     ),
-    "gitlab": Provider(_has_token, "x-gitlab-event", frozenset({"Push Hook", "Tag Push Hook"})),
+    "gitlab": Provider(_has_token, "x-gitlab-event", frozenset({"Push Hook", "Tag Push Hook"}), _GITLAB_REVIEWS),
 }
 
 
@@ -76,6 +80,9 @@ async def webhook(request: Request) -> Response:
         return _end(one, name, problem(413, f"the body has more than {LARGEST} bytes", {"Connection": "close"}))
     if not provider.is_authentic(request.headers, body, one.settings.server.webhook_secret.read()):
         return _end(one, name, problem(401, "the signature is missing or wrong"))
+    if request.headers.get(provider.event_header, "") in provider.review_events:
+        one.daemon.review_now()
+        return _end(one, name, JSONResponse({"poll": False, "reason": "open pull requests are reviewed"}, 202))
     reason = _why_not(request.headers, provider, body, one.settings.repository)
     if reason:
         return _end(one, name, JSONResponse({"poll": False, "reason": reason}, 202))

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from gitops_connect.model.durations import Duration
+from gitops_connect.model.reviewed_plans import ReviewMode
 from gitops_connect.settings.credential_sources import Credential
 
 
@@ -90,14 +91,6 @@ class ForgeKind(Enum):
     GITLAB = "gitlab"
 
 
-class Review(Enum):
-    """What `run` applies after a merge."""
-
-    REVIEWED = "reviewed"
-    AUTO = "auto"
-    MANUAL = "manual"
-
-
 @dataclass(frozen=True, slots=True)
 class ForgeSettings:
     """`[forge]`: the forge with the pull requests of the repository, where `run` writes what a merge would do."""
@@ -121,6 +114,6 @@ class ForgeSettings:
     """CA certificates to verify the forge, a PEM file."""
     timeout: Duration = Duration(30)
     """How long the forge may be silent during one request."""
-    review: Review = Review.REVIEWED
+    review: ReviewMode = ReviewMode.REVIEWED
     """What is applied after a merge. `reviewed`: what was shown in the pull request, and what needs no review; a new
     destructive change waits for an approval. `auto`: everything. `manual`: only what was approved in a comment."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -12,6 +14,7 @@ from acceptance.workplace import Workplace
 from daemon_log import AsProcess
 from forges.gitea_server import PASSWORD, GiteaServer
 from forges.worlds import merge
+from standin.connect import StandIn
 
 pytestmark = pytest.mark.slow
 _number = count()
@@ -23,8 +26,13 @@ class Project:
 
     gitea: GiteaServer
     at: Workplace
-    name: str
+    owner: str
+    reader: str
     token: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner}/connectors"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -65,20 +73,37 @@ class Project:
         (comment,) = found
         return comment
 
-    def await_status(self, commit: str, state: str) -> Any:
-        """The last status of a commit for the plan, once it has this state."""
-        path = f"/commits/{commit}/status"
-        found = self.at.await_that(
-            lambda: self.ask("GET", path)["statuses"] or [], lambda all_: [one["status"] for one in all_] == [state]
-        )
-        return found[0]
+    def await_status(self, commit: str, state: str, context: str = "plan") -> Any:
+        """The last status of a commit for the plan, or for `apply`, once it has this state."""
+
+        def statuses() -> list[Any]:
+            found = self.ask("GET", f"/commits/{commit}/status")["statuses"] or []
+            return [one for one in found if one["context"] == f"gitops-connect/{context}"]
+
+        return self.at.await_that(statuses, lambda found: [one["status"] for one in found] == [state])[0]
+
+    def merge(self, number: int) -> str:
+        """Merge a pull request, and return the commit."""
+        merge(self.gitea, self.name, number)
+        self.at.git("pull", "--quiet", "origin", "main")
+        return self.at.git("rev-parse", "HEAD")
+
+    def set_position(self, standin: StandIn, position: int) -> None:
+        """The connector has read so far."""
+        partition = {"filename": str(self.at.directory / "in.txt")}
+        with standin.cluster.lock:
+            standin.cluster.stored.set_source(self.at.name("orders"), partition, {"position": position})
+
+    def comment(self, number: int, body: str, user: str) -> None:
+        self.gitea.ask("POST", f"/repos/{self.name}/issues/{number}/comments", {"body": body}, user=user)
 
 
 @pytest.fixture
 def project(gitea: GiteaServer, at: Workplace) -> Project:
     number = next(_number)
-    owner = f"owner{number}"
+    owner, reader = f"owner{number}", f"reader{number}"
     gitea.add_user(owner)
+    gitea.add_user(reader)
     token = gitea.add_user(f"bot{number}", "write:repository", "write:issue", "read:user")
     gitea.ask("POST", "/user/repos", {"name": "connectors", "default_branch": "main"}, user=owner)
     gitea.ask("PUT", f"/repos/{owner}/connectors/collaborators/bot{number}", {"permission": "admin"})
@@ -86,7 +111,7 @@ def project(gitea: GiteaServer, at: Workplace) -> Project:
     at.git("remote", "add", "origin", f"{address}/{owner}/connectors.git")
     at.git("push", "--quiet", "origin", "main")
     gitea.ask("PATCH", f"/repos/{owner}/connectors", {"private": False})
-    return Project(gitea, at, f"{owner}/connectors", token)
+    return Project(gitea, at, owner, reader, token)
 
 
 @pytest.fixture
@@ -110,9 +135,61 @@ def test_one_comment_follows_the_pushes(project: Project, daemon: AsProcess) -> 
     assert project.await_status(broken, "failure")["description"].startswith("No changes can be applied now. 1 error")
     second = project.push("topic", "fixed", more=project.at.source("more", "state: stopped"))
     project.await_status(second, "success")
-    merge(project.gitea, project.name, number)
+    merged = project.merge(number)
     daemon.wait("step_applied", connector=project.at.name("more"))
+    assert project.await_status(merged, "success", "apply")["description"] == "applied on local"
     assert len(project.comments(number)) == 1
+
+
+def rewind(project: Project, position: int) -> str:
+    file = project.at.directory / "in.txt"
+    return (
+        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: move}\nspec:\n"
+        f"  connector: {project.at.name('orders')}\n  operation: alter\n  acknowledge: [rewind, skip]\n"
+        f"  offsets: [{{partition: {{filename: {file}}}, offset: {{position: {position}}}}}]\n"
+        "  reason: test\n"
+    )
+
+
+def test_what_was_reviewed_is_applied(project: Project, daemon: AsProcess, standin: StandIn) -> None:
+    project.set_position(standin, 100)
+    head = project.push("topic", "rewind", move=rewind(project, 40))
+    number = project.open("topic")
+    assert "rewind" in project.await_comment(number, lambda body: "60" in body)["body"]
+    project.await_status(head, "success")
+    merged = project.merge(number)
+    assert daemon.wait("step_applied", action="alter")["offset_change"] == "move"
+    project.await_status(merged, "success", "apply")
+
+
+def test_a_skip_that_became_a_rewind_waits_for_an_approval(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    project.set_position(standin, 20)
+    head = project.push("topic", "skip", move=rewind(project, 40))
+    number = project.open("topic")
+    project.await_comment(number, lambda body: "skip" in body)
+    project.await_status(head, "success")
+    daemon.send(signal.SIGSTOP)  # it would plan the pull request again
+    project.set_position(standin, 100)
+    merged = project.merge(number)
+    daemon.send(signal.SIGCONT)
+    status = project.await_status(merged, "failure", "apply")
+    assert status["description"] == "blocked on local: not reviewed"
+    (blocked,) = project.at.await_that(
+        lambda: [one for one in project.comments(number) if "Blocked" in one["body"]], lambda found: len(found) == 1
+    )
+    digest = re.search(r"gitops-connect approve ([0-9a-f]{64})", blocked["body"])
+    assert digest is not None
+    assert standin.count("PATCH") == 0
+    project.comment(number, digest[0], project.reader)
+    assert daemon.wait("command_rejected")["author"] == project.reader
+    project.comment(number, f"gitops-connect approve {'0' * 64}", project.owner)
+    daemon.wait("approval_rejected")
+    assert standin.count("PATCH") == 0
+    project.comment(number, digest[0], project.owner)
+    daemon.wait("step_applied", action="alter")
+    project.await_status(merged, "success", "apply")
 
 
 def test_a_restarted_daemon_writes_no_second_comment(project: Project, daemon: AsProcess) -> None:

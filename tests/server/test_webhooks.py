@@ -74,6 +74,18 @@ def test_a_signed_push_starts_a_poll_and_a_replay_another(
     assert [event for event, _ in log()] == ["webhook_received"] * 2
 
 
+@pytest.mark.parametrize(
+    ("provider", "event"),
+    [("github", "pull_request"), ("github", "issue_comment"), ("gitea", "pull_request"), ("gitlab", "Note Hook")],
+)
+def test_a_pull_request_and_a_comment_start_a_review(
+    provider: str, event: str, client: TestClient, made: World
+) -> None:
+    answer = deliver(client, provider, {"action": "opened"}, **{EVENTS[provider][0]: event})
+    assert (answer.status_code, answer.json()["poll"]) == (202, False)
+    assert (made.daemon.reviews, made.daemon.polls) == (1, 0)
+
+
 @pytest.mark.parametrize("provider", EVENTS)
 def test_a_wrong_signature_is_rejected(provider: str, client: TestClient, made: World, log: Any) -> None:
     header = EVENTS[provider][2]

@@ -50,6 +50,10 @@ class MadeUpDaemon:
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
     is_alive: bool = True
     polls: int = 0
+    reviews: int = 0
+
+    def review_now(self) -> None:
+        self.reviews += 1
 
     def poll_now(self) -> None:
         self.polls += 1

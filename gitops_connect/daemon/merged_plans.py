@@ -1,0 +1,100 @@
+"""What was reviewed of the revision in effect; and, if a change was not, the comment that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitops_connect.daemon.state import ClusterView, Snapshot
+from gitops_connect.forge.forge import Forge
+from gitops_connect.ledger.review_store import ReviewStore
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.names import Revision
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.reviewed_plans import PlanPurpose, ReviewMode, Reviews, UnreviewedChange
+from gitops_connect.model.reviews import CommitState, CommitStatus, PullRequest
+from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.report.pull_request_plan import PullRequestPlan
+
+APPLY = "gitops-connect/apply"
+"""The commit status of a merged commit."""
+_REMEMBERED = 100
+"""Pull requests whose reviewed plans count: a merge may not be applied completely yet when the next one follows."""
+
+
+class MergedPlans:
+    """The pull requests that were merged as the revisions in effect. `reviews` is safe for several threads."""
+
+    def __init__(self, forge: Forge, store: ReviewStore, mode: ReviewMode, clock: Clock) -> None:
+        self._forge = forge
+        self._store = store
+        self._mode = mode
+        self._clock = clock
+        self._merged: tuple[PullRequest, ...] = ()
+        self._revision: Revision | None = None
+
+    @property
+    def last(self) -> PullRequest | None:
+        """The pull request that was merged last; None if none is known."""
+        return self._merged[-1] if self._merged else None
+
+    def reviews(self) -> Reviews:
+        """What the planner must know. Until the revision was looked up, its pull request is not known."""
+        if self._mode is ReviewMode.AUTO:
+            return Reviews()
+        numbers = [one.number for one in self._merged]
+        shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
+        last = numbers[-1] if numbers else None
+        return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
+
+    def is_new(self, revision: Revision | None) -> bool:
+        """Whether the revision was not looked up yet."""
+        return revision is not None and revision != self._revision
+
+    def look_up(self, revision: Revision) -> None:
+        """Find the pull requests that were merged as this revision. Raises the errors of the forge."""
+        known = {one.number for one in self._merged}
+        found = [one for one in self._forge.merged_as(revision) if one.number not in known]
+        self._merged = (*self._merged, *found)[-_REMEMBERED:]
+        self._revision = revision
+
+    def record_shown(self, plan: PullRequestPlan) -> None:
+        """Record the plan that the comment on an open pull request shows: who merges it has reviewed the plan."""
+        self._record(plan, PlanPurpose.REVIEW)
+
+    def record_blocked(self, plan: PullRequestPlan) -> None:
+        """Record the plan that the comment on a merged pull request shows, so that it can be approved."""
+        self._record(plan, PlanPurpose.APPROVAL)
+
+    def _record(self, plan: PullRequestPlan, purpose: PlanPurpose) -> None:
+        self._store.record(reviewed_plan(plan.number, plan.head, plan.plans), purpose, self._clock.now())
+
+
+def unreviewed(snapshot: Snapshot) -> tuple[tuple[Plan, ...], tuple[UnreviewedChange, ...]]:
+    """The plans of all clusters for the revision in effect, and the changes that are blocked in them."""
+    revision = snapshot.repository.revision
+    plans = tuple(view.plan for view in snapshot.clusters.values() if view.plan and view.plan.revision == revision)
+    return plans, tuple(one.unreviewed for plan in plans for one in plan.connectors if one.unreviewed is not None)
+
+
+def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
+    """Whether the revision in effect was applied on every cluster."""
+    problems = [problem for view in snapshot.clusters.values() for problem in _problems(view)]
+    if problems:
+        return CommitStatus(APPLY, CommitState.FAILURE, "; ".join(problems), url)
+    left = [view.cluster for view in snapshot.clusters.values() if view.applied != snapshot.repository.revision]
+    if left:
+        return CommitStatus(APPLY, CommitState.PENDING, f"not yet applied on {', '.join(left)}", url)
+    return CommitStatus(APPLY, CommitState.SUCCESS, f"applied on {', '.join(snapshot.clusters)}", url)
+
+
+def _problems(view: ClusterView) -> Iterator[str]:
+    """Why the revision is not applied, without texts of errors, which can quote a config."""
+    if view.plan is not None and any(one.unreviewed is not None for one in view.plan.connectors):
+        yield f"blocked on {view.cluster}: not reviewed"
+    if failed := sum(one.result is Result.FAILED for one in view.steps):
+        yield f"{failed} of {len(view.steps)} steps failed on {view.cluster}"
+    if view.error:
+        yield f"{view.error.partition(':')[0]} on {view.cluster}"
+    if errors := len(view.diagnostics.errors):
+        yield f"{errors} errors in documents for {view.cluster}"
