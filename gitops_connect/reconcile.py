@@ -23,6 +23,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.observed import must_move, observe_at_rest, observe_positions, password_keys
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
@@ -79,7 +80,7 @@ class ReconcileOptions:
     the steps in progress are finished and no other step is started. `follow` gets the progress of a step that sends
     many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `leader`: the lease of a
     daemon, which changes nothing without it. `is_daemon`: connectors that have failed are restarted when that is due,
-    and a config with which a connector fails is rolled back.
+    and a config with which a connector fails is rolled back. `reviews` are what was reviewed of the revision.
     """
 
     proposed: Callable[[Proposal], None]
@@ -90,6 +91,7 @@ class ReconcileOptions:
     stopped: StoppedConnectors
     leader: Lease | None = None
     is_daemon: bool = False
+    reviews: Reviews = NO_REVIEWS
 
 
 @span("declare")
@@ -106,8 +108,15 @@ def declare(source: Source, clusters: Collection[ClusterName] | None, caches: Ca
 
 
 @span("propose")
-def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, is_daemon: bool = False) -> Proposal:
-    """Read one cluster and make a plan. Nothing is changed."""
+def propose(
+    runtime: Runtime,
+    declared: Declared,
+    cluster: ClusterName,
+    *,
+    is_daemon: bool = False,
+    reviews: Reviews = NO_REVIEWS,
+) -> Proposal:
+    """Read one cluster and make a plan. Nothing is changed. Without `reviews`, no change needs a review."""
     client = runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
     histories = runtime.ledger.configs.histories(cluster)
@@ -139,6 +148,7 @@ def propose(runtime: Runtime, declared: Declared, cluster: ClusterName, *, is_da
         author=declared.checkout.author,
         suspensions=runtime.suspensions(cluster),
         stopped=runtime.ledger.stopped(cluster),
+        reviews=reviews,
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + manifests
@@ -173,10 +183,10 @@ def reconcile(
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
         ledger = runtime.ledger.under(lease)
-        proposal = propose(runtime, declared, cluster, is_daemon=options.is_daemon)
+        proposal = propose(runtime, declared, cluster, is_daemon=options.is_daemon, reviews=options.reviews)
         if options.is_daemon and (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
             ledger.configs.record(cluster, rolled_back)
-            proposal = propose(runtime, declared, cluster, is_daemon=True)
+            proposal = propose(runtime, declared, cluster, is_daemon=True, reviews=options.reviews)
         options.proposed(proposal)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)

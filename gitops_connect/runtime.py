@@ -22,10 +22,11 @@ from gitops_connect.model.rollbacks import RollbackOptions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.cache import cache_directory
-from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Settings
+from gitops_connect.settings.sections import ClusterMode, ClusterSettings, RepositorySettings, Settings
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
+from gitops_connect.source.merge_result import MergeResult
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import Say, SharedSession
@@ -145,10 +146,23 @@ def open_source(settings: Settings, path: Path | None) -> Source:
     """The repository that the settings name, or the directory `path`. Raises UsageError without either."""
     if path is not None:
         return WorkingTree(path)
+    repository = _repository(settings)
+    return Repository(repository, clone_directory(repository.url))
+
+
+def open_merge(settings: Settings, head_ref: str) -> Source:
+    """The repository as it would be if the head of a pull request were merged.
+
+    Raises UsageError without a repository or a branch, SourceRefused if `head_ref` is no reference.
+    """
+    repository = _repository(settings)
+    return MergeResult(repository, clone_directory(repository.url), head_ref)
+
+
+def _repository(settings: Settings) -> RepositorySettings:
     if not settings.repository.url:
         raise UsageError(NO_REPOSITORY)
-    repository = replace(settings.repository, url=absolute_url(settings.repository.url, settings.directory))
-    return Repository(repository, clone_directory(repository.url))
+    return replace(settings.repository, url=absolute_url(settings.repository.url, settings.directory))
 
 
 def clone_directory(url: str) -> Path:

@@ -159,6 +159,10 @@ class Reviews:
     pull_request: int | None = None
 
 
+NO_REVIEWS = Reviews()
+"""No change needs a review."""
+
+
 def connectors_digest(connectors: ReviewedConnectors) -> Digest:
     """A digest of everything that a reviewer saw, without distances: those change while the connectors run."""
     same_distance = {
