@@ -20,7 +20,8 @@ from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
@@ -80,7 +81,7 @@ class ReconcileOptions:
     the steps in progress are finished and no other step is started. `follow` gets the progress of a step that sends
     many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `leader`: the lease of a
     daemon, which changes nothing without it. `is_daemon`: connectors that have failed are restarted when that is due,
-    and a config with which a connector fails is rolled back. `reviews`: what was reviewed of this revision.
+    and a config with which a connector fails is rolled back. `reviews` are what was reviewed of the revision.
     """
 
     proposed: Callable[[Proposal], None]
@@ -121,7 +122,7 @@ def propose(
     is_daemon: bool = False,
     reviews: Reviews = NO_REVIEWS,
 ) -> Proposal:
-    """Read one cluster and make a plan. Nothing is changed."""
+    """Read one cluster and make a plan. Nothing is changed. Without `reviews`, no change needs a review."""
     client = runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
     histories = runtime.ledger.configs.histories(cluster)
@@ -131,8 +132,6 @@ def propose(
     client.conceal(resolved.values)
     observed = observe_at_rest(client, expected, runtime.clock)
     passwords = password_keys(client, observed.connectors.values())
-    positions = runtime.ledger.status.offset_positions(cluster)
-    moving = [one.name for one in resolved.desired.connectors if must_move(one, observed.connectors.get(one.name))]
     situation = Situation(
         declared.revision,
         resolved.desired,
@@ -148,7 +147,7 @@ def propose(
         restarts=runtime.ledger.restarts(cluster),
         restart_requests=runtime.ledger.restart_requests(cluster),
         conditions=runtime.ledger.status.conditions(cluster),
-        positions=observe_positions(client, moving, positions, runtime.clock.now()),
+        positions=_positions(runtime, resolved.desired, observed),
         config_histories=histories,
         author=declared.checkout.author,
         suspensions=runtime.suspensions(cluster),
@@ -169,6 +168,15 @@ def propose(
         situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
         diagnostics, proposed = diagnostics + checked.diagnostics, plan(situation)
     return Proposal(situation, proposed, diagnostics + proposed.diagnostics)
+
+
+def _positions(
+    runtime: Runtime, desired: DesiredState, observed: ObservedState
+) -> Mapping[ConnectorName, OffsetPosition]:
+    """The current offsets of the connectors that must move within a time."""
+    moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
+    before = runtime.ledger.status.offset_positions(desired.cluster)
+    return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:

@@ -150,8 +150,11 @@ def open_source(settings: Settings, path: Path | None) -> Source:
     return Repository(repository, clone_directory(repository.url))
 
 
-def open_merge(settings: Settings, head_ref: str) -> MergeResult:
-    """The result of merging a reference of the repository's server into the branch. Raises UsageError."""
+def open_merge(settings: Settings, head_ref: str) -> Source:
+    """The repository as it would be if the head of a pull request were merged.
+
+    Raises UsageError without a repository or a branch, SourceRefused if `head_ref` is no reference.
+    """
     repository = _repository(settings)
     return MergeResult(repository, clone_directory(repository.url), head_ref)
 

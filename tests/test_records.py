@@ -17,6 +17,7 @@ from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.plan.planner import plan
@@ -122,10 +123,15 @@ def test_a_suspended_or_observed_connector_is_not_adopted(ledger: WatchedLedger,
     assert owned(ledger) == {}
 
 
-def test_a_suspended_connector_whose_offset_change_is_finished_is_not_recorded_as_in_sync(
-    ledger: WatchedLedger,
+SUSPENDED = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})
+HELD_BACK: list[dict[str, Any]] = [{"suspensions": SUSPENDED}, {"reviews": Reviews(ReviewMode.MANUAL)}]
+
+
+@pytest.mark.parametrize("held_back", HELD_BACK, ids=lambda one: next(iter(one)))
+def test_a_connector_of_which_only_an_offset_change_is_finished_is_not_recorded_as_in_sync(
+    ledger: WatchedLedger, held_back: dict[str, Any]
 ) -> None:
-    """Its new config is not sent. If it were recorded, a secret that Connect masks would never be sent."""
+    """Its new config is not sent. If it were recorded, the config would count as drift, which needs no review."""
     orders, back = wanted("orders"), change("back", "orders", acknowledge=["rewind"])
     carry_out(ledger, situation([orders], [as_observed(orders)]))
     before, applied = ledger.ownership(CLUSTER), ledger.revisions(CLUSTER).applied
@@ -136,8 +142,7 @@ def test_a_suspended_connector_whose_offset_change_is_finished_is_not_recorded_a
         current={ORDERS: current_offsets(a=20)},
     )
     changed = wanted("orders", config={"a": "b"})
-    suspended = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})
-    finished = situation([changed], [seen("orders", "STOPPED")], offsets=offsets, changes=[back], suspensions=suspended)
+    finished = situation([changed], [seen("orders", "STOPPED")], offsets=offsets, changes=[back], **held_back)
     assert [step.action.value for step in plan(finished).steps] == ["alter", "resume"]
     carry_out(ledger, replace(finished, revision=Revision("newer")))
     assert ledger.ownership(CLUSTER) == before
@@ -151,6 +156,8 @@ def test_a_suspended_connector_whose_offset_change_is_finished_is_not_recorded_a
         ({"desired": {"mode": "observe"}}, True),
         ({"suspensions": Suspensions(Suspension(SuspendedBy.SETTINGS, whole_cluster=True))}, False),
         ({"policy": Policy(enforce=False)}, False),
+        ({"reviews": Reviews(ReviewMode.MANUAL)}, False),
+        ({"reviews": Reviews(ReviewMode.REVIEWED)}, True),
     ],
 )
 def test_a_revision_is_applied_if_nothing_but_its_documents_leaves_steps_out(

@@ -160,7 +160,7 @@ class Reviews:
 
 
 NO_REVIEWS = Reviews()
-"""Nothing needs a review."""
+"""No change needs a review."""
 
 
 def connectors_digest(connectors: ReviewedConnectors) -> Digest:

@@ -56,7 +56,7 @@ class LedgerRecords:
         self._clearing: set[ConnectorName] = set()
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
-        self._partial = {one.name for one in plan.connectors if one.applicable and one.suspension is not None}
+        self._partial = {one.name for one in plan.connectors if _is_partial(one)}
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def intend(self, operation: Operation) -> None:
@@ -160,6 +160,7 @@ class LedgerRecords:
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         The steps of a suspended connector only finish an offset change, and do not bring it in sync with its document.
+        Those of a connector that nobody has reviewed do not either, unless they undo drift or roll back its config.
         """
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)
@@ -220,8 +221,8 @@ class LedgerRecords:
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.
 
-        The revision is applied if no step failed, the plan was complete, and no step was left out by a command or
-        a setting.
+        The revision is applied if no step failed, the plan was complete, and no step was left out by a command, a
+        setting, or a missing review.
         """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
@@ -242,6 +243,8 @@ class LedgerRecords:
         desired = self._desired.get(planned.name)
         if desired is not None and (desired.suspend or desired.mode is Mode.OBSERVE):
             return False
+        if planned.unreviewed is not None:
+            return True
         return bool(planned.steps) and (not planned.applicable or planned.name in self._partial)
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
@@ -250,6 +253,13 @@ class LedgerRecords:
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
         if changed := [one for one in records if _facts(one) != _facts(recorded.get(one.connector))]:
             self._ledger.record(*changed)
+
+
+def _is_partial(planned: ConnectorPlan) -> bool:
+    """Whether the steps are applied, and the config of the document is not in effect after them."""
+    is_config_kept = any(step.action is Action.CONFIGURE for step in planned.steps)
+    is_held_back = planned.suspension is not None or (planned.unreviewed is not None and not is_config_kept)
+    return planned.applicable and is_held_back
 
 
 def _returned(situation: Situation) -> Iterator[ConnectorName]:

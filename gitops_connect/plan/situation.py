@@ -16,7 +16,7 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord
-from gitops_connect.model.reviewed_plans import Reviews
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.model.rollbacks import ConfigHistory, RollbackOptions
 from gitops_connect.model.sensitivity import is_sensitive_key
 from gitops_connect.model.shapes import Shape
@@ -128,7 +128,7 @@ class Situation:
     author: str = ""
     suspensions: Suspensions = field(default_factory=Suspensions)
     stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)
-    reviews: Reviews = field(default_factory=Reviews)
+    reviews: Reviews = NO_REVIEWS
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.
