@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.errors import UsageError
+from gitops_connect.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.cli.given_files import GivenFiles
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class CheckOptions:
     """The arguments of a command that checks a manifest. `cluster` is None if the command line names none.
 
-    `acknowledged` are acknowledgements as in a document. `report` is a directory for the report, or None.
+    `acknowledged` are acknowledgements as in a document. `report` is a directory for the report, or None. `directory`
+    has the documents that are read instead of the configured repository, or is None.
     """
 
     path: Path
@@ -41,6 +42,7 @@ class CheckOptions:
     cluster: str | None = None
     is_offline: bool = False
     report: Path | None = None
+    directory: Path | None = None
 
 
 def check(options: CheckOptions, settings: Settings) -> CheckedManifest:
@@ -78,17 +80,27 @@ def write_page(checked: CheckedManifest, directory: Path, program: str) -> None:
 
 
 def _subject(options: CheckOptions, settings: Settings, directory: Path) -> ManifestSubject:
+    from gitops_connect.cli.cluster_commands import declared_in
     from gitops_connect.cli.subject import clients_of, repository_of, subject_of
 
-    declared = repository_of(settings)
+    declared = repository_of(settings) if options.directory is None else declared_in(settings, options.directory)
     if options.is_offline and not settings.clusters:
         # Without configured clusters, only the repository can name clusters.
-        clusters = tuple(declared.states) if declared is not None else ()
+        known = tuple(declared.states) if declared is not None else ()
+        clusters = tuple(name for name in known if options.cluster in (None, name))
     else:
         clusters = chosen_clusters(settings, options.cluster)
     with clients_of(settings, () if options.is_offline else clusters) as clients:
         found = subject_of(clients, clusters, options.connector, declared, directory)
+    if found.cluster is None and options.directory is not None:
+        raise NotFound(_not_declared(options, options.directory))
     return found.acknowledging(options.acknowledged)
+
+
+def _not_declared(options: CheckOptions, directory: Path) -> str:
+    where = f" for the cluster {options.cluster!r}" if options.cluster is not None else ""
+    found = f"the directory {directory} declares no valid connector {options.connector!r}{where}"
+    return f"{found}; to see the errors of its documents, run `gitops-connect validate {directory}`"
 
 
 def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:

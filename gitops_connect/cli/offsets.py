@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, assert_never
@@ -21,24 +22,25 @@ from gitops_connect.cli.options import (
     TableOutput,
     TextOutput,
 )
-from gitops_connect.errors import ConnectRefused
+from gitops_connect.errors import ConnectRefused, UsageError
 from gitops_connect.model.operations import Acknowledgement
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gitops_connect.model.operations import OperationKind
     from gitops_connect.report.manifest_check import CheckedManifest
 
 app = typer.Typer(help="Show, compare, check and restore offsets.", no_args_is_help=True, rich_markup_mode=None)
 
 Connector = Annotated[str, typer.Argument(metavar="CONNECTOR", help="The connector's name.")]
-Manifest = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="An offset manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a directory; or a"
-        " quoted glob.",
-    ),
-]
+_MANIFEST = typer.Argument(
+    metavar="FILE",
+    help="An offset manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a directory; or a"
+    " quoted glob.",
+)
+Manifest = Annotated[Path, _MANIFEST]
+Manifests = Annotated[list[Path], _MANIFEST]
 Replace = Annotated[
     bool,
     typer.Option("--replace", help="Use `operation: replace`: offsets that the manifest does not list are removed."),
@@ -137,10 +139,14 @@ def _moves(checked: CheckedManifest, *, all_offsets: bool) -> str:
 @app.command()
 def check(
     context: typer.Context,
-    file: Manifest,
+    files: Manifests,
     connector: Annotated[
         str, typer.Option("--connector", metavar="NAME", help="The connector that the manifest is for.")
     ],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--directory", metavar="DIR", help="Read this directory instead of the configured repository."),
+    ] = None,
     cluster: Cluster = None,
     replace: Replace = False,
     acknowledge: Acknowledge = None,
@@ -156,38 +162,49 @@ def check(
     force: Force = False,
     output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
 ) -> int:
-    """Check an offset manifest against its connector.
+    """Check offset manifests against their connector.
 
     The connector's config is read from the repository, or from the cluster if the repository does not declare it.
+    Each FILE is a manifest of its own.
     """
     from gitops_connect import __version__
     from gitops_connect.cli import manifest_checks
     from gitops_connect.cli.output_files import new_directory
     from gitops_connect.model.names import ConnectorName
 
+    if len(files) > 1 and (report is not None or output is ProblemOutput.JSON):
+        raise UsageError("--report and -o json are for one FILE; found several")
     if report is not None:
         new_directory(report, force=force)
+    name, acknowledged = ConnectorName(connector), frozenset(acknowledge or ())
     options = manifest_checks.CheckOptions(
-        file, ConnectorName(connector), _kind(replace), frozenset(acknowledge or ()), cluster, offline, report
+        files[0], name, _kind(replace), acknowledged, cluster, offline, report, directory
     )
-    checked = manifest_checks.check(options, cluster_commands.settings_of(context))
+    settings = cluster_commands.settings_of(context)
+    checked = [manifest_checks.check(dataclasses.replace(options, path=file), settings) for file in files]
     _emit(checked, output)
     if report is not None:
-        manifest_checks.write_page(checked, report, f"gitops-connect {__version__}")
+        manifest_checks.write_page(checked[0], report, f"gitops-connect {__version__}")
         echo(f"Report: {report / 'index.html'}")
-    return ExitCode.INVALID if checked.diagnostics.errors else ExitCode.DONE
+    return ExitCode.INVALID if any(one.diagnostics.errors for one in checked) else ExitCode.DONE
 
 
-def _emit(checked: CheckedManifest, output: ProblemOutput) -> None:
-    from gitops_connect.report import manifest_check, sarif
+def _emit(checked: Sequence[CheckedManifest], output: ProblemOutput) -> None:
+    from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.report import code_quality, manifest_check, sarif, workflow_commands
 
+    diagnostics = sum((one.diagnostics for one in checked), Diagnostics())
     match output:
         case ProblemOutput.TEXT:
-            emit(_problems(checked))
+            emit("".join(_problems(one) for one in checked))
         case ProblemOutput.JSON:
-            emit(manifest_check.as_json(checked))
+            emit(manifest_check.as_json(checked[0]))
         case ProblemOutput.SARIF:
-            emit(sarif.render(checked.diagnostics))
+            emit(sarif.render(diagnostics))
+        case ProblemOutput.GITHUB:
+            emit(workflow_commands.render(diagnostics))
+        case ProblemOutput.GITLAB:
+            emit(code_quality.render(diagnostics))
         case _:
             assert_never(output)
 

@@ -31,6 +31,8 @@ class ProblemOutput(Enum):
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
+    GITHUB = "github"
+    GITLAB = "gitlab"
 
 
 class TextOutput(Enum):

@@ -135,7 +135,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
 
 
 def _render(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:
-    from gitops_connect.report import problems, sarif
+    from gitops_connect.report import code_quality, problems, sarif, workflow_commands
 
     diagnostics, skipped = checked
     match output:
@@ -146,5 +146,9 @@ def _render(checked: tuple[Diagnostics, int], documents: int, output: ProblemOut
             return problems.problems_json(diagnostics, documents=documents, skipped=skipped)
         case ProblemOutput.SARIF:
             return sarif.render(diagnostics)
+        case ProblemOutput.GITHUB:
+            return workflow_commands.render(diagnostics, documents)
+        case ProblemOutput.GITLAB:
+            return code_quality.render(diagnostics)
         case _:
             assert_never(output)

@@ -72,7 +72,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
                 }
             }
         ],
-        "partialFingerprints": {"diagnostic/v1": _fingerprint(item)},
+        "partialFingerprints": {"diagnostic/v1": fingerprint(item)},
     }
 
 
@@ -98,7 +98,7 @@ def _uri(path: str) -> str:
     return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in path.encode())
 
 
-def _fingerprint(item: Diagnostic) -> str:
+def fingerprint(item: Diagnostic) -> str:
     """A digest that does not depend on the line of the problem, so that a dismissed alert stays dismissed."""
     words = "\n".join((item.rule, item.location.file, item.connector or "", item.summary))
     return hashlib.sha256(words.encode()).hexdigest()[:32]

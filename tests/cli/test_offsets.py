@@ -288,6 +288,26 @@ def test_check_without_repository_and_cluster_uses_the_rules_for_every_connector
     assert check(at, twice, "--offline").code == 4
 
 
+def test_check_several_manifests_with_the_documents_of_a_directory(at: Workplace) -> None:
+    """As the hook of pre-commit does: without settings, with the files and documents that are not committed yet."""
+    (at.directory / "gitops-connect.toml").write_text("")
+    for cluster in ("east", "west"):
+        at.write(f"clusters/{cluster}/lines.yaml", at.mirror("lines"))
+    options = ("--offline", "--directory", str(at.repository), "--cluster", "west")
+    first, second = manifest(at, {"a": 1}, "1.json"), manifest(at, {"a": 2}, "2.json")
+    good = check(at, first, str(second), *options)
+    assert (good.code, good.err, good.out.count("no problems")) == (0, "", 2)
+    assert f"for {at.name('lines')} on west (as declared" in good.out
+    bad = check(at, first, str(wrong(at)), *options, "-o", "github")
+    assert (bad.code, bad.out.count("title=manifest/alias")) == (4, 1)
+    (quality,) = json.loads(check(at, wrong(at), *options, "-o", "gitlab").out)
+    assert quality["check_name"] == "manifest/alias"
+    assert check(at, first, str(second), *options, "-o", "json").code == 64
+    undeclared = check(at, first, *options[:3], "--cluster", "north")
+    assert undeclared.code == 1, "otherwise a typo would turn the rules of the connector off"
+    assert "declares no valid connector 'lines-" in undeclared.err
+
+
 def test_check_as_data(stopped: Callable[..., Workplace]) -> None:
     at = stopped()
     file = wrong(at)
