@@ -159,15 +159,21 @@ def propose(
     proposed = plan(situation)
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
-    settings = runtime.cluster(cluster)
-    unvalidated = unproven(situation, proposed) if settings.connect_validate else []
-    if unvalidated:
-        checked = connect.validate(
-            client, unvalidated, connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
-        )
-        situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
-        diagnostics, proposed = diagnostics + checked.diagnostics, plan(situation)
-    return Proposal(situation, proposed, diagnostics + proposed.diagnostics)
+    return _validated(runtime, Proposal(situation, proposed, diagnostics))
+
+
+def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
+    """The proposal after Connect has validated the configs that would be sent."""
+    situation, cluster = proposal.situation, proposal.plan.cluster
+    diagnostics, settings = proposal.diagnostics, runtime.cluster(cluster)
+    unvalidated = unproven(situation, proposal.plan) if settings.connect_validate else []
+    if not unvalidated:
+        return replace(proposal, diagnostics=diagnostics + proposal.plan.diagnostics)
+    options = connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
+    checked = connect.validate(runtime.clients[cluster], unvalidated, options)
+    situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
+    proposed = plan(situation)
+    return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
 
 
 def _positions(
