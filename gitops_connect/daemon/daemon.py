@@ -29,10 +29,10 @@ from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.daemon.steps_in_progress import StepsInProgress
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
-from gitops_connect.model.reviewed_plans import Reviews
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, propose, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
@@ -74,7 +74,7 @@ class Daemon:
         self._progress = {cluster: ClusterProgress(cluster, parts) for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self.reconciliations = Reconciliations()
-        self.reviews: Callable[[], Reviews] = Reviews
+        self.reviews: Callable[[Revision], Reviews] = lambda _: NO_REVIEWS
         self.review_now: Callable[[], None] = lambda: None
         self._scheduling = threading.Lock()  # for `_declared`, which job runs when, and setting `_interrupted`
         self._work = threading.Condition()  # for `_acting` and `_jobs.running`, and setting `_interrupted`
@@ -279,8 +279,8 @@ class Daemon:
 
         follow = partial(events.sending, cluster, declared.revision)
         try:
-            acting = (self._interrupted, follow, self.stopped, leader)
-            options = ReconcileOptions(proposed, begin, listen, *acting, is_daemon=True, reviews=self.reviews())
+            acting, reviews = (self._interrupted, follow, self.stopped, leader), self.reviews(declared.revision)
+            options = ReconcileOptions(proposed, begin, listen, *acting, is_daemon=True, reviews=reviews)
             return reconcile(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             was_left_behind = self._interrupted.is_set() and not begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.forge import Forge
@@ -11,7 +12,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
-from gitops_connect.model.reviewed_plans import PlanPurpose, ReviewMode, Reviews, UnreviewedChange
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
 from gitops_connect.model.reviews import CommitState, CommitStatus, PullRequest
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.report.pull_request_plan import PullRequestPlan
@@ -20,6 +21,8 @@ APPLY = "gitops-connect/apply"
 """The commit status of a merged commit."""
 _REMEMBERED = 100
 """Pull requests whose reviewed plans count: a merge may not be applied completely yet when the next one follows."""
+_KEPT = timedelta(days=90)
+"""How long the ledger keeps the plans of pull requests that are neither open nor being applied."""
 
 
 class MergedPlans:
@@ -32,17 +35,18 @@ class MergedPlans:
         self._clock = clock
         self._merged: tuple[PullRequest, ...] = ()
         self._revision: Revision | None = None
+        self._is_applied = False
 
     @property
     def last(self) -> PullRequest | None:
         """The pull request that was merged last; None if none is known."""
         return self._merged[-1] if self._merged else None
 
-    def reviews(self) -> Reviews:
-        """What the planner must know. Until the revision was looked up, its pull request is not known."""
+    def reviews(self, revision: Revision) -> Reviews:
+        """What the planner must know. Until the revision was looked up, nothing of it counts as reviewed."""
         if self._mode is ReviewMode.AUTO:
-            return Reviews()
-        numbers = [one.number for one in self._merged]
+            return NO_REVIEWS
+        numbers = [] if self.is_new(revision) else [one.number for one in self._merged]
         shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
         last = numbers[-1] if numbers else None
         return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
@@ -52,11 +56,21 @@ class MergedPlans:
         return revision is not None and revision != self._revision
 
     def look_up(self, revision: Revision) -> None:
-        """Find the pull requests that were merged as this revision. Raises the errors of the forge."""
-        known = {one.number for one in self._merged}
+        """Find the pull requests that were merged as this revision. Raises the errors of the forge and the ledger.
+
+        Once a revision was applied, its reviews no longer count: a later commit may make the same change for another
+        reason.
+        """
+        before = () if self._is_applied else self._merged
+        known = {one.number for one in before}
         found = [one for one in self._forge.merged_as(revision) if one.number not in known]
-        self._merged = (*self._merged, *found)[-_REMEMBERED:]
+        self._merged, self._is_applied = (*before, *found)[-_REMEMBERED:], False
+        self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
         self._revision = revision
+
+    def applied(self) -> None:
+        """The revision that was looked up is applied on every cluster."""
+        self._is_applied = True
 
     def record_shown(self, plan: PullRequestPlan) -> None:
         """Record the plan that the comment on an open pull request shows: who merges it has reviewed the plan."""

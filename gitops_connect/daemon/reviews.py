@@ -104,7 +104,10 @@ class PullRequestReviews:
                 self.merged.look_up(revision)
                 self.daemon.reconcile_now(snapshot.clusters)
             elif revision is not None and self.merged.last is not None:
-                self._set_status(revision, apply_status(snapshot, self.merged.last.url))
+                status = apply_status(snapshot, self.merged.last.url)
+                self._set_status(revision, status)
+                if status.state is CommitState.SUCCESS:
+                    self.merged.applied()
                 self._report_blocked(self.merged.last, revision, snapshot)
         except GitopsConnectError as error:
             yield error
