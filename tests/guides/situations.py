@@ -321,6 +321,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "seed-a-migrated-connector": seed_a_migrated_connector,
     "skip-a-poison-pill": skip_a_poison_pill,
     "take-over-existing-connectors": take_over_existing_connectors,
+    "review-plans-in-pull-requests": nothing,
     "trigger-by-webhook": nothing,
     "troubleshooting": one_connector,
     "try-a-connector-in-the-sandbox": nothing,
