@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in filter(_needs_forges, items):
+        item.add_marker(pytest.mark.timeout(900))  # the first of them may wait for the build of Gitea
     if getattr(config.option, "loadgroup", False):
         items.sort(key=lambda item: order(item.nodeid))
 
@@ -138,9 +141,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):
                 fetch_debezium(os.environ, say)
     if not session.config.option.collectonly and any(map(_needs_forges, session.items)):
-        with _said(session.config) as say:
-            session.config.stash[GITEA] = prepare_gitea(JAR_CACHE, os.environ, say)
-            session.config.stash[GITHUB] = prepare_github(JAR_CACHE)
+        # The first build takes some minutes, in which other tests run.
+        builder = ThreadPoolExecutor(1, thread_name_prefix="gitea")
+        session.config.stash[GITEA] = builder.submit(prepare_gitea, JAR_CACHE, os.environ)
+        session.config.stash[GITHUB] = prepare_github(JAR_CACHE)
 
 
 def _needs_forges(item: pytest.Item) -> bool:
@@ -184,7 +188,7 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def gitea(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[GiteaServer]:
     """A real Gitea server. Tests create users and repositories of their own in it, and leave them there."""
-    program = request.config.stash[GITEA]
+    program = request.config.stash[GITEA].result()
     if isinstance(program, GiteaMissing):
         (pytest.fail if program.is_failure else pytest.skip)(str(program))
     with gitea_server(program, tmp_path_factory.mktemp("gitea")) as server:

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,19 +48,19 @@ class GiteaMissing(Exception):
         self.is_failure = is_failure
 
 
-GITEA = pytest.StashKey[Path | GiteaMissing]()
-"""In the configuration of pytest: the directory of Gitea, or why there is none."""
+GITEA = pytest.StashKey[Future[Path | GiteaMissing]]()
+"""In the configuration of pytest: the directory of Gitea, or why there is none, once it is built."""
 
 
-def prepare_gitea(cache: Path, environment: Mapping[str, str], say: Callable[[str], None]) -> Path | GiteaMissing:
-    """Build it before the first test: that takes longer than the timeout of a test."""
+def prepare_gitea(cache: Path, environment: Mapping[str, str]) -> Path | GiteaMissing:
+    """Build it, or return the reason why it cannot be built."""
     try:
-        return build_gitea(cache, environment, say)
+        return build_gitea(cache, environment)
     except GiteaMissing as missing:
         return missing
 
 
-def build_gitea(cache: Path, environment: Mapping[str, str], say: Callable[[str], None]) -> Path:
+def build_gitea(cache: Path, environment: Mapping[str, str]) -> Path:
     """The directory with the program and its files, in the cache. Raises GiteaMissing if it cannot be built."""
     directory = cache / f"gitea-{VERSION}"
     if directory.is_dir():
@@ -73,7 +74,6 @@ def build_gitea(cache: Path, environment: Mapping[str, str], say: Callable[[str]
             raise GiteaMissing(f"Gitea cannot be built without {name}: {way}", is_failure=False)
     with locked(cache / ".gitea.lock"):
         if not directory.is_dir():  # checked again under the lock: another process may have built it
-            say(f"building Gitea {VERSION} with Go, for some minutes")
             _build(str(go), cache / ".gitea-build", environment).rename(directory)
             shutil.rmtree(cache / ".gitea-build")
     return directory
