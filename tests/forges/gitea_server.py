@@ -99,7 +99,7 @@ def _build(go: str, scratch: Path, environment: Mapping[str, str]) -> Path:
     }
     found = json.loads(_run([go, "mod", "download", "-json", MODULE], target, variables))
     flags = ["-trimpath", "-tags", "sqlite sqlite_unlock_notify", "-ldflags", f"-s -w -X main.Version={VERSION}"]
-    _run(["nice", go, "build", *flags, "-o", str(target / "gitea"), "."], Path(found["Dir"]), variables)
+    _run([go, "build", *flags, "-o", str(target / "gitea"), "."], Path(found["Dir"]), variables)
     for name in _NEEDED:
         shutil.copytree(Path(found["Dir"]) / name, target / name)
     return target
