@@ -29,8 +29,8 @@ SECOND_SANDBOX = (
 """The rest of them: in one process, the tests with a sandbox would take as long as all others in three processes."""
 REPLICAS = ("tests/daemon/test_replicas.py", "tests/ledger/test_postgresql.py")
 """Files whose tests need the PostgreSQL server, too."""
-FORGES = ("tests/forges/", "tests/daemon/test_reviews.py")
-"""The tests that share a Gitea server."""
+FORGES = "tests/forges/"
+"""The tests of this directory share a Gitea server, and one repository in it. Other files start one of their own."""
 SPARK = tuple(
     f"tests/checks/large/test_{name}.py"
     for name in ("a_million_planted", "file_copy", "masters", "on_spark", "patch", "violations", "worker_daemon")
