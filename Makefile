@@ -10,7 +10,7 @@ JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases check style types quick-tests format docs bench soak lock clean
+.PHONY: help setup demo test test-thorough databases gitea check style types quick-tests format docs bench soak lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +33,11 @@ test: setup      ## run all checks and tests, except the tests that only a relea
 	$(PARALLEL) -m 'not thorough' --durations=10
 	@echo "To run the tests that only a release needs: make test-thorough"
 
-test-thorough: test ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
+gitea: setup     ## build the Gitea that some tests need, once, for some minutes (with Go and a C compiler)
+	PYTHONPATH=tests $(BIN)/python -m forges.gitea_server
+
+test-thorough: test gitea ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
+	$(BIN)/pytest -q -rs tests/forges tests/daemon/test_reviews.py
 	$(PARALLEL) -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/desired/test_yaml.py tests/apply/test_executor_properties.py tests/checks/large

@@ -11,14 +11,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forges.descriptions import GITHUB, prepare_github
-from forges.gitea_server import GITEA, GiteaMissing, GiteaServer, gitea_server, prepare_gitea
+from forges.gitea_server import GITEA, GiteaMissing, GiteaServer, find_gitea, gitea_server
 from hypothesis import settings as hypothesis_settings
 from live.connectors import build_live_plugins, fetch_debezium
 from live.databases import Server, start_postgres
@@ -107,8 +106,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in filter(_needs_forges, items):
-        item.add_marker(pytest.mark.timeout(900))  # the first of them may wait for the build of Gitea
     if getattr(config.option, "loadgroup", False):
         items.sort(key=lambda item: order(item.nodeid))
 
@@ -141,9 +138,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):
                 fetch_debezium(os.environ, say)
     if not session.config.option.collectonly and any(map(_needs_forges, session.items)):
-        # The first build takes some minutes, in which other tests run.
-        builder = ThreadPoolExecutor(1, thread_name_prefix="gitea")
-        session.config.stash[GITEA] = builder.submit(prepare_gitea, JAR_CACHE, os.environ)
+        session.config.stash[GITEA] = find_gitea(JAR_CACHE)
         session.config.stash[GITHUB] = prepare_github(JAR_CACHE)
 
 
@@ -188,9 +183,9 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def gitea(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[GiteaServer]:
     """A real Gitea server. Tests create users and repositories of their own in it, and leave them there."""
-    program = request.config.stash[GITEA].result()
+    program = request.config.stash[GITEA]
     if isinstance(program, GiteaMissing):
-        (pytest.fail if program.is_failure else pytest.skip)(str(program))
+        pytest.skip(str(program))
     with gitea_server(program, tmp_path_factory.mktemp("gitea")) as server:
         yield server
 

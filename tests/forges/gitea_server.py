@@ -1,6 +1,7 @@
 """A real Gitea for the tests: built once from its Go module into the user's cache, and started on 127.0.0.1.
 
-`build_gitea` needs Go and a C compiler, which SQLite is compiled with. The build takes three minutes on two cores.
+`make gitea` builds it. It needs Go and a C compiler, which SQLite is compiled with. The build takes three minutes on two
+cores that have nothing else to do.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ import pytest
 import requests
 
 from forges.locks import locked
+from gitops_connect.sandbox.jars import cache_directory
 from gitops_connect.sandbox.ports import choose_port
 
 VERSION = "1.23.8"
@@ -41,23 +42,17 @@ _ADMINISTRATOR = "administrator"
 
 
 class GiteaMissing(Exception):
-    """Why there is no Gitea. `is_failure` is False if something that it needs is not installed."""
-
-    def __init__(self, reason: str, *, is_failure: bool) -> None:
-        super().__init__(reason)
-        self.is_failure = is_failure
+    """Why there is no Gitea."""
 
 
-GITEA = pytest.StashKey[Future[Path | GiteaMissing]]()
-"""In the configuration of pytest: the directory of Gitea, or why there is none, once it is built."""
+GITEA = pytest.StashKey[Path | GiteaMissing]()
+"""In the configuration of pytest: the directory of Gitea, or why there is none."""
 
 
-def prepare_gitea(cache: Path, environment: Mapping[str, str]) -> Path | GiteaMissing:
-    """Build it, or return the reason why it cannot be built."""
-    try:
-        return build_gitea(cache, environment)
-    except GiteaMissing as missing:
-        return missing
+def find_gitea(cache: Path) -> Path | GiteaMissing:
+    """The directory of Gitea. It is not built here: that takes longer than all other tests leave."""
+    directory = cache / f"gitea-{VERSION}"
+    return directory if directory.is_dir() else GiteaMissing("Gitea is not built; build it once: make gitea")
 
 
 def build_gitea(cache: Path, environment: Mapping[str, str]) -> Path:
@@ -71,7 +66,7 @@ def build_gitea(cache: Path, environment: Mapping[str, str]) -> Path:
         (shutil.which("cc"), "a C compiler", "apt install gcc"),
     ):
         if found is None:
-            raise GiteaMissing(f"Gitea cannot be built without {name}: {way}", is_failure=False)
+            raise GiteaMissing(f"Gitea cannot be built without {name}: {way}")
     with locked(cache / ".gitea.lock"):
         if not directory.is_dir():  # checked again under the lock: another process may have built it
             _build(str(go), cache / ".gitea-build", environment).rename(directory)
@@ -109,7 +104,7 @@ def _run(command: list[str], directory: Path, variables: Mapping[str, str]) -> s
     done = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         output = (done.stderr + done.stdout)[-2000:]
-        raise GiteaMissing(f"Gitea cannot be built: {' '.join(command[:3])}: {output}", is_failure=True)
+        raise GiteaMissing(f"Gitea cannot be built: {' '.join(command[:3])}: {output}")
     return done.stdout
 
 
@@ -214,3 +209,10 @@ def _config(program: Path, directory: Path, port: int) -> str:
     for name, values in sections.items():
         lines += [f"[{name}]", *(f"{key} = {value}" for key, value in values.items())]
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    try:
+        build_gitea(cache_directory(os.environ), os.environ)
+    except GiteaMissing as missing:
+        sys.exit(str(missing))
