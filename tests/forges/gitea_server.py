@@ -1,7 +1,7 @@
 """A real Gitea for the tests: built once from its Go module into the user's cache, and started on 127.0.0.1.
 
-`make gitea` builds it. It needs Go and a C compiler, which SQLite is compiled with. The build takes three minutes on two
-cores that have nothing else to do.
+`make gitea` builds it. It needs Go and a C compiler, which SQLite is compiled with. The build takes three minutes
+on two cores that have nothing else to do.
 """
 
 from __future__ import annotations
