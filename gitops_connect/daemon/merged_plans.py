@@ -88,7 +88,7 @@ def unreviewed(snapshot: Snapshot) -> tuple[tuple[Plan, ...], tuple[UnreviewedCh
     """The plans of all clusters for the revision in effect, and the changes that are blocked in them."""
     revision = snapshot.repository.revision
     plans = tuple(view.plan for view in snapshot.clusters.values() if view.plan and view.plan.revision == revision)
-    return plans, tuple(one.unreviewed for plan in plans for one in plan.connectors if one.unreviewed is not None)
+    return plans, tuple(one for plan in plans for one in plan.unreviewed)
 
 
 def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
@@ -104,7 +104,7 @@ def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
 
 def _problems(view: ClusterView) -> Iterator[str]:
     """Why the revision is not applied, without texts of errors, which can quote a config."""
-    if view.plan is not None and any(one.unreviewed is not None for one in view.plan.connectors):
+    if view.plan is not None and view.plan.unreviewed:
         yield f"blocked on {view.cluster}: not reviewed"
     if failed := sum(one.result is Result.FAILED for one in view.steps):
         yield f"{failed} of {len(view.steps)} steps failed on {view.cluster}"

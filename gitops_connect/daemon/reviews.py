@@ -63,7 +63,7 @@ class PullRequestReviews:
     interval: float
     _due: threading.Event = field(default_factory=threading.Event)
     _ended: threading.Event = field(default_factory=threading.Event)
-    _statuses: dict[str, CommitStatus] = field(default_factory=dict)
+    _statuses: dict[str, tuple[Revision, CommitStatus]] = field(default_factory=dict)
     _errors: NewItems = field(default_factory=NewItems)
 
     def review_now(self) -> None:
@@ -118,13 +118,15 @@ class PullRequestReviews:
             return
         target, digest = pull_request.target, review_digest(plans)
         plan = PullRequestPlan(pull_request.number, revision, target, plans, digest=digest)
-        self.merged.record_blocked(plan)
-        if self._write(pull_request, CommentKind.BLOCKED, blocked_comment(plan, changes, self._options(pull_request))):
+        comments = self.forge.comments(pull_request.number)
+        body = blocked_comment(plan, changes, self._options(pull_request))
+        if self._write(pull_request, CommentKind.BLOCKED, body, comments):
             review_events.blocked(pull_request, len(changes))
-        self._carry_out_commands(pull_request)
+        self.merged.record_blocked(plan)
+        self._carry_out_commands(pull_request, comments)
 
-    def _carry_out_commands(self, pull_request: PullRequest) -> None:
-        if self.commands.carry_out(pull_request, self.forge.comments(pull_request.number)):
+    def _carry_out_commands(self, pull_request: PullRequest, comments: Sequence[Comment]) -> None:
+        if self.commands.carry_out(pull_request, comments):
             self.daemon.reconcile_now(self.daemon.state.snapshot.clusters)
 
     def review_all(self) -> Iterator[Exception]:
@@ -148,40 +150,39 @@ class PullRequestReviews:
                     yield error
 
     def _publish(self, pull_request: PullRequest, plan: PullRequestPlan) -> None:
+        """Write what has changed. A plan counts as reviewed only after its comment was written."""
         self._set_status(plan.head, CommitStatus(PLAN, _state(plan), _description(plan), pull_request.url))
-        if plan.digest is not None:
-            self.merged.record_shown(plan)
-        if self._write(pull_request, CommentKind.REVIEW, review_comment(plan, self._options(pull_request))):
+        comments = self.forge.comments(pull_request.number)
+        body = review_comment(plan, self._options(pull_request))
+        if self._write(pull_request, CommentKind.REVIEW, body, comments):
             review_events.commented(pull_request, plan)
             self.forge.annotate(pull_request, _annotations(plan))
-        self._carry_out_commands(pull_request)
+        if plan.digest is not None:
+            self.merged.record_shown(plan)
+        self._carry_out_commands(pull_request, comments)
 
     def _options(self, pull_request: PullRequest) -> CommentOptions:
         return CommentOptions(pull_request.files_url, self.status_page, self.forge.longest_comment)
 
     def _set_status(self, commit: Revision, status: CommitStatus) -> None:
-        """Set a status, unless this process has set it already."""
-        key = f"{commit} {status.context}"
-        if self._statuses.get(key) != status:
+        """Set a status, unless it is the last one that this process has set for the pull request."""
+        key = f"{status.context} {status.url}"
+        if self._statuses.get(key) != (commit, status):
             self.forge.set_status(commit, status)
-            self._statuses[key] = status
+            self._statuses[key] = commit, status
 
-    def _write(self, pull_request: PullRequest, kind: CommentKind, body: str) -> bool:
-        """Write the comment of this kind, or replace it. Returns False if it is there already."""
-        own = self._own_comment(pull_request.number, kind)
+    def _write(self, pull_request: PullRequest, kind: CommentKind, body: str, comments: Sequence[Comment]) -> bool:
+        """Write the comment of this kind, or replace it. Returns False if it is there already.
+
+        Only comments of our own account are replaced: others can write the same marker.
+        """
+        user = self.forge.user()
+        markers = ((one, find_marker(one.body)) for one in comments if one.author == user)
+        own = next((one for one, marker in markers if marker is not None and marker.kind is kind), None)
         if own is not None and own.body == body:
             return False
         self.forge.write_comment(pull_request.number, body, own.id if own else None)
         return True
-
-    def _own_comment(self, number: int, kind: CommentKind) -> Comment | None:
-        """Only comments of our own account are replaced: others can write the same marker."""
-        user = self.forge.user()
-        for comment in self.forge.comments(number):
-            marker = find_marker(comment.body) if comment.author == user else None
-            if marker is not None and marker.kind is kind:
-                return comment
-        return None
 
 
 def _others(

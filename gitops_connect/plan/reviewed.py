@@ -66,12 +66,6 @@ def needs_review(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
     return tuple(one for one in destructive_effects(connector) if one.operation not in begun)
 
 
-def uncovered(plan: Plan, reviewed: Sequence[ReviewedPlan]) -> tuple[UnreviewedChange, ...]:
-    """The destructive effects of a plan that none of the reviewed plans covers, by connector."""
-    found = (_unreviewed(plan.cluster, one, reviewed) for one in plan.connectors if one.applicable)
-    return tuple(one for one in found if one is not None)
-
-
 def missing_review(
     reviews: Reviews, cluster: ClusterName, planned: ConnectorPlan, *, keeps_config: bool = False
 ) -> UnreviewedChange | None:
