@@ -69,7 +69,8 @@ MIRROR_SOURCE = ResumeRules(
         ResumeRule(
             _EFFECT,
             _REMOVED,
-            "`auto.offset.reset` decides where the partition is copied from: by default, from its first record",
+            "the connector copies the partition from the position that `auto.offset.reset` names; the default is the"
+            " first record",
         ),
     ),
 )
@@ -92,7 +93,8 @@ _SINK_RULES = (
     ResumeRule(
         _EFFECT,
         _REMOVED,
-        "`auto.offset.reset` decides where the partition is consumed from: by default, from its first record",
+        "the connector consumes the partition from the position that `auto.offset.reset` names; the default is the"
+        " first record",
     ),
 )
 SINK = ResumeRules(

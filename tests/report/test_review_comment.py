@@ -35,7 +35,7 @@ from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.review_marker import CommentKind, Marker, find_marker
 
 FORGE = "https://git.example/shop/connect"
-PAGE = "https://connect.example/clusters/local"
+PAGE = "https://gitops-connect.example.com/clusters/local"
 OPTIONS = CommentOptions(f"{FORGE}/blob/{REVISION}/", PAGE, 65_536)
 LARGE = replace(OPTIONS, longest=10_000_000)
 DIGEST = Digest("d" * 64)
