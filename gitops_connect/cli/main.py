@@ -24,6 +24,7 @@ from gitops_connect.cli import (
     plan,
     reconcile,
     restart,
+    review,
     run,
     sandbox,
     status,
@@ -49,6 +50,7 @@ app.command()(plan.plan)
 app.command()(apply.apply)
 app.command()(run.run)
 app.command()(reconcile.reconcile)
+app.command()(review.review)
 app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")

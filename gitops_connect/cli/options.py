@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from gitops_connect.errors import UsageError
+
 
 class TableOutput(Enum):
     """How lists are printed."""
@@ -57,3 +59,18 @@ Directory = Annotated[
 ]
 ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Output format.")]
 AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]
+Server = Annotated[
+    str | None,
+    typer.Option("--server", metavar="URL", help="The daemon. [default: public_url, else listen, of the settings]"),
+]
+Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait.")]
+
+
+def timeout_seconds(timeout: str) -> float:
+    """The value of `--timeout` in seconds. Raises UsageError."""
+    from gitops_connect.model.durations import parse_duration
+
+    try:
+        return parse_duration(timeout)
+    except ValueError as error:
+        raise UsageError(f"--timeout: expected a duration such as 30s or 5m, found {timeout!r}") from error

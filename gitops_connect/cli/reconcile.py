@@ -10,13 +10,13 @@ import typer
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
+from gitops_connect.cli.options import Server, Timeout, timeout_seconds
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import DaemonUnavailable, UsageError
 
 if TYPE_CHECKING:
     from gitops_connect.model.clock import Clock
     from gitops_connect.server.client import DaemonClient
-    from gitops_connect.settings.daemon_sections import ServerSettings
 
 _PAUSE = 0.5
 """Seconds between two requests while the command waits."""
@@ -25,30 +25,23 @@ _PAUSE = 0.5
 def reconcile(
     context: typer.Context,
     cluster: Annotated[str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")] = None,
-    server: Annotated[
-        str | None,
-        typer.Option("--server", metavar="URL", help="The daemon. [default: public_url, else listen, of the settings]"),
-    ] = None,
+    server: Server = None,
     wait: Annotated[bool, typer.Option(help="Wait until the reconciliation has ended, and show its steps.")] = True,
-    timeout: Annotated[str, typer.Option(metavar="DURATION", help="How long to wait.")] = "10m",
+    timeout: Timeout = "10m",
 ) -> int:
     """Let the running daemon reconcile at once.
 
     It polls the repository first. The daemon needs `listen` and `token` in the section `server` of its settings, and
     this command the same token.
     """
-    from gitops_connect.model.durations import parse_duration
     from gitops_connect.runtime import SystemClock
-    from gitops_connect.server.client import DaemonClient
+    from gitops_connect.server.client import DaemonClient, daemon_url
 
     settings = cluster_commands.settings_of(context).server
-    try:
-        seconds = parse_duration(timeout)
-    except ValueError as error:
-        raise UsageError(f"--timeout: expected a duration such as 30s or 5m, found {timeout!r}") from error
+    seconds = timeout_seconds(timeout)
     if settings.token is None:
         raise UsageError("[server] token is not set; the daemon accepts requests only with this token")
-    with closing(DaemonClient(_url(settings, server), settings.token.read())) as client:
+    with closing(DaemonClient(daemon_url(settings, server), settings.token.read())) as client:
         number = client.reconcile(cluster)
         if not wait:
             emit("The daemon reconciles now.\n")
@@ -60,16 +53,6 @@ def reconcile(
     if done["repository_error"]:
         echo(f"warning: the repository cannot be read: {done['repository_error']}")
     return _exit_code(done)
-
-
-def _url(settings: ServerSettings, server: str | None) -> str:
-    from gitops_connect.server.address import address_of
-
-    if server or settings.public_url:
-        return server or settings.public_url or ""
-    if settings.listen is None:
-        raise UsageError("no daemon is configured; set [server] listen or public_url, or use --server URL")
-    return address_of(settings.listen).url
 
 
 def _await(client: DaemonClient, number: int, cluster: str | None, seconds: float, clock: Clock) -> dict[str, Any]:

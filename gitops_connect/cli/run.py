@@ -102,7 +102,7 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
     with ExitStack() as stack:
         stack.enter_context(closing(forge))
         planner = stack.enter_context(closing(PullRequestPlanner.of(runtime)))
-        reviews = PullRequestReviews(forge, planner, merged, commands, daemon, page, interval)
+        reviews = PullRequestReviews(forge, planner, merged, commands, daemon, clock, page, interval)
         daemon.review_now = reviews.review_now
         stack.enter_context(reviewing(reviews))
         yield

@@ -10,6 +10,7 @@ from pathlib import Path
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.plans import OperationStatus, Plan
 from gitops_connect.model.reviews import PullRequest
@@ -75,13 +76,20 @@ class PullRequestPlanner:
             plans=tuple(plans),
             unread=unread,
             digest=review_digest(plans),
-            diagnostics=self._located(diagnostics),
+            diagnostics=_masked(self._located(diagnostics), secrets),
             secrets=secrets,
         )
 
     def _located(self, diagnostics: Diagnostics) -> Diagnostics:
         """With paths from the root of the repository."""
         return diagnostics.under(Path(self.runtime.settings.repository.path).as_posix().removeprefix("."))
+
+
+def _masked(diagnostics: Diagnostics, secrets: frozenset[str]) -> Diagnostics:
+    """Without the secrets of the clusters: the diagnostics are shown in comments, in annotations and on pages."""
+    return Diagnostics.of(
+        replace(one, summary=mask(one.summary, secrets), hint=mask(one.hint, secrets)) for one in diagnostics
+    )
 
 
 def offset_changes(plan: PullRequestPlan) -> Mapping[ClusterName, frozenset[ConnectorName]]:

@@ -15,7 +15,9 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.reviews import CommitState, PullRequest
 from gitops_connect.model.status import ConnectorStatus
+from gitops_connect.report.pull_request_plan import PullRequestPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,22 @@ class ClusterView:
 
 
 @dataclass(frozen=True, slots=True)
+class PullRequestView:
+    """An open pull request as of its last review.
+
+    `plan.head` is the commit that was planned, and `comment` the text that the forge has. `reviewed` is the time of the
+    first review with this result.
+    """
+
+    pull_request: PullRequest
+    plan: PullRequestPlan
+    state: CommitState
+    summary: str
+    comment: str
+    reviewed: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything at one moment. `number` rises with each change. `is_leader`: this process makes the changes."""
 
@@ -65,6 +83,7 @@ class Snapshot:
     repository: RepositoryView
     clusters: Mapping[ClusterName, ClusterView]
     is_leader: bool = True
+    pull_requests: tuple[PullRequestView, ...] = ()
 
 
 class DaemonState:
@@ -95,6 +114,11 @@ class DaemonState:
         with self._changed:
             view = replace(self._snapshot.clusters[cluster], **changes)  # type: ignore[arg-type]
             self._publish(replace(self._snapshot, clusters={**self._snapshot.clusters, cluster: view}))
+
+    def set_pull_requests(self, views: tuple[PullRequestView, ...]) -> None:
+        """Replace the views of the open pull requests."""
+        with self._changed:
+            self._publish(replace(self._snapshot, pull_requests=views))
 
     def set_leader(self, *, is_leader: bool) -> None:
         """Record whether this process makes the changes."""

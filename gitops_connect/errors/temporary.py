@@ -87,7 +87,7 @@ class LedgerBusy(Waiting):
 
 
 class DaemonUnavailable(Waiting):
-    """No daemon answered to `gitops-connect reconcile`, or it did not finish within `--timeout`.
+    """No daemon answered to `gitops-connect reconcile` or `review`, or it did not finish within `--timeout`.
 
     Retry: None.
     Fix: Start `run` with `[server] listen`, and check the URL. After a timeout, the daemon continues: read its log.

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.outcomes import ReconciliationOutcome
@@ -18,8 +19,16 @@ from gitops_connect.server import queries, values
 from gitops_connect.server.access import Access
 from gitops_connect.server.openapi import document
 from gitops_connect.server.outcomes import outcome_word
+from gitops_connect.server.pages import plan_text
 from gitops_connect.server.queries import ConnectorFilter
-from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in, connector_in, served
+from gitops_connect.server.served import (
+    Served,
+    cluster_diagnostics,
+    cluster_in,
+    connector_in,
+    pull_request_in,
+    served,
+)
 
 
 def openapi(_request: Request) -> Response:
@@ -141,8 +150,50 @@ def diagnostics(request: Request) -> Response:
     return JSONResponse({"diagnostics": found})
 
 
-def reconcile(request: Request) -> Response:
-    """Poll the repository, then reconcile one cluster or all of them."""
+def pull_requests(request: Request) -> Response:
+    """The open pull requests, with the results of their reviews."""
+    one = served(request)
+    found = [values.pull_request_value(view) for view in one.snapshot.pull_requests]
+    kind = one.settings.forge.kind
+    forge = None if kind is None else kind.value
+    return JSONResponse({"forge": forge, "is_leader": one.snapshot.is_leader, "pull_requests": found})
+
+
+def pull_request(request: Request) -> Response:
+    """One pull request with its plan, as text and as the comment, and the approvals."""
+    one = served(request)
+    view = pull_request_in(one.snapshot, request.path_params["number"])
+    return JSONResponse(
+        {
+            **values.pull_request_value(view),
+            "comment": view.comment,
+            "text": plan_text.of_pull_request(view.plan),
+            "diagnostics": values.diagnostic_values(view.plan.diagnostics, None),
+            "approvals": [values.approval_value(each) for each in one.ledger.reviews.approvals(view.plan.number)],
+        }
+    )
+
+
+def pull_request_plan(request: Request) -> Response:
+    """The plan of a pull request, in the format of `plan -o json`."""
+    one = served(request)
+    view = pull_request_in(one.snapshot, request.path_params["number"])
+    origin = plan_json.PlanOrigin(view.reviewed, view.plan.head, directory=one.directory)
+    text = plan_json.render(view.plan.plans, view.plan.diagnostics, origin)
+    return Response(mask(text, view.plan.secrets), media_type="application/json")
+
+
+def review(request: Request) -> Response:
+    """Review the open pull requests at once."""
+    one = _leader_for_changes(request)
+    if one.settings.forge.kind is None:
+        raise HTTPException(409, "pull requests are not reviewed: [forge] kind is not set")
+    one.daemon.review_now()
+    return JSONResponse({"forge": one.settings.forge.kind.value}, 202)
+
+
+def _leader_for_changes(request: Request) -> Served:
+    """The objects of a request that starts something. Raises HTTPException (401, 403, 409)."""
     one, access = served(request), Access(served(request).settings.server)
     if not access.has_token:
         raise HTTPException(403, "the server is read-only: [server] token is not set")
@@ -152,6 +203,12 @@ def reconcile(request: Request) -> Response:
         )
     if not one.snapshot.is_leader:
         raise HTTPException(409, "this replica makes no changes now; send the request to the leader")
+    return one
+
+
+def reconcile(request: Request) -> Response:
+    """Poll the repository, then reconcile one cluster or all of them."""
+    one = _leader_for_changes(request)
     name = request.query_params.get("cluster")
     chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
     number = one.daemon.reconcile_now(chosen)

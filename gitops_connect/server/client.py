@@ -7,6 +7,8 @@ from typing import Any
 import requests
 
 from gitops_connect.errors import DaemonUnavailable, UsageError
+from gitops_connect.server.address import address_of
+from gitops_connect.settings.daemon_sections import ServerSettings
 
 TIMEOUT = 30.0
 """Seconds until one request is given up."""
@@ -15,10 +17,11 @@ TIMEOUT = 30.0
 class DaemonClient:
     """Requests to one daemon. The methods raise DaemonUnavailable or UsageError."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str | None) -> None:
         self._url = url.rstrip("/")
         self._session = requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {token}"
+        if token is not None:
+            self._session.headers["Authorization"] = f"Bearer {token}"
         self._session.trust_env = False  # neither a proxy nor ~/.netrc gets the token
 
     def reconcile(self, cluster: str | None) -> int:
@@ -30,11 +33,27 @@ class DaemonClient:
         """The answer of `/api/v1/reconcile/{number}`."""
         return self._send("GET", f"/reconcile/{number}", cluster)
 
+    def review(self) -> None:
+        """Request a review of the open pull requests."""
+        self._send("POST", "/pull-requests/review")
+
+    def pull_requests(self) -> dict[str, Any]:
+        """The answer of `/api/v1/pull-requests`."""
+        return self._send("GET", "/pull-requests")
+
+    def pull_request(self, number: int) -> dict[str, Any]:
+        """The answer of `/api/v1/pull-requests/{number}`."""
+        return self._send("GET", f"/pull-requests/{number}")
+
+    def pull_request_plan(self, number: int) -> dict[str, Any]:
+        """The answer of `/api/v1/pull-requests/{number}/plan`."""
+        return self._send("GET", f"/pull-requests/{number}/plan")
+
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. A later request opens another one."""
         self._session.close()
 
-    def _send(self, method: str, path: str, cluster: str | None) -> dict[str, Any]:
+    def _send(self, method: str, path: str, cluster: str | None = None) -> dict[str, Any]:
         params = {} if cluster is None else {"cluster": cluster}
         try:
             answer = self._session.request(
@@ -58,6 +77,15 @@ class DaemonClient:
             kind = DaemonUnavailable if answer.status_code >= 500 else UsageError
             raise kind(f"the daemon at {self._url} rejected the request ({answer.status_code}): {detail}")
         return content
+
+
+def daemon_url(settings: ServerSettings, server: str | None) -> str:
+    """The URL of the daemon: the one that is given, or that of the settings. Raises UsageError if there is none."""
+    if server or settings.public_url:
+        return server or settings.public_url or ""
+    if settings.listen is None:
+        raise UsageError("no daemon is configured; set [server] listen or public_url, or use --server URL")
+    return address_of(settings.listen).url
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -15,9 +15,10 @@ from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.offset_changes.recorded_difference import recorded_difference
 from gitops_connect.server import queries
 from gitops_connect.server.pages import details, lists, overview, plan_text
+from gitops_connect.server.pages import pull_requests as pull_requests_page
 from gitops_connect.server.pages.layout import Page, render, static_file
 from gitops_connect.server.queries import ConnectorFilter
-from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in, connector_in, served
+from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in, connector_in, pull_request_in, served
 
 _RECENT = 12
 """Steps of the first page."""
@@ -83,6 +84,27 @@ def offset_change(request: Request) -> Response:
     else:
         raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
     return _page(name, "", details.change_body(view, line, difference, record), snapshot)
+
+
+def pull_requests(request: Request) -> Response:
+    """`/pull-requests`."""
+    one = served(request)
+    body = pull_requests_page.list_body(one.snapshot, has_forge=one.settings.forge.kind is not None)
+    return _page("Pull requests", "/pull-requests", body, one.snapshot)
+
+
+def pull_request(request: Request) -> Response:
+    """`/pull-requests/N`."""
+    one = served(request)
+    view = pull_request_in(one.snapshot, request.path_params["number"])
+    body = pull_requests_page.body(view, one.ledger.reviews.approvals(view.plan.number))
+    return _page(f"#{view.plan.number}", "/pull-requests", body, one.snapshot)
+
+
+def pull_request_plan(request: Request) -> Response:
+    """`/pull-requests/N/plan.txt`."""
+    view = pull_request_in(served(request).snapshot, request.path_params["number"])
+    return PlainTextResponse(plan_text.of_pull_request(view.plan))
 
 
 def offset_changes(request: Request) -> Response:

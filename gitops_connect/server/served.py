@@ -11,8 +11,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from gitops_connect.daemon.reconciliations import Reconciliations
-from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
+from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, Snapshot
 from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.review_store import ReviewStore
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -54,6 +55,7 @@ class ServedLedger(Protocol):
 
     operations: Operations
     status: StatusStore
+    reviews: ReviewStore
 
     def restarts(self, cluster: ClusterName) -> Mapping[ConnectorName, RestartRecord]:
         """The automatic restarts that still count."""
@@ -107,3 +109,11 @@ def connector_in(view: ClusterView, name: str) -> ConnectorStatus:
         if one.name == name:
             return one
     raise HTTPException(404, f"there is no connector {name!r}, neither declared nor on the cluster {view.cluster}")
+
+
+def pull_request_in(snapshot: Snapshot, number: int) -> PullRequestView:
+    """The review of an open pull request. Raises HTTPException (404)."""
+    for one in snapshot.pull_requests:
+        if one.pull_request.number == number:
+            return one
+    raise HTTPException(404, f"no open pull request {number} was reviewed")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from gitops_connect.daemon.state import ClusterView, RepositoryView, Snapshot
+from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView, Snapshot
 from gitops_connect.model.conditions import Condition, Conditions
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
@@ -15,6 +15,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.restarts import RestartOutlook, RestartRecord
+from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.report.offsets_json import value as offset_value
 from gitops_connect.report.problems import problem_value
@@ -184,3 +185,26 @@ def restart_value(record: RestartRecord | None, outlook: RestartOutlook | None) 
         "gave_up": outlook.gave_up if outlook else False,
         "why_not": outlook.why_not if outlook else "",
     }
+
+
+def pull_request_value(view: PullRequestView) -> Value:
+    """An open pull request, and the result of its last review."""
+    one = view.pull_request
+    return {
+        "number": one.number,
+        "title": one.title,
+        "author": one.author,
+        "url": one.url,
+        "target": one.target,
+        "head": view.plan.head,
+        "state": view.state.value,
+        "summary": view.summary,
+        "errors": len(view.plan.diagnostics.errors),
+        "digest": view.plan.digest,
+        "reviewed": time_value(view.reviewed),
+    }
+
+
+def approval_value(one: Approval) -> Value:
+    """Who has approved which plan."""
+    return {"digest": one.digest, "who": one.who, "at": time_value(one.at), "place": one.place}

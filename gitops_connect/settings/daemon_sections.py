@@ -43,7 +43,8 @@ class ServerSettings:
     listen: str | None = None
     """The address and the port of the server, such as `127.0.0.1:8080` or `[::]:8080`. Not set: there is no server."""
     public_url: str | None = None
-    """The URL under which others reach the server, if it differs from `listen`. `gitops-connect reconcile` uses it."""
+    """The URL under which others reach the server, if it differs from `listen`. `gitops-connect reconcile` and
+    `review` use it, and comments and statuses on a forge link to it."""
     token: Credential | None = None
     """The token for requests that start something. It also allows to read. Not set: the server is read-only."""
     read_token: Credential | None = None

@@ -34,6 +34,9 @@ PATHS = {
     "/journal": "/journal?limit=7",
     "/conditions": "",
     "/diagnostics": "",
+    "/pull-requests": "",
+    "/pull-requests/{number}": "/pull-requests/12",
+    "/pull-requests/{number}/plan": "/pull-requests/12/plan",
     "/reconcile/{number}": "/reconcile/1",
     "/openapi.json": "",
 }
@@ -128,6 +131,8 @@ def test_the_journal_has_pages(client: TestClient) -> None:
         ("/clusters/local/connectors/nothing", 404),
         ("/clusters/local/operations/nothing", 404),
         ("/reconcile/7", 404),
+        ("/pull-requests/7", 404),
+        ("/pull-requests/7/plan", 404),
         ("/nothing", 404),
         ("/journal?limit=0", 400),
         ("/journal?limit=1001", 400),
@@ -193,6 +198,41 @@ def test_a_replica_that_is_not_the_leader_rejects_the_request(serve: Any) -> Non
     client.made.daemon.state.set_leader(is_leader=False)
     answer = client.post("/api/v1/reconcile", headers=BEARER)
     assert (answer.status_code, client.made.daemon.reconciliations.last) == (409, 0)
+
+
+def test_a_pull_request_has_its_plan_and_its_approvals(client: TestClient) -> None:
+    assert [one["number"] for one in get(client, "/pull-requests")["pull_requests"]] == [12, 14]
+    one = get(client, "/pull-requests/12")
+    assert (one["state"], one["approvals"][0]["who"]) == ("success", "grace")
+    assert one["approvals"][0]["digest"] == one["digest"]
+    assert "+ new" in one["text"]
+    assert get(client, "/pull-requests/12/plan")["commit"] == one["head"]
+    other = get(client, "/pull-requests/14")
+    assert (other["state"], other["errors"], len(other["diagnostics"])) == ("failure", 1, 2)
+    assert other["diagnostics"][0]["file"] == "b.yaml", "from the root of the repository"
+    assert "hunter2" not in json.dumps([one, get(client, "/pull-requests/12/plan")])
+
+
+def test_secrets_of_a_pull_request_are_masked(client: TestClient, made: World) -> None:
+    state = made.daemon.state
+    (view, _) = state.snapshot.pull_requests
+    state.set_pull_requests((replace(view, plan=replace(view.plan, secrets=frozenset({"batch.size"}))),))
+    for path in ("/api/v1/pull-requests/12", "/api/v1/pull-requests/12/plan", "/pull-requests/12/plan.txt"):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert "batch.size" not in answer.text
+        assert "***" in answer.text
+
+
+def test_a_request_to_review(serve: Any) -> None:
+    client = serve(token=SECRET)
+    assert client.post("/api/v1/pull-requests/review").status_code == 401
+    answer = client.post("/api/v1/pull-requests/review", headers=BEARER)
+    validator(get(client, "/openapi.json"), "/pull-requests/review", "post", "202").validate(answer.json())
+    assert (answer.status_code, client.made.daemon.reviews) == (202, 1)
+    client.made.daemon.state.set_leader(is_leader=False)
+    assert client.post("/api/v1/pull-requests/review", headers=BEARER).status_code == 409
+    assert get(client, "/pull-requests")["is_leader"] is False
 
 
 def test_without_a_token_the_server_is_read_only(client: TestClient) -> None:

@@ -35,6 +35,8 @@ PAGES = {
     "offset-changes": "/offset-changes",
     "journal": "/journal",
     "problems": "/problems",
+    "pull-requests": "/pull-requests",
+    "pull-request": "/pull-requests/14",
 }
 CONTRAST = """(() => {
   const parse = (text) => {

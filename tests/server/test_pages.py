@@ -30,6 +30,9 @@ PAGES = (
     "/journal",
     "/journal?cluster=local&connector=orders",
     "/problems",
+    "/pull-requests",
+    "/pull-requests/12",
+    "/pull-requests/14",
 )
 VOID = {"meta", "link", "input", "br", "use", "path", "circle", "rect"}
 

@@ -13,7 +13,7 @@ from situations import CLUSTER, REVISION, current_offsets, seen, situation, want
 from situations import change as declared_change
 
 from gitops_connect.daemon.reconciliations import Reconciliations
-from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
+from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.conditions import Condition, Conditions, ConditionStatus, ConditionType
@@ -25,15 +25,19 @@ from gitops_connect.model.operations import Acknowledgement, Operation, Operatio
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.restarts import RestartOutlook, RestartRecord
+from gitops_connect.model.reviewed_plans import Approval, PlanPurpose
+from gitops_connect.model.reviews import CommitState, PullRequest
 from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.plan.planner import plan
+from gitops_connect.plan.reviewed import review_digest, reviewed_plan
+from gitops_connect.report.pull_request_plan import OtherPullRequest, PullRequestPlan
 from gitops_connect.server.changes import Changes
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.served import Served
 from gitops_connect.server.webhook_log import WebhookLog
-from gitops_connect.settings.daemon_sections import ServerSettings
+from gitops_connect.settings.daemon_sections import ForgeKind, ForgeSettings, ServerSettings
 from gitops_connect.settings.sections import ClusterSettings, RepositorySettings, Settings
 
 PROD = ClusterName("prod-eu")
@@ -148,6 +152,9 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
         with ledger.lease(cluster, clock) as lease:
             operations = ledger.under(lease).operations
             _record_changes(operations, cluster, now)
+    planned = made_up_plan(CLUSTER)
+    ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
+    ledger.reviews.approve(Approval(12, review_digest([planned]), "grace", now, "comment 4711 on pull request 12"))
     for number in range(steps):
         ledger.status.record_step(
             JournalEntry(
@@ -234,7 +241,24 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
     state.set_repository(
         RepositoryView(REVISION, "Ada Lovelace", subject, 143, Diagnostics.of(list(PROBLEMS)[1:]), "", now)
     )
+    state.set_pull_requests((pull_request(12, now), pull_request(14, now, with_errors=True)))
     return state
+
+
+def pull_request(number: int, now: datetime, *, with_errors: bool = False) -> PullRequestView:
+    """The review of a pull request with a secret in its title and its plan."""
+    forge, head = "https://git.example/shop/connect", Revision("5" * 40)
+    title = "Rewind <orders> & create new"
+    one = PullRequest(
+        number, title, "ada", head, f"refs/pull/{number}/head", "main", f"{forge}/pulls/{number}", forge, False, False
+    )
+    plans = (made_up_plan(CLUSTER),)
+    others = (OtherPullRequest(9, f"{forge}/pulls/9", (ConnectorName("orders"),)),)
+    planned = PullRequestPlan(number, head, "main", plans, digest=review_digest(plans), others=others)
+    if with_errors:
+        planned = replace(planned, diagnostics=PROBLEMS, unread={PROD: "ConnectUnavailable: no worker answered"})
+    state = CommitState.FAILURE if with_errors else CommitState.SUCCESS
+    return PullRequestView(one, planned, state, "1 to create, 2 to change", "**1 to create**", now)
 
 
 def _of_plan(now: datetime) -> Iterator[ConnectorStatus]:
@@ -269,6 +293,7 @@ def world(directory: Path, state: DaemonState | None = None, **server: object) -
         repository=RepositorySettings(path="connect"),
         clusters={name: ClusterSettings(name, ("http://127.0.0.1:1",)) for name in state.snapshot.clusters},
         server=ServerSettings(**server),  # type: ignore[arg-type]
+        forge=ForgeSettings(ForgeKind.GITEA),
     )
     ledger = Ledger.open(URL, directory, KEY)
     try:

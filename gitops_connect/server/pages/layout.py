@@ -13,7 +13,13 @@ from gitops_connect.report.page import shown
 from gitops_connect.report.theme import STYLE
 
 _STATIC = Path(__file__).parents[1] / "static"
-_PAGES = (("/", "Overview"), ("/offset-changes", "Offsets"), ("/journal", "Journal"), ("/problems", "Problems"))
+_PAGES = (
+    ("/", "Overview"),
+    ("/pull-requests", "Pull requests"),
+    ("/offset-changes", "Offsets"),
+    ("/journal", "Journal"),
+    ("/problems", "Problems"),
+)
 _ICONS = {
     "ok": '<path d="M3 8.5l3.2 3.2L13 4.8"/>',
     "sync": '<path d="M13 6A5.3 5.3 0 0 0 3.6 5M3 10a5.3 5.3 0 0 0 9.4 1M3 2.5V6h3.5M13 13.5V10H9.5"/>',

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import re
 
+from gitops_connect.model.masking import mask
 from gitops_connect.model.plans import Plan
+from gitops_connect.report.pull_request_plan import PullRequestPlan
 from gitops_connect.report.text import Colour, TextReport
 
 MOST_LINES = 1500
@@ -20,8 +22,30 @@ def plain(plan: Plan) -> str:
 
 
 def coloured(plan: Plan) -> str:
-    """The plan as markup. `TextReport` escapes control characters of values, so that every sequence is its own."""
-    lines = TextReport(coloured=True).plans([plan]).splitlines()
+    """The plan as markup."""
+    return _markup(TextReport(coloured=True).plans([plan]))
+
+
+def of_pull_request(plan: PullRequestPlan) -> str:
+    """The whole plan of a pull request as text, without secrets. Empty if there is none."""
+    return _of_pull_request(plan, coloured=False)
+
+
+def coloured_of_pull_request(plan: PullRequestPlan) -> str:
+    """The plan of a pull request as markup, without secrets."""
+    return _markup(_of_pull_request(plan, coloured=True))
+
+
+def _of_pull_request(plan: PullRequestPlan, *, coloured: bool) -> str:
+    if not plan.plans:
+        return ""
+    text = TextReport(coloured=coloured).plans(plan.plans, len(plan.diagnostics.errors))
+    return mask(text, plan.secrets)
+
+
+def _markup(report: str) -> str:
+    """`TextReport` escapes control characters of values, so that every sequence is its own."""
+    lines = report.splitlines()
     text = "\n".join(lines[:MOST_LINES])
     markup = _SEQUENCE.sub(_tag, html.escape(text))
     more = f"\n… {len(lines) - MOST_LINES:,} more lines" if len(lines) > MOST_LINES else ""

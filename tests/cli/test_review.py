@@ -1,0 +1,115 @@
+"""`gitops-connect review`: what it takes from a CI job, what it waits for, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from acceptance.workplace import Workplace
+from server_parts.made_up import World, pull_request, world, write_ledger
+from server_parts.running import served
+
+from gitops_connect.cli.review import ci_pull_request
+from gitops_connect.daemon.state import PullRequestView
+from gitops_connect.model.names import Revision
+from gitops_connect.server.app import application
+from gitops_connect.settings.daemon_sections import ForgeSettings
+
+HEAD = Revision("5" * 40)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[World]:
+    directory = tmp_path / "daemon"
+    directory.mkdir()
+    write_ledger(directory)
+    with world(directory) as made:
+        yield made
+
+
+@pytest.fixture
+def url(made: World) -> Iterator[str]:
+    with served(application(made.served)) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, (None, None)),
+        ({"GITHUB_REF": "refs/heads/main"}, (None, None)),
+        ({"GITHUB_REF": "refs/pull/12/merge"}, (12, None)),
+        ({"CI_MERGE_REQUEST_IID": "3", "CI_COMMIT_SHA": "a"}, (3, "a")),
+        (
+            {"CI_MERGE_REQUEST_IID": "3", "CI_COMMIT_SHA": "merged", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": "b"},
+            (3, "b"),
+        ),
+    ],
+)
+def test_the_pull_request_of_a_ci_job(environment: Mapping[str, str], expected: tuple[int | None, str | None]) -> None:
+    assert ci_pull_request(environment) == expected
+
+
+@pytest.mark.parametrize(
+    "event", ["", "[]", '{"pull_request": {}}', f'{{"pull_request": {{"head": {{"sha": "{HEAD}"}}}}}}']
+)
+def test_the_event_of_a_github_job_has_the_commit(tmp_path: Path, event: str) -> None:
+    file = tmp_path / "event.json"
+    file.write_text(event)
+    found = ci_pull_request({"GITHUB_REF": "refs/pull/12/merge", "GITHUB_EVENT_PATH": str(file)})
+    assert found == (12, HEAD if HEAD in event else None)
+
+
+@pytest.mark.slow
+def test_a_plan_is_shown_in_every_format(at: Workplace, url: str) -> None:
+    ran = at.run("review", "12", "--server", url)
+    assert (ran.code, "  + new" in ran.out) == (0, True), ran
+    assert f"Pull request 12 at commit {HEAD}: 1 to create, 2 to change" in ran.err
+    assert at.run("review", "12", "--server", url, "-o", "markdown").out == "**1 to create**\n"
+    assert json.loads(at.run("review", "12", "--server", url, "-o", "json").out)["commit"] == HEAD
+    failed = at.run("review", "14", "--server", url)
+    assert failed.code == 4
+    assert "clusters/local/orders.yaml:7:13: error: spec.tasksMax: expected a number" in failed.err
+
+
+@pytest.mark.slow
+def test_it_waits_for_the_plan_of_the_commit(
+    at: Workplace, made: World, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = at.run("review", "12", "--server", url, "--commit", "6" * 40, "--timeout", "1s")
+    assert (late.code, f"at commit {HEAD}, and not at {'6' * 40}, within 1s" in late.err) == (1, True), late
+    now = made.clock.now()
+
+    def push() -> None:
+        view = pull_request(13, now)
+        made.daemon.state.set_pull_requests((_at(view, "6" * 40),))
+
+    timer = threading.Timer(1.0, push)
+    timer.start()
+    monkeypatch.setenv("CI_MERGE_REQUEST_IID", "13")
+    monkeypatch.setenv("CI_COMMIT_SHA", "6" * 40)
+    ran = at.run("review", "--server", url)
+    timer.join()
+    assert (ran.code, "Pull request 13 at commit 666" in ran.err) == (0, True), ran
+
+
+def _at(view: PullRequestView, head: str) -> PullRequestView:
+    return replace(view, plan=replace(view.plan, head=Revision(head)))
+
+
+@pytest.mark.slow
+def test_what_prevents_a_review_is_named(at: Workplace, made: World, url: str) -> None:
+    assert "expected the number of a pull request" in at.run("review", "--server", url).err
+    unknown = at.run("review", "99", "--server", url, "--timeout", "1s")
+    assert (unknown.code, "did not review pull request 99" in unknown.err) == (1, True)
+    made.daemon.state.set_leader(is_leader=False)
+    follower = at.run("review", "99", "--server", url, "--timeout", "1s")
+    assert (follower.code, "not the leader" in follower.err) == (1, True)
+    off = replace(made.served, settings=replace(made.served.settings, forge=ForgeSettings()))
+    with served(application(off)) as without:
+        ran = at.run("review", "12", "--server", without)
+    assert (ran.code, "set [forge] kind" in ran.err) == (64, True)
