@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import requests
 from manual_clock import ManualClock
 
 from forges.descriptions import Description
@@ -124,9 +125,15 @@ def _fill(server: GiteaServer) -> tuple[str, str, str, str]:
 
 
 def merge(server: GiteaServer, repository: str, number: int) -> None:
-    """Merge a pull request, as soon as Gitea has checked that it can be merged."""
+    """Merge a pull request."""
+    response = try_merge(server, repository, number)
+    assert response.ok, response.text
+
+
+def try_merge(server: GiteaServer, repository: str, number: int, user: str | None = None) -> requests.Response:
+    """The answer to a merge, as soon as Gitea has checked that there are no conflicts."""
     until = time.monotonic() + 60
     while not server.ask("GET", f"/repos/{repository}/pulls/{number}")["mergeable"]:
         assert time.monotonic() < until
         time.sleep(0.05)
-    server.ask("POST", f"/repos/{repository}/pulls/{number}/merge", {"Do": "merge"})
+    return server.send("POST", f"/repos/{repository}/pulls/{number}/merge", {"Do": "merge"}, user=user)
