@@ -8,11 +8,12 @@ from typing import Protocol
 
 from gitops_connect.daemon import review_events
 from gitops_connect.daemon.forge_writer import ForgeWriter
-from gitops_connect.daemon.merged_plans import MergedPlans, apply_status, unreviewed
+from gitops_connect.daemon.merged_plans import MergedPlans, apply_status, ended_with, unreviewed
 from gitops_connect.daemon.review_commands import ReviewCommands
 from gitops_connect.daemon.state import DaemonState, Snapshot
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.reviews import Comment, CommitState, PullRequest
 from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.report.blocked_comment import blocked_comment
@@ -39,15 +40,23 @@ class MergeReports:
     merged: MergedPlans
     commands: ReviewCommands
     daemon: ReviewedDaemon
+    _revision: Revision | None = None
+    _end: tuple[CommitState, tuple[UnreviewedChange, ...]] | None = None
 
     def has_news(self) -> bool:
-        """Whether there is a new revision. Its changes wait until it is looked up on the forge."""
-        return self.merged.is_new(self.daemon.state.snapshot.repository.revision)
+        """Whether `report` was not called since there is a new revision, or another result.
+
+        The changes of a new revision wait until it is looked up. An error of the forge is no news: it may last.
+        """
+        snapshot = self.daemon.state.snapshot
+        return snapshot.repository.revision != self._revision or ended_with(snapshot) not in (None, self._end)
 
     def report(self) -> Iterator[Exception]:
         """Look up the pull request of the revision in effect, or report what became of it. Returns the errors."""
         snapshot = self.daemon.state.snapshot
         revision = snapshot.repository.revision
+        self._end = ended_with(snapshot) or (self._end if revision == self._revision else None)
+        self._revision = revision
         try:
             if revision is not None and self.merged.is_new(revision):
                 self.merged.look_up(revision)

@@ -102,6 +102,13 @@ def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
     return CommitStatus(APPLY, CommitState.SUCCESS, f"applied on {', '.join(snapshot.clusters)}", url)
 
 
+def ended_with(snapshot: Snapshot) -> tuple[CommitState, tuple[UnreviewedChange, ...]] | None:
+    """How the last reconciliations of all clusters ended; None while a cluster is being reconciled."""
+    if any(view.next is None for view in snapshot.clusters.values()):
+        return None
+    return apply_status(snapshot, "").state, unreviewed(snapshot)[1]
+
+
 def _problems(view: ClusterView) -> Iterator[str]:
     """Why the revision is not applied, without texts of errors, which can quote a config."""
     if view.plan is not None and view.plan.unreviewed:

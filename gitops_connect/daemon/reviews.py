@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from gitops_connect.daemon import review_events
 from gitops_connect.daemon.events import NewItems
 from gitops_connect.daemon.forge_writer import ForgeWriter
 from gitops_connect.daemon.merge_reports import MergeReports, ReviewedDaemon
+from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.pull_request_plans import PullRequestPlanner, offset_changes
 from gitops_connect.daemon.state import PullRequestView
 from gitops_connect.errors import ForgeUnavailable, GitopsConnectError
@@ -41,14 +42,14 @@ _LONGEST_PAUSE = timedelta(hours=1)
 
 @dataclass(slots=True)
 class PullRequestReviews:
-    """The reviews of all open pull requests. `interval` is in seconds."""
+    """The reviews of all open pull requests."""
 
     writer: ForgeWriter
     planner: PullRequestPlanner
     merges: MergeReports
     daemon: ReviewedDaemon
     clock: Clock
-    interval: float
+    schedule: PollSchedule
     _has_reviewed: bool = False
     _due: threading.Event = field(default_factory=threading.Event)
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -59,12 +60,16 @@ class PullRequestReviews:
         self._due.set()
 
     def run(self) -> None:
-        """Review until `end`: at once, after each interval, and when asked to."""
+        """Review until `end`: at once, after each interval, and when asked to. After a failure it is tried earlier."""
+        failures = 0
         while not self._ended.is_set():
             self._due.clear()
-            not_before = self._review_and_log() if self.daemon.state.snapshot.is_leader else None
+            errors = self._review_and_log() if self.daemon.state.snapshot.is_leader else []
+            failures = failures + 1 if errors else 0
+            limits = (error.retry_at for error in errors if isinstance(error, ForgeUnavailable))
+            not_before = max((one for one in limits if one is not None), default=None)
             if not_before is None:
-                self._wait()
+                self._wait(self.schedule.next(failures))
             else:
                 self._ended.wait(min(not_before - self.clock.now(), _LONGEST_PAUSE).total_seconds())
 
@@ -73,20 +78,19 @@ class PullRequestReviews:
         self._ended.set()
         self._due.set()
 
-    def _wait(self) -> None:
-        """Until the next review is due. A new revision is looked up at once: its changes wait for that."""
-        until = time.monotonic() + self.interval
+    def _wait(self, seconds: float) -> None:
+        """Until the next review is due. What became of the revision in effect is reported at once."""
+        until = time.monotonic() + seconds
         while not self._due.wait(min(_LOOK, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
             if self.merges.has_news():
                 return
 
-    def _review_and_log(self) -> datetime | None:
-        """Review once. Returns the end of a rate limit that the forge has named."""
+    def _review_and_log(self) -> list[Exception]:
+        """Review once. Returns the errors."""
         errors = [*self.merges.report(), *self.review_all()]
         for text in self._errors.of(f"{type(error).__name__}: {error}" for error in errors):
             review_events.failed(text)
-        limits = (error.retry_at for error in errors if isinstance(error, ForgeUnavailable))
-        return max((one for one in limits if one is not None), default=None)
+        return errors
 
     def review_all(self) -> Iterator[Exception]:
         """Review every open pull request once. Returns the errors: one pull request does not prevent the others."""
