@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from gitops_connect.daemon import review_events
 from gitops_connect.daemon.forge_writer import ForgeWriter
-from gitops_connect.daemon.merged_plans import MergedPlans, apply_status, ended_with, unreviewed
+from gitops_connect.daemon.merged_plans import Ended, MergedPlans, apply_status, ended, unreviewed
+from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.review_commands import ReviewCommands
-from gitops_connect.daemon.state import DaemonState, Snapshot
+from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.reviews import Comment, CommitState, PullRequest
 from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.report.blocked_comment import blocked_comment
@@ -28,6 +28,10 @@ class ReviewedDaemon(Protocol):
     def state(self) -> DaemonState:
         """The snapshots."""
 
+    @property
+    def reconciliations(self) -> Reconciliations:
+        """The results of what was requested."""
+
     def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
         """Poll the repository at once, then reconcile these clusters."""
 
@@ -40,28 +44,38 @@ class MergeReports:
     merged: MergedPlans
     commands: ReviewCommands
     daemon: ReviewedDaemon
+    _request: int = 0
     _revision: Revision | None = None
-    _end: tuple[CommitState, tuple[UnreviewedChange, ...]] | None = None
+    _reported: Mapping[ClusterName, Ended] = field(default_factory=dict)
 
     def has_news(self) -> bool:
-        """Whether `report` was not called since there is a new revision, or another result.
+        """Whether `report` was not called since there is a new revision, or another result on a cluster.
 
         The changes of a new revision wait until it is looked up. An error of the forge is no news: it may last.
         """
-        snapshot = self.daemon.state.snapshot
-        return snapshot.repository.revision != self._revision or ended_with(snapshot) not in (None, self._end)
+        snapshot = self._snapshot()
+        is_reported = ended(snapshot).items() <= self._reported.items()
+        return snapshot.repository.revision != self._revision or not is_reported
+
+    def _snapshot(self) -> Snapshot:
+        """The state without what was done on clusters before the look-up: no review was known then."""
+        results, clusters = self.daemon.reconciliations.result, self.daemon.state.snapshot.clusters
+        unaware = {cluster: ClusterView(cluster) for cluster in clusters if results(cluster, self._request) is None}
+        snapshot = self.daemon.state.snapshot  # not an earlier one, which could be from before the results
+        return replace(snapshot, clusters={**snapshot.clusters, **unaware})
 
     def report(self) -> Iterator[Exception]:
-        """Look up the pull request of the revision in effect, or report what became of it. Returns the errors."""
-        snapshot = self.daemon.state.snapshot
+        """Look up the pull request of the revision in effect, and report what became of it. Returns the errors."""
+        snapshot = self._snapshot()
         revision = snapshot.repository.revision
-        self._end = ended_with(snapshot) or (self._end if revision == self._revision else None)
+        self._reported = {**(self._reported if revision == self._revision else {}), **ended(snapshot)}
         self._revision = revision
         try:
             if revision is not None and self.merged.is_new(revision):
                 self.merged.look_up(revision)
-                self.daemon.reconcile_now(snapshot.clusters)
-            elif revision is not None and self.merged.last is not None:
+                self._request = self.daemon.reconcile_now(snapshot.clusters)
+                snapshot = self._snapshot()
+            if revision is not None and self.merged.last is not None:
                 self._report(self.merged.last, revision, snapshot)
         except GitopsConnectError as error:
             yield error

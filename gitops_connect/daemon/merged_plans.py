@@ -9,7 +9,7 @@ from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.review_store import ReviewStore
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import Revision
+from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
@@ -102,11 +102,21 @@ def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
     return CommitStatus(APPLY, CommitState.SUCCESS, f"applied on {', '.join(snapshot.clusters)}", url)
 
 
-def ended_with(snapshot: Snapshot) -> tuple[CommitState, tuple[UnreviewedChange, ...]] | None:
-    """How the last reconciliations of all clusters ended; None while a cluster is being reconciled."""
-    if any(view.next is None for view in snapshot.clusters.values()):
-        return None
-    return apply_status(snapshot, "").state, unreviewed(snapshot)[1]
+Ended = tuple[bool, tuple[str, ...], tuple[UnreviewedChange, ...]]
+"""Whether the revision in effect is applied on a cluster, the problems, and what is blocked."""
+
+
+def ended(snapshot: Snapshot) -> dict[ClusterName, Ended]:
+    """How the last reconciliation of each cluster ended, except of those in progress."""
+    return {
+        view.cluster: (
+            view.applied == snapshot.repository.revision,
+            tuple(_problems(view)),
+            view.plan.unreviewed if view.plan else (),
+        )
+        for view in snapshot.clusters.values()
+        if view.next is not None
+    }
 
 
 def _problems(view: ClusterView) -> Iterator[str]:

@@ -20,9 +20,10 @@ from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Plan
-from gitops_connect.model.reviewed_plans import ReviewMode
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.situation import OffsetSituation
+from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.plan.situation import OffsetSituation, Situation
 
 LATER = Revision("b" * 40)
 
@@ -41,8 +42,9 @@ class Merge:
         self.forge, clock = MemoryForge(), ManualClock()
         self.state = DaemonState({CLUSTER: ClusterView(CLUSTER)})
         self.daemon = MadeUpDaemon(self.state)
-        self.merged = MergedPlans(self.forge, ledger.reviews, ReviewMode.REVIEWED, clock)
-        commands = ReviewCommands(self.forge, ledger.reviews, clock)
+        self.store = ledger.reviews
+        self.merged = MergedPlans(self.forge, self.store, ReviewMode.REVIEWED, clock)
+        commands = ReviewCommands(self.forge, self.store, clock)
         self.reports = MergeReports(ForgeWriter(self.forge, None), self.merged, commands, self.daemon)
 
     def merge(self, revision: Revision) -> None:
@@ -54,21 +56,29 @@ class Merge:
         self.state.set_repository(RepositoryView(revision))
 
     def plan(self, revision: Revision) -> Plan:
-        """The reset of a connector, as far as it was reviewed."""
+        """The reset of a connector, which is blocked unless it was reviewed."""
+        return replace(plan(replace(self._situation(), reviews=self.merged.reviews(revision))), revision=revision)
+
+    def _situation(self) -> Situation:
         reset = change("again", "orders", "reset", acknowledge=["reset"])
         offsets = OffsetSituation(current={seen("orders").name: current_offsets(orders=5)})
-        reviews = self.merged.reviews(revision)
-        made = situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[reset], offsets=offsets)
-        return replace(plan(replace(made, reviews=reviews)), revision=revision)
+        return situation([wanted("orders")], [seen("orders")], owned=["orders"], changes=[reset], offsets=offsets)
+
+    def show(self) -> None:
+        """The comment on the pull request shows the plan before the merge."""
+        made = replace(self._situation(), reviews=NO_REVIEWS)
+        self.store.record(reviewed_plan(7, PULL_REQUEST.head, [plan(made)]), PlanPurpose.REVIEW, START)
 
     def begin(self, revision: Revision) -> None:
         """A reconciliation has made its plan."""
         self.number = self.daemon.reconciliations.last
+        self.daemon.reconciliations.poll_ended(self.number)
         self.state.update_cluster(CLUSTER, plan=self.plan(revision), next=None)
 
     def end(self, revision: Revision | None) -> None:
         """The reconciliation has ended, and this revision is applied."""
         self.state.update_cluster(CLUSTER, applied=revision, next=START)
+        self.daemon.reconciliations.end(CLUSTER, self.number, AssertionError("not read"), 0.0)
 
     def reconcile(self, revision: Revision) -> None:
         self.begin(revision)
@@ -98,7 +108,7 @@ def test_the_end_of_a_reconciliation_is_news_until_it_is_reported(merge: Merge) 
     merge.end(None)
     assert merge.reports.has_news()
     merge.report()
-    assert (merge.states(), merge.reports.has_news()) == (["failure"], False)
+    assert (merge.states()[-1], merge.reports.has_news()) == ("failure", False)
     merge.reconcile(REVISION)
     assert not merge.reports.has_news(), "it ended as before"
 
@@ -108,9 +118,29 @@ def test_a_forge_that_does_not_answer_is_no_news(merge: Merge) -> None:
     merge.merge(REVISION)
     assert merge.report() == ["the forge does not answer"]
     assert not merge.reports.has_news(), "otherwise it would be asked without a pause"
-    merge.reconcile(REVISION)
-    assert merge.reports.has_news()
-    assert merge.report() == ["the forge does not answer"]
-    assert not merge.reports.has_news()
     merge.merge(LATER)
     assert merge.reports.has_news()
+
+
+def test_a_plan_from_before_the_look_up_is_not_reported(merge: Merge) -> None:
+    """It is blocked only because it was not known yet what was reviewed."""
+    merge.show()
+    merge.merge(REVISION)
+    merge.begin(REVISION)
+    merge.report()
+    assert (merge.daemon.reconciliations.last, merge.states()) == (1, ["pending"])
+    merge.end(None)
+    merge.report()
+    assert (merge.states(), merge.forge.comments(7)) == (["pending"], [])
+    merge.reconcile(REVISION)
+    merge.report()
+    assert (merge.states(), merge.forge.comments(7)) == (["pending", "success"], [])
+
+
+def test_a_plan_that_nobody_has_reviewed_is_reported(merge: Merge) -> None:
+    merge.merge(REVISION)
+    merge.report()
+    merge.reconcile(REVISION)
+    merge.report()
+    assert merge.states() == ["pending", "failure"]
+    assert "Blocked" in merge.forge.comments(7)[0].body
