@@ -71,8 +71,7 @@ class MergeReports:
         self._reported = {**(self._reported if revision == self._revision else {}), **ended(snapshot)}
         self._revision = revision
         try:
-            if revision is not None and self.merged.is_new(revision):
-                self.merged.look_up(revision)
+            if revision is not None and self.merged.look_up(revision):
                 self._request = self.daemon.reconcile_now(snapshot.clusters)
                 snapshot = self._snapshot()
             if revision is not None and self.merged.last is not None:

@@ -35,6 +35,7 @@ class MergedPlans:
         self._clock = clock
         self._merged: tuple[PullRequest, ...] = ()
         self._revision: Revision | None = None
+        self._is_found = False
         self._is_applied = False
 
     @property
@@ -46,27 +47,31 @@ class MergedPlans:
         """What the planner must know. Until the revision was looked up, nothing of it counts as reviewed."""
         if self._mode is ReviewMode.AUTO:
             return NO_REVIEWS
-        numbers = [] if self.is_new(revision) else [one.number for one in self._merged]
+        numbers = [one.number for one in self._merged] if revision == self._revision else []
         shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
         last = numbers[-1] if numbers else None
         return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
 
-    def is_new(self, revision: Revision | None) -> bool:
-        """Whether the revision was not looked up yet."""
-        return revision is not None and revision != self._revision
+    def look_up(self, revision: Revision) -> bool:
+        """Find the pull requests that were merged as this revision, and return whether the result is another one.
 
-    def look_up(self, revision: Revision) -> None:
-        """Find the pull requests that were merged as this revision. Raises the errors of the forge and the ledger.
-
+        A revision without a pull request is looked up at each call: forges may know the commit earlier than the merge.
         Once a revision was applied, its reviews no longer count: a later commit may make the same change for another
-        reason.
+        reason. Raises the errors of the forge and the ledger.
         """
+        is_new = revision != self._revision
+        if not is_new and self._is_found:
+            return False
+        merged = self._forge.merged_as(revision)
+        if not is_new and not merged:
+            return False
         before = () if self._is_applied else self._merged
         known = {one.number for one in before}
-        found = [one for one in self._forge.merged_as(revision) if one.number not in known]
-        self._merged, self._is_applied = (*before, *found)[-_REMEMBERED:], False
+        found = [one for one in merged if one.number not in known]
+        self._merged, self._is_applied, self._is_found = (*before, *found)[-_REMEMBERED:], False, bool(merged)
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
         self._revision = revision
+        return True
 
     def applied(self) -> None:
         """The revision that was looked up is applied on every cluster."""

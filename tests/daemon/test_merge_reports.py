@@ -137,6 +137,22 @@ def test_a_plan_from_before_the_look_up_is_not_reported(merge: Merge) -> None:
     assert (merge.states(), merge.forge.comments(7)) == (["pending", "success"], [])
 
 
+def test_a_commit_is_looked_up_until_its_pull_request_is_known(merge: Merge) -> None:
+    """Gitea sends the webhook for the push before the pull request counts as merged."""
+    merge.show()
+    merge.poll(REVISION)
+    merge.report()
+    merge.reconcile(REVISION)
+    merge.report()
+    assert (merge.daemon.reconciliations.last, merge.states()) == (1, [])
+    merge.merge(REVISION)
+    merge.report()
+    merge.reconcile(REVISION)
+    merge.report()
+    merge.report()
+    assert (merge.daemon.reconciliations.last, merge.states()) == (2, ["pending", "success"])
+
+
 def test_a_plan_that_nobody_has_reviewed_is_reported(merge: Merge) -> None:
     merge.merge(REVISION)
     merge.report()
