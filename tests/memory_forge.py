@@ -25,13 +25,13 @@ PULL_REQUEST = PullRequest(
 
 @dataclass
 class MemoryForge:
-    """A `Forge`. `before_write` is called before each comment is written; `answers` is False while it is down."""
+    """A `Forge`. `before` gets the name of each method before it writes. `answers` is False while the forge is down."""
 
     open: list[PullRequest] = field(default_factory=list)
     merged: dict[Revision, PullRequest] = field(default_factory=dict)
     comments_of: dict[int, list[Comment]] = field(default_factory=dict)
     statuses: dict[tuple[Revision, str], list[CommitStatus]] = field(default_factory=dict)
-    before_write: Callable[[], None] = lambda: None
+    before: Callable[[str], None] = lambda _method: None
     answers: bool = True
     longest_comment: int = 65_536
 
@@ -52,7 +52,7 @@ class MemoryForge:
 
     def write_comment(self, number: int, body: str, replaces: int | None) -> int:
         self._answer()
-        self.before_write()
+        self.before("write_comment")
         written = self.comments_of.setdefault(number, [])
         if replaces is not None:
             written[replaces] = replace(written[replaces], body=body)
@@ -62,6 +62,7 @@ class MemoryForge:
 
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
         self._answer()
+        self.before("set_status")
         self.statuses.setdefault((commit, status.context), []).append(status)
 
     def can_write(self, user: str) -> bool:

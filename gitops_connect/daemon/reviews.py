@@ -137,16 +137,25 @@ class PullRequestReviews:
         return known if replace(view, reviewed=known.reviewed) == known else view
 
     def _publish(self, view: PullRequestView) -> None:
-        """Write what has changed. A plan counts as reviewed only after its comment was written."""
+        """Write what has changed. Only after that, the status allows to merge.
+
+        A plan counts as reviewed if its comment was written while the pull request was open.
+        """
         pull_request, plan = view.pull_request, view.plan
-        self._set_plan_status(pull_request, plan.head, view.state, view.summary)
         comments = self.writer.forge.comments(pull_request.number)
-        if self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments):
+        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments)
+        if is_written:
             review_events.commented(pull_request, plan)
-            self.writer.forge.annotate(pull_request, _annotations(plan))
-        if plan.digest is not None:
+        if plan.digest is not None and not (is_written and self._was_closed(pull_request)):
             self.merges.merged.record_shown(plan)
+        self._set_plan_status(pull_request, plan.head, view.state, view.summary)
+        if is_written:
+            self.writer.forge.annotate(pull_request, _annotations(plan))
         self.merges.carry_out_commands(pull_request, comments)
+
+    def _was_closed(self, pull_request: PullRequest) -> bool:
+        """Whether someone has merged or closed it while it was planned: nobody has seen the plan before."""
+        return all(one.number != pull_request.number for one in self.writer.forge.open_pull_requests())
 
     def _page(self, pull_request: PullRequest) -> str | None:
         """The page of the whole plan."""
