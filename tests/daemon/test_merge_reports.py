@@ -154,6 +154,31 @@ def test_a_commit_is_looked_up_until_its_pull_request_is_known(merge: Merge) -> 
     assert (merge.daemon.reconciliations.last, merge.states()) == (2, ["pending", "success"])
 
 
+def test_a_commit_that_was_pending_when_the_next_one_followed_is_applied_with_it(merge: Merge) -> None:
+    for revision in (REVISION, LATER):
+        merge.show()
+        merge.merge(revision)
+        merge.report()
+    assert merge.states() == ["pending"]
+    merge.reconcile()
+    merge.report()
+    assert merge.states() == ["pending", "success"]
+    assert merge.forge.states(LATER, APPLY) == ["pending", "success"]
+
+
+def test_a_commit_that_failed_remains_failed(merge: Merge) -> None:
+    merge.merge(REVISION)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    merge.show()
+    merge.merge(LATER)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])
+
+
 def test_a_plan_that_nobody_has_reviewed_is_reported(merge: Merge) -> None:
     merge.merge(REVISION)
     merge.report()
