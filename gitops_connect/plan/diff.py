@@ -23,7 +23,8 @@ class ConfigDiff:
     """The changes in the order of their keys, the whole config to send, and the keys that were not changed.
 
     `sensitive` are the sensitive keys of the config to send, and empty if there are no changes. `ignored` keys differ
-    and are ignored by the document. `uncompared` keys are masked by the server, and their last applied value is unknown.
+    and are ignored by the document. `uncompared` keys are masked by the server, and their last applied value is not
+    known.
     """
 
     changes: tuple[Change, ...]
