@@ -32,6 +32,9 @@ class Forge(Protocol):
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         """The pull requests that were merged to the target branch as this commit, or with it."""
 
+    def first_parent(self, commit: Revision) -> Revision | None:
+        """The commit that was the last one of the branch before this one; None for the first commit of all."""
+
     def comments(self, number: int) -> Sequence[Comment]:
         """All comments in the conversation of a pull request, the oldest first."""
 

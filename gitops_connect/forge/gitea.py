@@ -54,6 +54,12 @@ class GiteaForge:
             return ()
         return (found,) if found.target == self._target else ()
 
+    def first_parent(self, commit: Revision) -> Revision | None:
+        brief = {"stat": "false", "verification": "false", "files": "false"}
+        with self._failures.named(f"read commit {commit}"):
+            parents = self._send("GET", f"{self._path}/git/commits/{commit}", parameters=brief).json()["parents"]
+        return Revision(parents[0]["sha"]) if parents else None
+
     def comments(self, number: int) -> Sequence[Comment]:
         with self._failures.named(f"read the comments of pull request {number}"):
             found = [*self._pages(f"{self._path}/issues/{number}/comments")]

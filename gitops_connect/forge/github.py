@@ -76,6 +76,11 @@ class GithubForge:
             found = [_pull_request(one) for one in merged]
         return [one for one in found if one.target == self._target]
 
+    def first_parent(self, commit: Revision) -> Revision | None:
+        with self._named(f"read commit {commit}"):
+            parents = self._repository.get_git_commit(commit).parents
+        return Revision(parents[0].sha) if parents else None
+
     def comments(self, number: int) -> Sequence[Comment]:
         with self._named(f"read the comments of pull request {number}"):
             found = self._repository.get_issue(number).get_comments()

@@ -64,6 +64,11 @@ class GitlabForge:
             found = [_pull_request(one) for one in related if one["state"] == "merged"]
         return [one for one in found if one.target == self._target]
 
+    def first_parent(self, commit: Revision) -> Revision | None:
+        with self._named(f"read commit {commit}"):
+            parents = self._project.commits.get(commit, stats="false").parent_ids
+        return Revision(parents[0]) if parents else None
+
     def comments(self, number: int) -> Sequence[Comment]:
         with self._named(f"read the comments of merge request {number}"):
             found = self._notes(number).list(order_by="created_at", sort="asc", get_all=True)

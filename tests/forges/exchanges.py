@@ -91,6 +91,10 @@ GITHUB: dict[str, list[Exchange]] = {
         ),
         Exchange(f"GET {HUB}/commits/{OTHER}/pulls?per_page=100", []),
     ],
+    "parents": [
+        Exchange(f"GET {HUB}/git/commits/{MERGED}", {"parents": [{"sha": OTHER}, {"sha": HEAD}]}),
+        Exchange(f"GET {HUB}/git/commits/{OTHER}", {"parents": []}),
+    ],
     "comments": [
         Exchange(
             f"GET {COMMENT}?per_page=100",
@@ -165,6 +169,10 @@ GITLAB: dict[str, list[Exchange]] = {
             ],
         ),
         Exchange(f"GET {LAB}/repository/commits/{OTHER}/merge_requests?per_page=100", []),
+    ],
+    "parents": [
+        Exchange(f"GET {LAB}/repository/commits/{MERGED}?stats=false", {"parent_ids": [OTHER, HEAD]}),
+        Exchange(f"GET {LAB}/repository/commits/{OTHER}?stats=false", {"parent_ids": []}),
     ],
     "comments": [
         Exchange(

@@ -33,6 +33,12 @@ def test_the_pull_requests_that_were_merged_as_a_commit(world: World) -> None:
         assert list(world.forge.merged_as(world.other)) == []
 
 
+def test_the_commit_before_a_commit(world: World) -> None:
+    with world.playing("parents"):
+        assert world.forge.first_parent(world.merged) == world.other
+        assert world.forge.first_parent(world.other) is None
+
+
 def test_comments_of_all_pages_in_order_and_one_that_is_replaced(world: World) -> None:
     with world.playing("comments"):
         comments = world.forge.comments(1)
