@@ -26,6 +26,9 @@ class Forge(Protocol):
     def user(self) -> str:
         """The account of the credentials. Only its comments may be replaced."""
 
+    def missing_permissions(self) -> Sequence[str]:
+        """What the credentials lack to do all of this, as far as the forge says so without a write."""
+
     def open_pull_requests(self) -> Sequence[PullRequest]:
         """The open pull requests to the target branch, by number."""
 

@@ -21,6 +21,7 @@ from gitops_connect.settings.daemon_sections import ForgeSettings
 
 _API = "/api/v4"
 _PAGE = 100
+_SCOPE = "api"
 _DEVELOPER = 30
 """The lowest access level that may push."""
 _STATES = {CommitState.PENDING: "pending", CommitState.SUCCESS: "success", CommitState.FAILURE: "failed"}
@@ -50,6 +51,12 @@ class GitlabForge:
         with self._named("read the account of the token"):
             self._client.auth()
             return str(self._client.user.username if self._client.user else "")
+
+    def missing_permissions(self) -> Sequence[str]:
+        with self._named("read the scopes of the token"):
+            scopes = self._client.personal_access_tokens.get("self").scopes
+        missing = [] if _SCOPE in scopes else [f"the scope {_SCOPE}"]
+        return missing if self.can_write(self.user()) else [*missing, "the role Developer in the project"]
 
     def open_pull_requests(self) -> Sequence[PullRequest]:
         with self._named("list the open merge requests"):

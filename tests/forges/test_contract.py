@@ -15,6 +15,11 @@ def test_the_account_of_the_token(world: World) -> None:
         assert world.forge.user() == "gitops"
 
 
+def test_an_account_that_may_do_everything(world: World) -> None:
+    with world.playing("permissions of the account"):
+        assert list(world.forge.missing_permissions()) == []
+
+
 def test_open_pull_requests_to_the_target_branch_by_number(world: World) -> None:
     with world.playing("open"):
         own, fork = world.forge.open_pull_requests()
