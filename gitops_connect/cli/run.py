@@ -102,8 +102,8 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
     from gitops_connect.daemon.review_commands import ReviewCommands
     from gitops_connect.daemon.reviews import PullRequestReviews, reviewing
 
-    settings, store, clock = runtime.settings, runtime.ledger.reviews, runtime.clock
-    merged, commands = MergedPlans(forge, store, settings.forge.review, clock), ReviewCommands(forge, store, clock)
+    settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
+    merged, commands = MergedPlans(forge, ledger, settings, clock), ReviewCommands(forge, ledger.reviews, clock)
     daemon.reviews = merged.reviews
     page, interval = settings.server.public_url, settings.repository.interval
     with ExitStack() as stack:

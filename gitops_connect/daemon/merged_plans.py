@@ -7,20 +7,24 @@ from datetime import timedelta
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.forge import Forge
-from gitops_connect.ledger.review_store import ReviewStore
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
 from gitops_connect.model.reviews import CommitState, CommitStatus, PullRequest
+from gitops_connect.model.revisions import is_commit
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.report.pull_request_plan import PullRequestPlan
+from gitops_connect.settings.sections import Settings
 
 APPLY = "gitops-connect/apply"
 """The commit status of a merged commit."""
 _REMEMBERED = 100
 """Pull requests whose reviewed plans count: a merge may not be applied completely yet when the next one follows."""
+_MOST_COMMITS = 100
+"""Commits before a revision of which the pull requests are looked up."""
 _KEPT = timedelta(days=90)
 """How long the ledger keeps the plans of pull requests that are neither open nor being applied."""
 
@@ -28,10 +32,12 @@ _KEPT = timedelta(days=90)
 class MergedPlans:
     """The pull requests that were merged as the revisions in effect. `reviews` is safe for several threads."""
 
-    def __init__(self, forge: Forge, store: ReviewStore, mode: ReviewMode, clock: Clock) -> None:
+    def __init__(self, forge: Forge, ledger: Ledger, settings: Settings, clock: Clock) -> None:
         self._forge = forge
-        self._store = store
-        self._mode = mode
+        self._ledger = ledger
+        self._store = ledger.reviews
+        self._clusters = tuple(settings.clusters)
+        self._mode = settings.forge.review
         self._clock = clock
         self._merged: tuple[PullRequest, ...] = ()
         self._revision: Revision | None = None
@@ -56,17 +62,39 @@ class MergedPlans:
         return revision is not None and revision != self._revision
 
     def look_up(self, revision: Revision) -> None:
-        """Find the pull requests that were merged as this revision. Raises the errors of the forge and the ledger.
+        """Find the pull requests that were merged up to this revision. Raises the errors of the forge and the ledger.
 
         Once a revision was applied, its reviews no longer count: a later commit may make the same change for another
         reason.
         """
-        before = () if self._is_applied else self._merged
-        known = {one.number for one in before}
-        found = [one for one in self._forge.merged_as(revision) if one.number not in known]
-        self._merged, self._is_applied = (*before, *found)[-_REMEMBERED:], False
+        merged = {} if self._is_applied else {one.number: one for one in self._merged}
+        for commit in self._new_commits(revision):
+            merged |= {one.number: one for one in self._forge.merged_as(commit) if one.number not in merged}
+        self._merged, self._is_applied = tuple(merged.values())[-_REMEMBERED:], False
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
         self._revision = revision
+
+    def _new_commits(self, revision: Revision) -> list[Revision]:
+        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first.
+
+        Only the revision itself if the earlier ones are unknown, or are not among its last predecessors.
+        """
+        earlier = {self._revision} if self._revision is not None else self._applied_revisions()
+        missing, commits, new = earlier - {revision}, [revision], 1
+        while missing and len(commits) <= _MOST_COMMITS:
+            parent = self._forge.first_parent(commits[-1])
+            if parent is None:
+                break
+            if parent in missing:
+                missing.remove(parent)
+                new = len(commits)
+            commits.append(parent)
+        return commits[new - 1 :: -1]
+
+    def _applied_revisions(self) -> set[Revision]:
+        """The commits that were last applied on the clusters, also by an earlier process."""
+        marks = [self._ledger.revisions(cluster).applied for cluster in self._clusters]
+        return {mark.revision for mark in marks if mark is not None and is_commit(mark.revision)}
 
     def applied(self) -> None:
         """The revision that was looked up is applied on every cluster."""

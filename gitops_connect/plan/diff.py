@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from gitops_connect.model.canonical import keyed_digest
@@ -53,7 +53,9 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
                 continue
             if remembered == secret_digest(situation, desired, key):
                 continue
-        changes.append(Change(key, old, new, sensitive=situation.is_sensitive(desired, key)))
+        change = Change(key, old, new, sensitive=situation.is_sensitive(desired, key))
+        is_masked = change.shown_after != new
+        changes.append(replace(change, secret=secret_digest(situation, desired, key)) if is_masked else change)
     ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
     sensitive = frozenset(key for key in after if changes and situation.is_sensitive(desired, key))
     return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared))

@@ -118,10 +118,14 @@ class GiteaServer:
 
     def ask(self, method: str, path: str, body: object = None, *, user: str | None = None) -> Any:
         """The JSON of the answer; None if it has no body. The administrator may act for every user."""
-        headers = {"Authorization": f"Bearer {self.token}", **({"Sudo": user} if user else {})}
-        response = requests.request(method, f"{self.url}/api/v1{path}", json=body, headers=headers, timeout=60)
+        response = self.send(method, path, body, user=user)
         assert response.ok, (method, path, response.status_code, response.text)
         return response.json() if response.content else None
+
+    def send(self, method: str, path: str, body: object = None, *, user: str | None = None) -> requests.Response:
+        """The answer, which can be a rejection."""
+        headers = {"Authorization": f"Bearer {self.token}", **({"Sudo": user} if user else {})}
+        return requests.request(method, f"{self.url}/api/v1{path}", json=body, headers=headers, timeout=60)
 
     def add_user(self, name: str, *scopes: str) -> str:
         """Create a user. Returns an access token with these scopes."""

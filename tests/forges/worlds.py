@@ -47,7 +47,7 @@ class World:
     forked: Revision
     merged: Revision
     other: Revision
-    """A commit of `main` without a pull request."""
+    """The first commit of `main`, without a pull request. The next one is `merged`."""
     comments: int
     """How many comments pull request 1 has at the beginning."""
 
@@ -123,10 +123,14 @@ def _fill(server: GiteaServer) -> tuple[str, str, str, str]:
     return head, forked, merged, token
 
 
-def merge(server: GiteaServer, repository: str, number: int) -> None:
-    """Merge a pull request, as soon as Gitea has checked that it can be merged."""
-    until = time.monotonic() + 60
-    while not server.ask("GET", f"/repos/{repository}/pulls/{number}")["mergeable"]:
+def merge(server: GiteaServer, repository: str, number: int, how: str = "merge") -> None:
+    """Merge a pull request, as soon as Gitea has checked that it can be merged: it checks again after other merges."""
+    path, until = f"/repos/{repository}/pulls/{number}", time.monotonic() + 60
+    while True:
+        if server.ask("GET", path)["mergeable"]:
+            answer = server.send("POST", f"{path}/merge", {"Do": how})
+            if "try again later" not in answer.text:
+                assert answer.ok, answer.text
+                return
         assert time.monotonic() < until
         time.sleep(0.05)
-    server.ask("POST", f"/repos/{repository}/pulls/{number}/merge", {"Do": "merge"})
