@@ -46,7 +46,7 @@ class CheckResult:
 
 
 def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
-    """Check settings, repository, ledger, forge, clusters and local tools."""
+    """Check settings, repository, forge, ledger, clusters and tools."""
     with progress("Checking") as update:
         findings = []
         for finding in _checks(context):
