@@ -97,6 +97,8 @@ def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
 
 @contextmanager
 def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]:
+    from gitops_connect.daemon.forge_writer import ForgeWriter
+    from gitops_connect.daemon.merge_reports import MergeReports
     from gitops_connect.daemon.merged_plans import MergedPlans
     from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
     from gitops_connect.daemon.review_commands import ReviewCommands
@@ -105,11 +107,12 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
     settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
     merged, commands = MergedPlans(forge, ledger, settings, clock), ReviewCommands(forge, ledger.reviews, clock)
     daemon.reviews = merged.reviews
-    page, interval = settings.server.public_url, settings.repository.interval
+    writer = ForgeWriter(forge, settings.server.public_url)
+    merges = MergeReports(writer, merged, commands, daemon)
     with ExitStack() as stack:
         stack.enter_context(closing(forge))
         planner = stack.enter_context(closing(PullRequestPlanner.of(runtime)))
-        reviews = PullRequestReviews(forge, planner, merged, commands, daemon, clock, page, interval)
+        reviews = PullRequestReviews(writer, planner, merges, daemon, clock, daemon.schedule)
         daemon.review_now = reviews.review_now
         stack.enter_context(reviewing(reviews))
         yield

@@ -65,12 +65,12 @@ class Daemon:
         """`load` reads the settings again. Raises UsageError if an interval in the settings is 0."""
         self._runtime = runtime
         self._load = load or (lambda: runtime.settings)
-        self._poll_schedule = PollSchedule.of(runtime.settings)
+        self.schedule = PollSchedule.of(runtime.settings)
         self.state = DaemonState({cluster: ClusterView(cluster) for cluster in runtime.settings.clusters})
         self.state.set_leader(is_leader=once)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
-        parts = DaemonParts(runtime.ledger, runtime.clock, self.state, self._poll_schedule, once)
+        parts = DaemonParts(runtime.ledger, runtime.clock, self.state, self.schedule, once)
         self._progress = {cluster: ClusterProgress(cluster, parts) for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self.reconciliations = Reconciliations()
@@ -178,7 +178,7 @@ class Daemon:
             return
         with self._scheduling:
             self._runtime = reloaded
-            self._poll_schedule.change(reloaded.settings)
+            self.schedule.change(reloaded.settings)
             for name in (_POLL, *map(_job, self._progress)):
                 self._jobs.hurry(name)
 
@@ -196,14 +196,10 @@ class Daemon:
                 self._wake(self.reconciliations.due(self._progress))
             if not self._once:
                 is_late = self.reconciliations.last > number
-                self._jobs.schedule(_POLL, self._poll, 0 if is_late else self._until_next_poll())
+                wait = 0 if is_late else self.schedule.next(self._repository.failures)
+                self._jobs.schedule(_POLL, self._poll, wait)
             elif declared is None:
                 self._over.put(_Over.DONE)
-
-    def _until_next_poll(self) -> float:
-        """Seconds until the next poll. After a failure it is earlier than usual, and never later."""
-        usual, failures = self._poll_schedule.usual(), self._repository.failures
-        return min(usual, self._poll_schedule.after(None, failures)) if failures else usual
 
     def _reconcile_all(self) -> None:
         """This daemon has become the leader. It does not wait for jobs of the time before, which change nothing."""

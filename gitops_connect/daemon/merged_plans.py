@@ -9,7 +9,7 @@ from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import Revision
+from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
@@ -41,6 +41,7 @@ class MergedPlans:
         self._clock = clock
         self._merged: tuple[PullRequest, ...] = ()
         self._revision: Revision | None = None
+        self._is_found = False
         self._is_applied = False
 
     @property
@@ -52,27 +53,32 @@ class MergedPlans:
         """What the planner must know. Until the revision was looked up, nothing of it counts as reviewed."""
         if self._mode is ReviewMode.AUTO:
             return NO_REVIEWS
-        numbers = [] if self.is_new(revision) else [one.number for one in self._merged]
+        numbers = [one.number for one in self._merged] if revision == self._revision else []
         shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
         last = numbers[-1] if numbers else None
         return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
 
-    def is_new(self, revision: Revision | None) -> bool:
-        """Whether the revision was not looked up yet."""
-        return revision is not None and revision != self._revision
+    def look_up(self, revision: Revision) -> bool:
+        """Find the pull requests that were merged up to this revision, and return whether the result is another one.
 
-    def look_up(self, revision: Revision) -> None:
-        """Find the pull requests that were merged up to this revision. Raises the errors of the forge and the ledger.
-
+        A revision without a pull request is looked up at each call: forges may know the commit earlier than the merge.
         Once a revision was applied, its reviews no longer count: a later commit may make the same change for another
-        reason.
+        reason. Raises the errors of the forge and the ledger.
         """
+        is_new = revision != self._revision
+        if not is_new and self._is_found:
+            return False
+        found = {commit: self._forge.merged_as(commit) for commit in self._new_commits(revision)}
+        if not is_new and not found[revision]:
+            return False
         merged = {} if self._is_applied else {one.number: one for one in self._merged}
-        for commit in self._new_commits(revision):
-            merged |= {one.number: one for one in self._forge.merged_as(commit) if one.number not in merged}
-        self._merged, self._is_applied = tuple(merged.values())[-_REMEMBERED:], False
+        for pull_requests in found.values():
+            merged |= {one.number: one for one in pull_requests if one.number not in merged}
+        self._merged = tuple(merged.values())[-_REMEMBERED:]
+        self._is_applied, self._is_found = False, bool(found[revision])
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
         self._revision = revision
+        return True
 
     def _new_commits(self, revision: Revision) -> list[Revision]:
         """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first.
@@ -128,6 +134,23 @@ def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
     if left:
         return CommitStatus(APPLY, CommitState.PENDING, f"not yet applied on {', '.join(left)}", url)
     return CommitStatus(APPLY, CommitState.SUCCESS, f"applied on {', '.join(snapshot.clusters)}", url)
+
+
+Ended = tuple[bool, tuple[str, ...], tuple[UnreviewedChange, ...]]
+"""Whether the revision in effect is applied on a cluster, the problems, and what is blocked."""
+
+
+def ended(snapshot: Snapshot) -> dict[ClusterName, Ended]:
+    """How the last reconciliation of each cluster ended, except of those in progress."""
+    return {
+        view.cluster: (
+            view.applied == snapshot.repository.revision,
+            tuple(_problems(view)),
+            view.plan.unreviewed if view.plan else (),
+        )
+        for view in snapshot.clusters.values()
+        if view.next is not None
+    }
 
 
 def _problems(view: ClusterView) -> Iterator[str]:

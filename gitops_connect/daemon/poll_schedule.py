@@ -45,6 +45,11 @@ class PollSchedule:
         """The wait after a success."""
         return self._with_jitter(self.interval)
 
+    def next(self, failures: int) -> float:
+        """The wait after so many failed polls in a row. It is never longer than after a success."""
+        usual = self.usual()
+        return min(usual, self.after(None, failures)) if failures else usual
+
     def after(self, error: Exception | None, failures: int) -> float:
         """The wait after so many failures in a row; `error` is the last one (None: a step failed).
 

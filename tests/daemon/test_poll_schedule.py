@@ -52,3 +52,7 @@ def test_no_server_is_asked_without_a_pause(name: str) -> None:
     )
     with pytest.raises(UsageError, match=rf"{name}: expected a duration longer than 0s"):
         PollSchedule.of(settings)
+
+
+def test_a_poll_that_failed_is_repeated_earlier_and_never_later() -> None:
+    assert [STEADY.next(failures) for failures in range(6)] == [60, 10, 20, 40, 60, 60]

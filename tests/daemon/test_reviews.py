@@ -6,117 +6,24 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
-from itertools import count
-from typing import Any
 
 import pytest
 from acceptance.workplace import Workplace
 from daemon_log import AsProcess
-from forges.gitea_server import PASSWORD, GiteaServer
-from forges.worlds import merge
+from forges.gitea_server import GiteaServer
+from forges.project import Project, create_project
 from standin.connect import StandIn
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.reviewed_plans import PlanPurpose
 
 pytestmark = pytest.mark.slow
-_number = count()
-
-
-@dataclass
-class Project:
-    """A repository on Gitea that a daemon follows, and a working copy of wendy, who may write."""
-
-    gitea: GiteaServer
-    at: Workplace
-    owner: str
-    reader: str
-    token: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.owner}/connectors"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {
-            "GITOPS_CONNECT_REPOSITORY__URL": f"{self.gitea.url}/{self.name}.git",
-            "GITOPS_CONNECT_FORGE__KIND": "gitea",
-            "GITOPS_CONNECT_FORGE__URL": self.gitea.url,
-            "GITOPS_CONNECT_FORGE__REPOSITORY": self.name,
-            "GITOPS_CONNECT_FORGE__TOKEN": self.token,
-        }
-
-    def push(self, branch: str, message: str, **files: str) -> str:
-        """Commit documents to a branch, which is created from `main` if it is new, and push it."""
-        known = self.at.git("branch", "--format=%(refname:short)").split()
-        self.at.git("switch", "--quiet", *([branch] if branch in known else ["--create", branch, "main"]))
-        for stem, text in files.items():
-            self.at.write(f"{stem}.yaml", text)
-        self.at.git("add", "--all")
-        self.at.git("commit", "--quiet", "--allow-empty", "--message", message)
-        self.at.git("push", "--quiet", "origin", branch)
-        return self.at.git("rev-parse", "HEAD")
-
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        return self.gitea.ask(method, f"/repos/{self.name}{path}", body)
-
-    def open(self, branch: str) -> int:
-        """Open a pull request to `main`."""
-        return int(self.ask("POST", "/pulls", {"title": branch, "head": branch, "base": "main"})["number"])
-
-    def comments(self, number: int) -> list[Any]:
-        return list(self.ask("GET", f"/issues/{number}/comments"))
-
-    def await_comment(self, number: int, is_there: Callable[[str], bool]) -> Any:
-        """The only comment of a pull request, once its text is as expected."""
-        found = self.at.await_that(
-            lambda: self.comments(number), lambda all_: any(is_there(one["body"]) for one in all_)
-        )
-        (comment,) = found
-        return comment
-
-    def await_status(self, commit: str, state: str, context: str = "plan") -> Any:
-        """The last status of a commit for the plan, or for `apply`, once it has this state."""
-
-        def statuses() -> list[Any]:
-            found = self.ask("GET", f"/commits/{commit}/status")["statuses"] or []
-            return [one for one in found if one["context"] == f"gitops-connect/{context}"]
-
-        return self.at.await_that(statuses, lambda found: [one["status"] for one in found] == [state])[0]
-
-    def merge(self, number: int) -> str:
-        """Merge a pull request, and return the commit."""
-        merge(self.gitea, self.name, number)
-        self.at.git("fetch", "--quiet", "origin", "main")
-        return self.at.git("rev-parse", "FETCH_HEAD")
-
-    def set_position(self, standin: StandIn, position: int, connector: str = "orders") -> None:
-        """The connector has read so far."""
-        partition = {"filename": str(self.at.directory / "in.txt")}
-        with standin.cluster.lock:
-            standin.cluster.stored.set_source(self.at.name(connector), partition, {"position": position})
-
-    def comment(self, number: int, body: str, user: str) -> None:
-        self.gitea.ask("POST", f"/repos/{self.name}/issues/{number}/comments", {"body": body}, user=user)
 
 
 @pytest.fixture
 def project(gitea: GiteaServer, at: Workplace) -> Project:
-    number = next(_number)
-    owner, reader = f"owner{number}", f"reader{number}"
-    gitea.add_user(owner)
-    gitea.add_user(reader)
-    token = gitea.add_user(f"bot{number}", "write:repository", "write:issue", "read:user")
-    gitea.ask("POST", "/user/repos", {"name": "connectors", "default_branch": "main"}, user=owner)
-    gitea.ask("PUT", f"/repos/{owner}/connectors/collaborators/bot{number}", {"permission": "admin"})
-    address = gitea.url.replace("http://", f"http://{owner}:{PASSWORD}@")
-    at.git("remote", "add", "origin", f"{address}/{owner}/connectors.git")
-    at.git("push", "--quiet", "origin", "main")
-    gitea.ask("PATCH", f"/repos/{owner}/connectors", {"private": False})
-    return Project(gitea, at, owner, reader, token)
+    return create_project(gitea, at)
 
 
 @pytest.fixture
@@ -146,6 +53,13 @@ def test_one_comment_follows_the_pushes(project: Project, daemon: AsProcess) -> 
     assert len(project.comments(number)) == 1
 
 
+def set_position(project: Project, standin: StandIn, position: int, connector: str = "orders") -> None:
+    """The connector has read so far."""
+    partition = {"filename": str(project.at.directory / "in.txt")}
+    with standin.cluster.lock:
+        standin.cluster.stored.set_source(project.at.name(connector), partition, {"position": position})
+
+
 def rewind(project: Project, position: int, connector: str = "orders", name: str = "move") -> str:
     file = project.at.directory / "in.txt"
     return (
@@ -157,7 +71,7 @@ def rewind(project: Project, position: int, connector: str = "orders", name: str
 
 
 def test_what_was_reviewed_is_applied(project: Project, daemon: AsProcess, standin: StandIn) -> None:
-    project.set_position(standin, 100)
+    set_position(project, standin, 100)
     head = project.push("topic", "rewind", move=rewind(project, 40))
     number = project.open("topic")
     assert "rewind" in project.await_comment(number, lambda body: "60" in body)["body"]
@@ -173,7 +87,7 @@ def merge_both(project: Project, daemon: AsProcess, standin: StandIn, end: Calla
     daemon.wait("step_applied", connector=project.at.name("more"))
     heads, numbers = [], []
     for connector in ("orders", "more"):
-        project.set_position(standin, 100, connector)
+        set_position(project, standin, 100, connector)
         document = rewind(project, 40, connector, name=f"{connector}-back")
         heads.append(project.push(f"rewind-{connector}", "rewind", **{f"{connector}-back": document}))
         numbers.append(project.open(f"rewind-{connector}"))
@@ -214,13 +128,13 @@ def test_two_pull_requests_that_were_merged_while_no_daemon_ran(
 def test_a_skip_that_became_a_rewind_waits_for_an_approval(
     project: Project, daemon: AsProcess, standin: StandIn
 ) -> None:
-    project.set_position(standin, 20)
+    set_position(project, standin, 20)
     head = project.push("topic", "skip", move=rewind(project, 40))
     number = project.open("topic")
     project.await_comment(number, lambda body: "skip" in body)
     project.await_status(head, "success")
     daemon.send(signal.SIGSTOP)  # it would plan the pull request again
-    project.set_position(standin, 100)
+    set_position(project, standin, 100)
     merged = project.merge(number)
     daemon.send(signal.SIGCONT)
     status = project.await_status(merged, "failure", "apply")

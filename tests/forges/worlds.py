@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+import requests
 from manual_clock import ManualClock
 
 from forges.descriptions import Description
@@ -124,13 +125,20 @@ def _fill(server: GiteaServer) -> tuple[str, str, str, str]:
 
 
 def merge(server: GiteaServer, repository: str, number: int, how: str = "merge") -> None:
-    """Merge a pull request, as soon as Gitea has checked that it can be merged: it checks again after other merges."""
+    """Merge a pull request."""
+    response = try_merge(server, repository, number, how=how)
+    assert response.ok, response.text
+
+
+def try_merge(
+    server: GiteaServer, repository: str, number: int, user: str | None = None, *, how: str = "merge"
+) -> requests.Response:
+    """The answer to a merge, as soon as Gitea has checked that there are no conflicts, also after other merges."""
     path, until = f"/repos/{repository}/pulls/{number}", time.monotonic() + 60
     while True:
         if server.ask("GET", path)["mergeable"]:
-            answer = server.send("POST", f"{path}/merge", {"Do": how})
-            if "try again later" not in answer.text:
-                assert answer.ok, answer.text
-                return
+            response = server.send("POST", f"{path}/merge", {"Do": how}, user=user)
+            if "try again later" not in response.text:
+                return response
         assert time.monotonic() < until
         time.sleep(0.05)
