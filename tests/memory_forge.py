@@ -29,6 +29,7 @@ class MemoryForge:
 
     open: list[PullRequest] = field(default_factory=list)
     merged: dict[Revision, PullRequest] = field(default_factory=dict)
+    parents: dict[Revision, Revision] = field(default_factory=dict)
     comments_of: dict[int, list[Comment]] = field(default_factory=dict)
     statuses: dict[tuple[Revision, str], list[CommitStatus]] = field(default_factory=dict)
     before: Callable[[str], None] = lambda _method: None
@@ -38,6 +39,9 @@ class MemoryForge:
     def user(self) -> str:
         return "gitops"
 
+    def missing_permissions(self) -> Sequence[str]:
+        return ()
+
     def open_pull_requests(self) -> Sequence[PullRequest]:
         self._answer()
         return [*self.open]
@@ -45,6 +49,10 @@ class MemoryForge:
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         self._answer()
         return [self.merged[commit]] if commit in self.merged else []
+
+    def first_parent(self, commit: Revision) -> Revision | None:
+        self._answer()
+        return self.parents.get(commit)
 
     def comments(self, number: int) -> Sequence[Comment]:
         self._answer()

@@ -46,7 +46,7 @@ class CheckResult:
 
 
 def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
-    """Check settings, repository, ledger, clusters and local tools."""
+    """Check settings, repository, forge, ledger, clusters and tools."""
     with progress("Checking") as update:
         findings = []
         for finding in _checks(context):
@@ -106,6 +106,9 @@ def _look_at_settings(settings: Settings) -> Iterator[CheckResult]:
             "not configured: set `url` in [repository], or give each command a directory",
         )
     yield _examine("ledger", lambda: _ledger(settings))
+    forge = _examine("forge", lambda: _forge(settings))
+    if forge.found:  # nothing without [forge]
+        yield forge
     yield from _secrets(settings)
     if not settings.clusters:
         yield CheckResult(
@@ -129,6 +132,26 @@ def _ledger(settings: Settings) -> str:
     with closing(open_ledger(settings)) as ledger:
         owned = sum(len(ledger.ownership(cluster)) for cluster in settings.clusters)
         return f"{ledger.place}, managed connectors: {owned}"
+
+
+def _forge(settings: Settings) -> str:
+    from gitops_connect.errors import ForgeRefused
+    from gitops_connect.forge.opening import open_forge
+    from gitops_connect.runtime import SystemClock
+
+    forge = open_forge(settings, SystemClock())
+    if forge is None:
+        return ""
+    with closing(forge):
+        account, missing = forge.user(), forge.missing_permissions()
+        pull_requests = len(forge.open_pull_requests())
+    if missing:
+        setting = "app_id" if settings.forge.token is None else "token"
+        raise ForgeRefused(
+            f"[forge] {setting}: the account {account} lacks {', '.join(missing)}; grant this, or use another account:"
+            " docs/reference/forges.md lists all permissions"
+        )
+    return f"repository {settings.forge.repository}, account {account}, open pull requests: {pull_requests}"
 
 
 def _secrets(settings: Settings) -> Iterator[CheckResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from gitops_connect.runtime import Runtime
     from gitops_connect.server.address import Address
 
+_GC_THRESHOLDS = (10_000, 20, 20)
+"""Objects between two garbage collections, and how many of those between two larger ones (`gc.set_threshold`). With
+Python's 700, the daemon spends a fifth of its time in collections: each reconciliation makes some objects for each
+connector, and all of them are freed without a collection."""
+
 
 def run(
     context: typer.Context,
@@ -34,6 +40,7 @@ def run(
     from gitops_connect.runtime import open_source
     from gitops_connect.tracing.spans import wants_traces
 
+    gc.set_threshold(*_GC_THRESHOLDS)
     with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
         daemon = Daemon(runtime, source, once=once, load=lambda: cluster_commands.settings_of(context))
         log_format = runtime.settings.daemon.log_format
@@ -97,8 +104,8 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
     from gitops_connect.daemon.review_commands import ReviewCommands
     from gitops_connect.daemon.reviews import PullRequestReviews, reviewing
 
-    settings, store, clock = runtime.settings, runtime.ledger.reviews, runtime.clock
-    merged, commands = MergedPlans(forge, store, settings.forge.review, clock), ReviewCommands(forge, store, clock)
+    settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
+    merged, commands = MergedPlans(forge, ledger, settings, clock), ReviewCommands(forge, ledger.reviews, clock)
     daemon.reviews = merged.reviews
     writer = ForgeWriter(forge, settings.server.public_url)
     merges = MergeReports(writer, merged, commands, daemon)

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from gitops_connect.connect import wire
+from gitops_connect.connect.connector_list import ConnectorList
 from gitops_connect.connect.responses import Request
 from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
@@ -47,6 +48,7 @@ class ConnectClient:
         self._clock = clock
         self._transport = Transport(settings, clock)
         self._probe = WorkerProbe(settings.url)
+        self._list = ConnectorList()
         self._permit: Callable[[], float] | None = None
 
     def guarded_by(self, permit: Callable[[], float]) -> ConnectClient:
@@ -119,8 +121,8 @@ class ConnectClient:
 
         A connector that has no status yet is in neither: Kafka leaves it out (`ConnectorsResource.listConnectors`).
         """
-        request = Request("GET", "/connectors?expand=status&expand=info")
-        connectors, unknown = self._read(wire.parse_connectors, request)
+        request = Request("GET", "/connectors?expand=status&expand=info", decode=self._list.decode)
+        connectors, unknown = self._read(self._list.parse, request)
         return _without_secrets(connectors, self._transport.concealed), unknown
 
     def plugins(self) -> tuple[Plugin, ...]:

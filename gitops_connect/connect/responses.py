@@ -117,6 +117,7 @@ class Request:
     failures have messages and meanings of their own. `secrets` are the values in the request that no message may show.
     At `until` (seconds of the client's monotonic clock) the request ends, together with all its tries. `permit` is
     called before each try is sent: it prevents that by an exception, or returns for how many seconds it may be sent.
+    `decode` turns the body of the answer into a value, and raises ValueError if it is no JSON.
     """
 
     method: str
@@ -127,6 +128,7 @@ class Request:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     until: float = math.inf
     permit: Callable[[], float] | None = field(default=None, repr=False, compare=False)
+    decode: Callable[[bytes], Any] = field(default=decode, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -174,7 +176,7 @@ def read(request: Request, answer: Answer, secrets: frozenset[str] = frozenset()
     if answer.exceeded is not None:
         return reading.too_large(answer.exceeded)
     try:
-        parsed = decode(answer.body) if answer.body else None
+        parsed = request.decode(answer.body) if answer.body else None
         is_json = True
     except ValueError:
         parsed, is_json = None, False

@@ -7,20 +7,24 @@ from datetime import timedelta
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.forge import Forge
-from gitops_connect.ledger.review_store import ReviewStore
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
 from gitops_connect.model.reviews import CommitState, CommitStatus, PullRequest
+from gitops_connect.model.revisions import is_commit
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.report.pull_request_plan import PullRequestPlan
+from gitops_connect.settings.sections import Settings
 
 APPLY = "gitops-connect/apply"
 """The commit status of a merged commit."""
 _REMEMBERED = 100
 """Pull requests whose reviewed plans count: a merge may not be applied completely yet when the next one follows."""
+_MOST_COMMITS = 100
+"""Commits before a revision of which the pull requests are looked up."""
 _KEPT = timedelta(days=90)
 """How long the ledger keeps the plans of pull requests that are neither open nor being applied."""
 
@@ -28,10 +32,12 @@ _KEPT = timedelta(days=90)
 class MergedPlans:
     """The pull requests that were merged as the revisions in effect. `reviews` is safe for several threads."""
 
-    def __init__(self, forge: Forge, store: ReviewStore, mode: ReviewMode, clock: Clock) -> None:
+    def __init__(self, forge: Forge, ledger: Ledger, settings: Settings, clock: Clock) -> None:
         self._forge = forge
-        self._store = store
-        self._mode = mode
+        self._ledger = ledger
+        self._store = ledger.reviews
+        self._clusters = tuple(settings.clusters)
+        self._mode = settings.forge.review
         self._clock = clock
         self._merged: tuple[PullRequest, ...] = ()
         self._revision: Revision | None = None
@@ -53,7 +59,7 @@ class MergedPlans:
         return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
 
     def look_up(self, revision: Revision) -> bool:
-        """Find the pull requests that were merged as this revision, and return whether the result is another one.
+        """Find the pull requests that were merged up to this revision, and return whether the result is another one.
 
         A revision without a pull request is looked up at each call: forges may know the commit earlier than the merge.
         Once a revision was applied, its reviews no longer count: a later commit may make the same change for another
@@ -62,16 +68,39 @@ class MergedPlans:
         is_new = revision != self._revision
         if not is_new and self._is_found:
             return False
-        merged = self._forge.merged_as(revision)
-        if not is_new and not merged:
+        found = {commit: self._forge.merged_as(commit) for commit in self._new_commits(revision)}
+        if not is_new and not found[revision]:
             return False
-        before = () if self._is_applied else self._merged
-        known = {one.number for one in before}
-        found = [one for one in merged if one.number not in known]
-        self._merged, self._is_applied, self._is_found = (*before, *found)[-_REMEMBERED:], False, bool(merged)
+        merged = {} if self._is_applied else {one.number: one for one in self._merged}
+        for pull_requests in found.values():
+            merged |= {one.number: one for one in pull_requests if one.number not in merged}
+        self._merged = tuple(merged.values())[-_REMEMBERED:]
+        self._is_applied, self._is_found = False, bool(found[revision])
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
         self._revision = revision
         return True
+
+    def _new_commits(self, revision: Revision) -> list[Revision]:
+        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first.
+
+        Only the revision itself if the earlier ones are unknown, or are not among its last predecessors.
+        """
+        earlier = {self._revision} if self._revision is not None else self._applied_revisions()
+        missing, commits, new = earlier - {revision}, [revision], 1
+        while missing and len(commits) <= _MOST_COMMITS:
+            parent = self._forge.first_parent(commits[-1])
+            if parent is None:
+                break
+            if parent in missing:
+                missing.remove(parent)
+                new = len(commits)
+            commits.append(parent)
+        return commits[new - 1 :: -1]
+
+    def _applied_revisions(self) -> set[Revision]:
+        """The commits that were last applied on the clusters, also by an earlier process."""
+        marks = [self._ledger.revisions(cluster).applied for cluster in self._clusters]
+        return {mark.revision for mark in marks if mark is not None and is_commit(mark.revision)}
 
     def applied(self) -> None:
         """The revision that was looked up is applied on every cluster."""

@@ -157,6 +157,7 @@ class ForgeRefused(Stalled):
 
     Retry: No. `run` reads the token again for each request.
     Fix: Create a new token with the permissions that docs/reference/forges.md lists, or correct `[forge]`.
+    `gitops-connect doctor` checks the token.
     """
 
 

@@ -104,7 +104,7 @@ class Failures:
 
 _ADVICE = {
     401: "; the token is wrong, expired or revoked: create a new one, and set [forge] token",
-    403: "; the token lacks a permission: docs/reference/forges.md lists all that are necessary",
+    403: "; the token lacks a permission: grant it, or change [forge] token; docs/reference/forges.md lists all",
 }
 
 
@@ -138,4 +138,6 @@ def _reason(error: requests.RequestException) -> str:
     if isinstance(error, requests.exceptions.ProxyError):
         return "the proxy cannot be used"
     found = _ERRNO.search(str(error))
-    return f"it cannot be reached: {found[1].strip()}" if found else "it closed the connection, or sent no valid HTTP"
+    if found is None:
+        return "it closed the connection, or sent no valid HTTP"
+    return f"it cannot be reached: {found[1].strip()}; check [forge] url"

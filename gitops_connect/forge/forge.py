@@ -26,11 +26,17 @@ class Forge(Protocol):
     def user(self) -> str:
         """The account of the credentials. Only its comments may be replaced."""
 
+    def missing_permissions(self) -> Sequence[str]:
+        """What the credentials lack to do all of this, as far as the forge says so without a write."""
+
     def open_pull_requests(self) -> Sequence[PullRequest]:
         """The open pull requests to the target branch, by number."""
 
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         """The pull requests that were merged to the target branch as this commit, or with it."""
+
+    def first_parent(self, commit: Revision) -> Revision | None:
+        """The commit that was the last one of the branch before this one; None for the first commit of all."""
 
     def comments(self, number: int) -> Sequence[Comment]:
         """All comments in the conversation of a pull request, the oldest first."""

@@ -41,6 +41,13 @@ class GiteaForge:
         with self._failures.named("read the account of the token"):
             return str(self._ask("GET", "/user")["login"])
 
+    def missing_permissions(self) -> Sequence[str]:
+        """Gitea does not show the scopes of a token, so each kind of scope is tried with a request that reads."""
+        with self._failures.named("read the permissions of the account"):
+            permissions = self._ask("GET", self._path)["permissions"]
+            self._send("GET", f"{self._path}/issues/comments", parameters={"limit": "1"})
+        return () if permissions["admin"] else ("the role of an administrator of the repository",)
+
     def open_pull_requests(self) -> Sequence[PullRequest]:
         with self._failures.named("list the open pull requests"):
             found = [_pull_request(one) for one in self._pages(f"{self._path}/pulls", state="open")]
@@ -53,6 +60,12 @@ class GiteaForge:
         except ForgeNotFound:
             return ()
         return (found,) if found.target == self._target else ()
+
+    def first_parent(self, commit: Revision) -> Revision | None:
+        brief = {"stat": "false", "verification": "false", "files": "false"}
+        with self._failures.named(f"read commit {commit}"):
+            parents = self._send("GET", f"{self._path}/git/commits/{commit}", parameters=brief).json()["parents"]
+        return Revision(parents[0]["sha"]) if parents else None
 
     def comments(self, number: int) -> Sequence[Comment]:
         with self._failures.named(f"read the comments of pull request {number}"):

@@ -28,6 +28,10 @@ from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import ForgeSettings
 
 _PAGE = 100
+_SCOPES = {"repo", "public_repo"}
+"""Scopes of classic tokens: each is enough for a public repository."""
+_PERMISSIONS = {"contents": "read", "pull_requests": "write", "statuses": "write"}
+"""What an app must be allowed."""
 
 
 class GithubForge:
@@ -58,12 +62,31 @@ class GithubForge:
             self._app = github.GithubIntegration(auth=app, **options)
             self._client = github.Github(auth=app.get_installation_auth(settings.installation_id), **options)
         self._repository = self._client.get_repo(settings.repository)
+        self._settings = settings
         self._target = target
         self._failures = Failures("GitHub", url, settings.repository, credential, clock)
 
     def user(self) -> str:
         with self._named("read the account of the token or the app"):
             return self._client.get_user().login if self._app is None else f"{self._app.get_app().slug}[bot]"
+
+    def missing_permissions(self) -> Sequence[str]:
+        with self._named("read the permissions of the token or the app"):
+            if self._app is not None:
+                return [*self._missing_permissions_of(self._app)]
+            permissions = self._client.get_repo(self._settings.repository).permissions
+            missing = [] if permissions.push else ["write access to the repository"]
+            scopes = {*(self._client.oauth_scopes or ())} - {""}  # only classic tokens have some
+            return missing if not scopes or scopes & _SCOPES else [*missing, "the scope repo"]
+
+    def _missing_permissions_of(self, app: github.GithubIntegration) -> Iterator[str]:
+        found = app.get_repo_installation(*self._settings.repository.split("/"))
+        if found.id != self._settings.installation_id:
+            what = f"expected {found.id}, the installation for {self._settings.repository}"
+            raise UsageError(f"[forge] installation_id: {what}, found {self._settings.installation_id}")
+        for name, access in _PERMISSIONS.items():
+            if found.permissions.get(name) not in (access, "write"):
+                yield f"the permission {name}: {access}"
 
     def open_pull_requests(self) -> Sequence[PullRequest]:
         with self._named("list the open pull requests"):
@@ -75,6 +98,11 @@ class GithubForge:
             merged = [one for one in self._repository.get_commit(commit).get_pulls() if one.merged_at is not None]
             found = [_pull_request(one) for one in merged]
         return [one for one in found if one.target == self._target]
+
+    def first_parent(self, commit: Revision) -> Revision | None:
+        with self._named(f"read commit {commit}"):
+            parents = self._repository.get_git_commit(commit).parents
+        return Revision(parents[0].sha) if parents else None
 
     def comments(self, number: int) -> Sequence[Comment]:
         with self._named(f"read the comments of pull request {number}"):

@@ -21,6 +21,7 @@ from gitops_connect.settings.daemon_sections import ForgeSettings
 
 _API = "/api/v4"
 _PAGE = 100
+_SCOPE = "api"
 _DEVELOPER = 30
 """The lowest access level that may push."""
 _STATES = {CommitState.PENDING: "pending", CommitState.SUCCESS: "success", CommitState.FAILURE: "failed"}
@@ -51,6 +52,12 @@ class GitlabForge:
             self._client.auth()
             return str(self._client.user.username if self._client.user else "")
 
+    def missing_permissions(self) -> Sequence[str]:
+        with self._named("read the scopes of the token"):
+            scopes = self._client.personal_access_tokens.get("self").scopes
+        missing = [] if _SCOPE in scopes else [f"the scope {_SCOPE}"]
+        return missing if self.can_write(self.user()) else [*missing, "the role Developer in the project"]
+
     def open_pull_requests(self) -> Sequence[PullRequest]:
         with self._named("list the open merge requests"):
             listed = self._project.mergerequests.list(state="opened", target_branch=self._target, get_all=True)
@@ -63,6 +70,11 @@ class GitlabForge:
             related = self._project.commits.get(commit, lazy=True).merge_requests(get_all=True, per_page=_PAGE)
             found = [_pull_request(one) for one in related if one["state"] == "merged"]
         return [one for one in found if one.target == self._target]
+
+    def first_parent(self, commit: Revision) -> Revision | None:
+        with self._named(f"read commit {commit}"):
+            parents = self._project.commits.get(commit, stats="false").parent_ids
+        return Revision(parents[0]) if parents else None
 
     def comments(self, number: int) -> Sequence[Comment]:
         with self._named(f"read the comments of merge request {number}"):

@@ -42,6 +42,8 @@ from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspension
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
 _WHOLE_CLUSTER = ConnectorName("")
+_ORIGINS = {one.value: one for one in Origin}
+_ON_DELETE = {one.value: one for one in OnDelete}
 
 
 class Ledger:
@@ -92,7 +94,7 @@ class Ledger:
         """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
         with self._database.read() as connection:
-            return {row.connector: _ownership(row) for row in connection.execute(query)}
+            return {one.connector: one for one in map(_ownership, connection.execute(query))}
 
     def record(self, *ownerships: Ownership) -> None:
         """Record that connectors are managed, or what was last applied to them: all of these, or none.
@@ -259,13 +261,6 @@ def _suspension(row: Row[Any]) -> Suspension:
 
 
 def _ownership(row: Row[Any]) -> Ownership:
-    return Ownership(
-        row.cluster,
-        row.connector,
-        Origin(row.origin),
-        row.revision,
-        row.since,
-        row.desired,
-        json.loads(row.applied),
-        OnDelete(row.on_delete),
-    )
+    cluster, connector, origin, revision, since, desired, applied, on_delete = tuple[Any, ...](row)
+    known = json.loads(applied) if applied != "{}" else {}
+    return Ownership(cluster, connector, _ORIGINS[origin], revision, since, desired, known, _ON_DELETE[on_delete])

@@ -22,6 +22,8 @@ from gitops_connect.model.plans import Action
 
 KEPT_STEPS = 5000
 """Steps of each cluster that are kept. Older ones are removed."""
+_TYPES = {one.value: one for one in ConditionType}
+_STATUSES = {one.value: one for one in ConditionStatus}
 
 
 class StatusStore:
@@ -32,10 +34,15 @@ class StatusStore:
 
     def conditions(self, cluster: ClusterName) -> Conditions:
         """All conditions of the cluster and its connectors."""
-        query = select(CONDITIONS).where(CONDITIONS.c.cluster == cluster)
+        of = CONDITIONS.c
+        query = select(of.connector, of.type, of.status, of.reason, of.message, of.since, of.revision).where(
+            of.cluster == cluster
+        )
         with self._database.read() as connection:
-            found = ((row.connector, _condition(row)) for row in connection.execute(query))
-            return {(connector, condition.type): condition for connector, condition in found}
+            return {
+                (connector, _TYPES[kind]): Condition(_TYPES[kind], _STATUSES[status], *others)
+                for connector, kind, status, *others in connection.execute(query)
+            }
 
     def record_conditions(
         self, cluster: ClusterName, changed: Mapping[ConditionKey, Condition], ended: Iterable[ConditionKey]
@@ -126,11 +133,6 @@ class StatusStore:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
             return [_entry(row) for row in connection.execute(query)]
-
-
-def _condition(row: Row[Any]) -> Condition:
-    kind, status = ConditionType(row.type), ConditionStatus(row.status)
-    return Condition(kind, status, row.reason, row.message, row.since, row.revision)
 
 
 def _entry(row: Row[Any]) -> JournalEntry:

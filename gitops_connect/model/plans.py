@@ -63,13 +63,15 @@ class Change:
     """One config key, before and after; None if the config does not have the key.
 
     `before` and `after` are the real values, for comparisons only. Outputs show `shown_before` and `shown_after`, in
-    which secrets are masked. The value of a sensitive key is masked as a whole.
+    which secrets are masked. The value of a sensitive key is masked as a whole. `secret` is a keyed digest of `after`
+    if a secret in it is masked: two changes that look alike can set different secrets.
     """
 
     key: str
     before: str | None
     after: str | None
     sensitive: bool = False
+    secret: Digest | None = None
 
     @property
     def shown_before(self) -> str | None:

@@ -27,7 +27,7 @@ from gitops_connect.model.operations import (
     seed_name,
 )
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
 from gitops_connect.model.restarts import RestartRecord
 from gitops_connect.plan.operation_status import is_cleared
@@ -251,7 +251,7 @@ class LedgerRecords:
         """Write only differences: a reconciliation in which nothing changed writes nothing."""
         recorded, now = self._situation.ownership, self._clock.now()
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
-        if changed := [one for one in records if _facts(one) != _facts(recorded.get(one.connector))]:
+        if changed := [one for one in records if one is not recorded.get(one.connector)]:
             self._ledger.record(*changed)
 
 
@@ -269,10 +269,6 @@ def _returned(situation: Situation) -> Iterator[ConnectorName]:
         is_gone = connector is None and name not in situation.observed.unknown
         if is_gone or (connector is not None and connector.state is not WorkerState.STOPPED):
             yield name
-
-
-def _facts(record: Ownership | None) -> tuple[object, ...]:
-    return () if record is None else (record.desired, record.applied, record.on_delete)
 
 
 def _withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:

@@ -37,36 +37,39 @@ def connector_conditions(
 ) -> dict[ConditionKey, Condition]:
     """The conditions of every connector that is declared or managed."""
     unhealthy = {one.name: one for one in plan.unhealthy}
-    found = {
-        (status.name, condition.type): condition
-        for status in statuses
-        if status.sync is not Sync.UNMANAGED
-        for condition in _of_connector(status, unhealthy.get(status.name), now, plan.revision)
-    }
+    found = {}
+    for status in statuses:
+        if status.sync is Sync.UNMANAGED:
+            continue
+        for kind, truth, reason, message, since in _of_connector(status, unhealthy.get(status.name)):
+            key = status.name, kind
+            known = before.get(key)
+            if known is None or (known.status, known.reason, known.message) != (truth, reason, message):
+                known = Condition(kind, truth, reason, message, since or now, plan.revision).follows(known)
+            found[key] = known
     rolled_back = ((name, _rolled_back(one, now)) for name, one in plan.rolled_back.items())
-    found |= {(name, condition.type): condition for name, condition in rolled_back}
-    return {key: condition.follows(before.get(key)) for key, condition in found.items()}
+    found |= {(name, one.type): one.follows(before.get((name, one.type))) for name, one in rolled_back}
+    return found
 
 
 def _of_connector(
-    status: ConnectorStatus, unhealthy: UnhealthyConnector | None, now: datetime, revision: Revision
-) -> Iterator[Condition]:
-    since = (unhealthy.since if unhealthy is not None else None) or now
+    status: ConnectorStatus, unhealthy: UnhealthyConnector | None
+) -> Iterator[tuple[ConditionType, ConditionStatus, str, str, datetime | None]]:
+    """Type, status, reason, message, and since when (None: now). Nearly all are known, so no `Condition` is made."""
+    since = None if unhealthy is None else unhealthy.since
     synced, healthy = _SYNCED[status.sync], _HEALTHY[status.health]
-    yield Condition(ConditionType.SYNCED, synced, status.sync.value, status.difference, now, revision)
-    yield Condition(ConditionType.HEALTHY, healthy, status.reason.value, status.problem, since, revision)
+    yield ConditionType.SYNCED, synced, status.sync.value, status.difference, None
+    yield ConditionType.HEALTHY, healthy, status.reason.value, status.problem, since
     if status.is_fine:
-        yield Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", now, revision)
+        yield ConditionType.READY, ConditionStatus.TRUE, "Ready", "", None
     else:
         parts = {synced, healthy}
         ready = ConditionStatus.FALSE if ConditionStatus.FALSE in parts else ConditionStatus.UNKNOWN
         reason = status.sync.value if healthy is ConditionStatus.TRUE else status.reason.value
-        yield Condition(ConditionType.READY, ready, reason, status.message, since, revision)
+        yield ConditionType.READY, ready, reason, status.message, since
     if unhealthy is not None and unhealthy.restarts is not None and unhealthy.restarts.gave_up:
         why = unhealthy.restarts.why_not
-        yield Condition(
-            ConditionType.RESTARTS_GIVEN_UP, ConditionStatus.TRUE, "RestartLimitReached", why, now, revision
-        )
+        yield ConditionType.RESTARTS_GIVEN_UP, ConditionStatus.TRUE, "RestartLimitReached", why, None
 
 
 def _rolled_back(found: RolledBack, now: datetime) -> Condition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from gitops_connect.model.canonical import keyed_digest
@@ -22,8 +22,9 @@ _DEFAULTS = {"tasks.max": "1"}
 class ConfigDiff:
     """The changes in the order of their keys, the whole config to send, and the keys that were not changed.
 
-    `ignored` keys differ and are ignored by the document. `uncompared` keys are masked by the server, and their last
-    applied value is unknown.
+    `sensitive` are the sensitive keys of the config to send, and empty if there are no changes. `ignored` keys differ
+    and are ignored by the document. `uncompared` keys are masked by the server, and their last applied value is not
+    known.
     """
 
     changes: tuple[Change, ...]
@@ -43,10 +44,8 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
     before = {**_DEFAULTS, **observed.config} if observed else {}
     after = _keep_ignored(desired, observed)
     changes, uncompared = [], []
-    for key in sorted({*before, *after}):
+    for key in sorted(key for key in {*before, *after} if before.get(key) != after.get(key)):
         old, new = before.get(key), after.get(key)
-        if old == new:
-            continue
         if old is not None and new is not None and is_mask(old):
             remembered = _remembered(situation, desired, key)
             if remembered is None:
@@ -54,9 +53,11 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
                 continue
             if remembered == secret_digest(situation, desired, key):
                 continue
-        changes.append(Change(key, old, new, sensitive=situation.is_sensitive(desired, key)))
+        change = Change(key, old, new, sensitive=situation.is_sensitive(desired, key))
+        is_masked = change.shown_after != new
+        changes.append(replace(change, secret=secret_digest(situation, desired, key)) if is_masked else change)
     ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
-    sensitive = frozenset(key for key in after if situation.is_sensitive(desired, key))
+    sensitive = frozenset(key for key in after if changes and situation.is_sensitive(desired, key))
     return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared))
 
 
@@ -69,7 +70,7 @@ def _keep_ignored(desired: DesiredConnector, observed: ObservedConnector | None)
 
 
 def _matches(desired: DesiredConnector, key: str) -> bool:
-    return any(fnmatchcase(key, pattern) for pattern in desired.ignore)
+    return bool(desired.ignore) and any(fnmatchcase(key, pattern) for pattern in desired.ignore)
 
 
 def _is_ignored(desired: DesiredConnector, key: str, before: Mapping[str, str]) -> bool:

@@ -72,7 +72,10 @@ def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -
     new = {one.name for one in planned if _creates(one) and not _changes_offsets(one)}
     renamed = {name: old for name, old in _renamed(situation) if name in new}
     return [
-        replace(one, steps=tuple(_with_effects(situation, one, step, renamed) for step in one.steps)) for one in planned
+        replace(one, steps=tuple(_with_effects(situation, one, step, renamed) for step in one.steps))
+        if one.steps
+        else one
+        for one in planned
     ]
 
 

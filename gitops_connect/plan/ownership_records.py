@@ -25,21 +25,21 @@ def drifted(situation: Situation, connector: DesiredConnector) -> bool:
 
 
 def remember(situation: Situation, connector: DesiredConnector, origin: Origin, now: datetime) -> Ownership:
-    """The record to keep once this connector is in sync. A connector that was managed before keeps its origin."""
+    """The record to keep once this connector is in sync. A connector that was managed before keeps its origin.
+
+    Returns the earlier record itself if there is nothing to record.
+    """
     applied = {
         key: secret_digest(situation, connector, key)
         for key in connector.config
         if situation.is_sensitive(connector, key)
     }
     earlier = situation.ownership.get(connector.name)
-    new = Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
-    return replace(
-        earlier or new,
-        revision=situation.revision,
-        desired=desired_digest(situation, connector),
-        applied=applied,
-        on_delete=connector.on_delete,
-    )
+    desired, on_delete = desired_digest(situation, connector), connector.on_delete
+    if earlier is not None and (earlier.desired, earlier.applied, earlier.on_delete) == (desired, applied, on_delete):
+        return earlier
+    record = earlier or Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
+    return replace(record, revision=situation.revision, desired=desired, applied=applied, on_delete=on_delete)
 
 
 def owned_and_undeclared(situation: Situation) -> tuple[ConnectorName, ...]:

@@ -53,9 +53,9 @@ def _seen(connector: ConnectorPlan) -> ReviewedConnector:
 
 
 def _step_digest(step: Step) -> Digest:
-    """A digest of what a step does, whatever was there before."""
+    """A digest of what a step does, whatever was there before. Secrets are in it as keyed digests only."""
     operation = [step.operation.name, step.operation.digest] if step.operation is not None else []
-    changes = [[change.key, change.shown_after] for change in step.changes]
+    changes = [[change.key, change.shown_after, change.secret] for change in step.changes]
     state = step.initial_state.value if step.initial_state is not None else None
     return digest([step.action.value, state, changes, operation])
 

@@ -19,6 +19,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart
+from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.suspensions import Suspension
 from gitops_connect.report import words
 from gitops_connect.report.health_lines import unhealthy_value
@@ -26,7 +27,7 @@ from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:
         "name": connector.name,
         "location": str(connector.location.under(directory)) if connector.location else None,
         "applicable": connector.applicable,
+        "unreviewed": None if connector.unreviewed is None else _unreviewed(connector.unreviewed),
         "change": {
             "actions": actions[words.kind(connector)],
             "before": {one.key: one.shown_before for one in changes if one.before is not None and not one.sensitive},
@@ -101,6 +103,10 @@ def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:
         },
         "steps": [_step(step) for step in connector.steps],
     }
+
+
+def _unreviewed(change: UnreviewedChange) -> dict[str, Any]:
+    return {"planned": list(change.planned), "reviewed": list(change.reviewed)}
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -20,8 +20,9 @@ from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, Reviews
 from gitops_connect.plan.reviewed import blocked, missing_review, reviewed_plan
+from gitops_connect.settings.sections import Settings
 
 LOCAL = ClusterName("local")
 REVISION, LATER = Revision("a" * 40), Revision("b" * 40)
@@ -42,7 +43,7 @@ class Merge:
         self.state = DaemonState({LOCAL: ClusterView(LOCAL)})
         self.daemon = MadeUpDaemon(self.state)
         self.store = ledger.reviews
-        self.merged = MergedPlans(self.forge, self.store, ReviewMode.REVIEWED, clock)
+        self.merged = MergedPlans(self.forge, ledger, Settings(Path()), clock)
         commands = ReviewCommands(self.forge, self.store, clock)
         self.reports = MergeReports(ForgeWriter(self.forge, None), self.merged, commands, self.daemon)
 

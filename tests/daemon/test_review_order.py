@@ -19,9 +19,8 @@ from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
 from gitops_connect.daemon.review_commands import ReviewCommands
 from gitops_connect.daemon.reviews import PLAN, PullRequestReviews
 from gitops_connect.daemon.state import ClusterView, DaemonState
-from gitops_connect.ledger.review_store import ReviewStore
 from gitops_connect.model.names import Revision
-from gitops_connect.model.reviewed_plans import PlanPurpose, ReviewMode
+from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.runtime import open_runtime
 from gitops_connect.settings.settings_file import load_settings
 
@@ -31,13 +30,13 @@ pytestmark = pytest.mark.slow
 class Reviewed:
     """Pull request 7, which creates a connector, and one review of it."""
 
-    def __init__(self, at: Workplace, planner: PullRequestPlanner, store: ReviewStore) -> None:
-        clusters = planner.runtime.settings.clusters
-        self.forge, self.store, clock = MemoryForge(open=[PULL_REQUEST]), store, ManualClock()
-        daemon = MadeUpDaemon(DaemonState({name: ClusterView(name) for name in clusters}))
-        merged = MergedPlans(self.forge, store, ReviewMode.REVIEWED, clock)
+    def __init__(self, at: Workplace, planner: PullRequestPlanner) -> None:
+        settings, ledger = planner.runtime.settings, planner.runtime.ledger
+        self.forge, self.store, clock = MemoryForge(open=[PULL_REQUEST]), ledger.reviews, ManualClock()
+        daemon = MadeUpDaemon(DaemonState({name: ClusterView(name) for name in settings.clusters}))
+        merged = MergedPlans(self.forge, ledger, settings, clock)
         writer = ForgeWriter(self.forge, None)
-        reports = MergeReports(writer, merged, ReviewCommands(self.forge, store, clock), daemon)
+        reports = MergeReports(writer, merged, ReviewCommands(self.forge, self.store, clock), daemon)
         self.reviews = PullRequestReviews(writer, planner, reports, daemon, clock, PollSchedule(1, 1, 1, 0))
         at.git("switch", "--quiet", "--create", "topic")
         at.commit("orders.yaml", at.source("orders"))
@@ -55,7 +54,7 @@ class Reviewed:
 def reviewed(at: Workplace) -> Iterator[Reviewed]:
     settings = load_settings(at.directory / "gitops-connect.toml", {})
     with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
-        yield Reviewed(at, planner, runtime.ledger.reviews)
+        yield Reviewed(at, planner)
 
 
 def test_a_commit_may_be_merged_only_after_its_plan_is_shown_and_recorded(reviewed: Reviewed) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 
 import pytest
 from acceptance.workplace import Workplace
@@ -12,6 +14,9 @@ from daemon_log import AsProcess
 from forges.gitea_server import GiteaServer
 from forges.project import Project, create_project
 from standin.connect import StandIn
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.reviewed_plans import PlanPurpose
 
 pytestmark = pytest.mark.slow
 
@@ -48,18 +53,18 @@ def test_one_comment_follows_the_pushes(project: Project, daemon: AsProcess) -> 
     assert len(project.comments(number)) == 1
 
 
-def set_position(project: Project, standin: StandIn, position: int) -> None:
+def set_position(project: Project, standin: StandIn, position: int, connector: str = "orders") -> None:
     """The connector has read so far."""
     partition = {"filename": str(project.at.directory / "in.txt")}
     with standin.cluster.lock:
-        standin.cluster.stored.set_source(project.at.name("orders"), partition, {"position": position})
+        standin.cluster.stored.set_source(project.at.name(connector), partition, {"position": position})
 
 
-def rewind(project: Project, position: int) -> str:
+def rewind(project: Project, position: int, connector: str = "orders", name: str = "move") -> str:
     file = project.at.directory / "in.txt"
     return (
-        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: move}\nspec:\n"
-        f"  connector: {project.at.name('orders')}\n  operation: alter\n  acknowledge: [rewind, skip]\n"
+        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
+        f"  connector: {project.at.name(connector)}\n  operation: alter\n  acknowledge: [rewind, skip]\n"
         f"  offsets: [{{partition: {{filename: {file}}}, offset: {{position: {position}}}}}]\n"
         "  reason: test\n"
     )
@@ -74,6 +79,50 @@ def test_what_was_reviewed_is_applied(project: Project, daemon: AsProcess, stand
     merged = project.merge(number)
     assert daemon.wait("step_applied", action="alter")["offset_change"] == "move"
     project.await_status(merged, "success", "apply")
+
+
+def merge_both(project: Project, daemon: AsProcess, standin: StandIn, end: Callable[[], object]) -> str:
+    """Review two pull requests, each with a rewind of another connector. Merge both after the daemon was ended."""
+    project.push("main", "more", more=project.at.source("more"))
+    daemon.wait("step_applied", connector=project.at.name("more"))
+    heads, numbers = [], []
+    for connector in ("orders", "more"):
+        set_position(project, standin, 100, connector)
+        document = rewind(project, 40, connector, name=f"{connector}-back")
+        heads.append(project.push(f"rewind-{connector}", "rewind", **{f"{connector}-back": document}))
+        numbers.append(project.open(f"rewind-{connector}"))
+    for head, number in zip(heads, numbers, strict=True):
+        project.await_comment(number, lambda body: "60" in body)
+        project.await_status(head, "success")
+    with closing(Ledger.open("sqlite:///state.db", project.at.directory, None)) as ledger:
+        shown = partial(ledger.reviews.plans, numbers, PlanPurpose.REVIEW)
+        project.at.await_that(shown, lambda plans: len(plans) == len(numbers))
+    end()
+    return [project.merge(number) for number in numbers][-1]
+
+
+def test_two_pull_requests_that_were_merged_between_two_polls(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    merged = merge_both(project, daemon, standin, lambda: daemon.send(signal.SIGSTOP))
+    daemon.send(signal.SIGCONT)
+    for name in ("orders-back", "more-back"):
+        daemon.wait("step_applied", action="alter", offset_change=name)
+    project.await_status(merged, "success", "apply")
+
+
+def test_two_pull_requests_that_were_merged_while_no_daemon_ran(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    def kill() -> None:
+        daemon.process.kill()
+        daemon.code()
+
+    merged = merge_both(project, daemon, standin, kill)
+    with AsProcess(project.at, environment=project.environment) as again:
+        for name in ("orders-back", "more-back"):
+            again.wait("step_applied", action="alter", offset_change=name)
+        project.await_status(merged, "success", "apply")
 
 
 def test_a_skip_that_became_a_rewind_waits_for_an_approval(

@@ -72,6 +72,9 @@ SHOWN = [_annotation(1, "Error", "no such class"), _annotation(2, "Warning", "un
 
 GITHUB: dict[str, list[Exchange]] = {
     "user": [Exchange("GET /user", {"login": "gitops"})],
+    "permissions of the account": [
+        Exchange(f"GET {HUB}", {"permissions": {"pull": True, "push": True, "admin": False}}),
+    ],
     "open": [
         Exchange(
             f"GET {HUB}/pulls?state=open&base=main&per_page=100",
@@ -90,6 +93,10 @@ GITHUB: dict[str, list[Exchange]] = {
             ],
         ),
         Exchange(f"GET {HUB}/commits/{OTHER}/pulls?per_page=100", []),
+    ],
+    "parents": [
+        Exchange(f"GET {HUB}/git/commits/{MERGED}", {"parents": [{"sha": OTHER}, {"sha": HEAD}]}),
+        Exchange(f"GET {HUB}/git/commits/{OTHER}", {"parents": []}),
     ],
     "comments": [
         Exchange(
@@ -141,10 +148,17 @@ GITHUB: dict[str, list[Exchange]] = {
 
 NOTES = f"{LAB}/merge_requests/1/notes"
 SORTED = "order_by=created_at&sort=asc&per_page=100"
+USER = Exchange("GET /user", {"username": "gitops", "web_url": "https://gitlab.com/gitops"})
 OPENED = f"GET {LAB}/merge_requests?state=opened&target_branch=main&per_page=100"
 
 GITLAB: dict[str, list[Exchange]] = {
-    "user": [Exchange("GET /user", {"username": "gitops", "web_url": "https://gitlab.com/gitops"})],
+    "user": [USER],
+    "permissions of the account": [
+        Exchange("GET /personal_access_tokens/self", {"scopes": ["api"]}),
+        USER,
+        Exchange("GET /users?username=gitops&per_page=100", [{"id": 5, "username": "gitops"}]),
+        Exchange(f"GET {LAB}/members/all/5", {"access_level": 30}),
+    ],
     "open": [
         Exchange(
             OPENED,
@@ -165,6 +179,10 @@ GITLAB: dict[str, list[Exchange]] = {
             ],
         ),
         Exchange(f"GET {LAB}/repository/commits/{OTHER}/merge_requests?per_page=100", []),
+    ],
+    "parents": [
+        Exchange(f"GET {LAB}/repository/commits/{MERGED}?stats=false", {"parent_ids": [OTHER, HEAD]}),
+        Exchange(f"GET {LAB}/repository/commits/{OTHER}?stats=false", {"parent_ids": []}),
     ],
     "comments": [
         Exchange(

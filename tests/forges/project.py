@@ -83,8 +83,8 @@ class Project:
         """Merge a pull request as the owner, and return the commit."""
         response = self.try_merge(number)
         assert response.ok, response.text
-        self.at.git("pull", "--quiet", "origin", "main")
-        return self.at.git("rev-parse", "HEAD")
+        self.at.git("fetch", "--quiet", "origin", "main")
+        return self.at.git("rev-parse", "FETCH_HEAD")
 
     def try_merge(self, number: int) -> requests.Response:
         """The answer to the owner, who merges a pull request without conflicts."""

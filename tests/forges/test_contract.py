@@ -15,6 +15,11 @@ def test_the_account_of_the_token(world: World) -> None:
         assert world.forge.user() == "gitops"
 
 
+def test_an_account_that_may_do_everything(world: World) -> None:
+    with world.playing("permissions of the account"):
+        assert list(world.forge.missing_permissions()) == []
+
+
 def test_open_pull_requests_to_the_target_branch_by_number(world: World) -> None:
     with world.playing("open"):
         own, fork = world.forge.open_pull_requests()
@@ -31,6 +36,12 @@ def test_the_pull_requests_that_were_merged_as_a_commit(world: World) -> None:
     with world.playing("merged"):
         assert [one.number for one in world.forge.merged_as(world.merged)] == [4]
         assert list(world.forge.merged_as(world.other)) == []
+
+
+def test_the_commit_before_a_commit(world: World) -> None:
+    with world.playing("parents"):
+        assert world.forge.first_parent(world.merged) == world.other
+        assert world.forge.first_parent(world.other) is None
 
 
 def test_comments_of_all_pages_in_order_and_one_that_is_replaced(world: World) -> None:

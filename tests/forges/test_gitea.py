@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forges.gitea_server import PASSWORD, GiteaServer
-from forges.worlds import REPOSITORY, World, forge_of
+from forges.worlds import FILE, REPOSITORY, World, forge_of, merge
 from gitops_connect.errors import ForgeNotFound, ForgeRefused
 from gitops_connect.model.reviews import Annotation, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.daemon_sections import ForgeKind
@@ -104,6 +104,25 @@ def test_tokens_that_gitea_rejects(on_gitea: World, gitea: GiteaServer) -> None:
         assert type(raised.value) is kind
         assert f"Gitea {on_gitea.url}/api/v1, repository platform/" in str(raised.value)
         assert not any(token in str(raised.value) for token in (writer, reader, "0" * 40))
+
+
+def test_every_kind_of_merge_is_found_from_the_last_commit(on_gitea: World, gitea: GiteaServer) -> None:
+    repository = "platform/merges"
+    content = {"name": "merges", "auto_init": True, "default_branch": "main"}
+    gitea.ask("POST", "/user/repos", content, user="platform")
+    first = gitea.ask("GET", f"/repos/{repository}/branches/main")["commit"]["id"]
+    ways = ("merge", "squash", "rebase", "rebase-merge", "fast-forward-only")
+    for number, way in enumerate(ways, 1):
+        gitea.write_file(repository, f"{way}-1.yaml", FILE, new_branch=way)
+        gitea.write_file(repository, f"{way}-2.yaml", FILE, branch=way)
+        gitea.ask("POST", f"/repos/{repository}/pulls", {"title": way, "head": way, "base": "main"})
+        merge(gitea, repository, number, way)
+    forge = of(on_gitea, gitea.token, repository)
+    commit, found = gitea.ask("GET", f"/repos/{repository}/branches/main")["commit"]["id"], []
+    while commit != first:
+        found += [one.number for one in forge.merged_as(commit)]
+        commit = forge.first_parent(commit)
+    assert found == [5, 4, 3, 2, 1]
 
 
 def of(on_gitea: World, token: str, repository: str = REPOSITORY) -> Any:

@@ -48,7 +48,7 @@ class World:
     forked: Revision
     merged: Revision
     other: Revision
-    """A commit of `main` without a pull request."""
+    """The first commit of `main`, without a pull request. The next one is `merged`."""
     comments: int
     """How many comments pull request 1 has at the beginning."""
 
@@ -124,16 +124,21 @@ def _fill(server: GiteaServer) -> tuple[str, str, str, str]:
     return head, forked, merged, token
 
 
-def merge(server: GiteaServer, repository: str, number: int) -> None:
+def merge(server: GiteaServer, repository: str, number: int, how: str = "merge") -> None:
     """Merge a pull request."""
-    response = try_merge(server, repository, number)
+    response = try_merge(server, repository, number, how=how)
     assert response.ok, response.text
 
 
-def try_merge(server: GiteaServer, repository: str, number: int, user: str | None = None) -> requests.Response:
-    """The answer to a merge, as soon as Gitea has checked that there are no conflicts."""
-    until = time.monotonic() + 60
-    while not server.ask("GET", f"/repos/{repository}/pulls/{number}")["mergeable"]:
+def try_merge(
+    server: GiteaServer, repository: str, number: int, user: str | None = None, *, how: str = "merge"
+) -> requests.Response:
+    """The answer to a merge, as soon as Gitea has checked that there are no conflicts, also after other merges."""
+    path, until = f"/repos/{repository}/pulls/{number}", time.monotonic() + 60
+    while True:
+        if server.ask("GET", path)["mergeable"]:
+            response = server.send("POST", f"{path}/merge", {"Do": how}, user=user)
+            if "try again later" not in response.text:
+                return response
         assert time.monotonic() < until
         time.sleep(0.05)
-    return server.send("POST", f"/repos/{repository}/pulls/{number}/merge", {"Do": "merge"}, user=user)

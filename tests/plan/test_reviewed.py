@@ -168,6 +168,33 @@ def test_the_digest_covers_the_direction_and_no_distance() -> None:
     assert review_digest([rewind, replace(rewind, cluster="other")]) != review_digest([rewind])  # type: ignore[arg-type]
 
 
+SECRETS = {
+    "a secret": ("database.password", "hunter{}"),
+    "a credential in a URL": ("connection.url", "jdbc:postgresql://db/orders?user=me&password=hunter{}"),
+    "a key that only the plugin knows to be secret": ("pin", "hunter{}"),
+}
+
+
+@pytest.mark.parametrize("case", SECRETS)
+@pytest.mark.parametrize("exists", [True, False])
+def test_an_approval_of_one_secret_covers_no_other(case: str, exists: bool) -> None:
+    key, value = SECRETS[case]
+
+    def setting(secret: str) -> Situation:
+        connector = wanted("orders", config={key: value.format(secret)})
+        before = [seen("orders", config={key: value.format("before")})] if exists else []
+        passwords = {ORDERS: frozenset({"pin"})}
+        return situation([connector], before, owned=["orders"] if exists else [], passwords=passwords)
+
+    reviewed = shown(setting("one"))
+    assert after_review(reviewed, setting("one"), ReviewMode.MANUAL).steps
+    other = after_review(reviewed, setting("two"), ReviewMode.MANUAL)
+    assert other.is_empty
+    assert review_digest([other]) != reviewed.digest
+    assert shown(replace(setting("one"), key=b"of another ledger")).digest != reviewed.digest, "the digest is not keyed"
+    assert "hunter" not in repr(reviewed) + repr(other)
+
+
 def test_the_reviewed_plan_survives_json() -> None:
     for one in (shown(given({"a": 120, "b": 90, "c": 5}, {**TO, "c": None})), ReviewedPlan(7, REVISION, Digest("d"))):
         assert read_reviewed_plan(json.loads(json.dumps(one.value()))) == one

@@ -16,6 +16,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.names import Digest
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
@@ -83,6 +84,21 @@ def test_json_is_what_its_schema_says(made: Plan) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(text), schema, jsonschema.Draft202012Validator)
     assert_golden("plan.json", text)
+
+
+def test_json_says_what_nobody_has_reviewed() -> None:
+    blocked = seen("paused", "PAUSED"), wanted("paused", "paused", config={"topic": "new"})
+    drifted = seen("drifted", "PAUSED"), wanted("drifted")
+    observed, desired = zip(blocked, drifted, strict=True)
+    before = situation(desired, observed, owned=["paused", "drifted"], reviews=Reviews(ReviewMode.MANUAL))
+    record = remember(before, drifted[1], Origin.CREATED, NOW)
+    made = plan(replace(before, ownership={**before.ownership, record.connector: record}))
+    text = plan_json.render([made], Diagnostics(), plan_json.PlanOrigin(NOW, REVISION))
+    jsonschema.validate(json.loads(text), json.loads(SCHEMA.read_text()), jsonschema.Draft202012Validator)
+    found = {one["name"]: one for one in json.loads(text)["clusters"][0]["resource_changes"]}
+    assert (found["drifted"]["applicable"], found["drifted"]["unreviewed"]) == (True, None)
+    assert not found["paused"]["applicable"]
+    assert found["paused"]["unreviewed"] == {"planned": ["configure: 1 key differs"], "reviewed": []}
 
 
 def test_no_secret_is_in_any_rendering(made: Plan) -> None:

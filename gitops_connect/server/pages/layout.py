@@ -15,7 +15,7 @@ from gitops_connect.report.theme import STYLE
 _STATIC = Path(__file__).parents[1] / "static"
 _PAGES = (
     ("/", "Overview"),
-    ("/pull-requests", "Pull requests"),
+    ("/pull-requests", "Reviews"),
     ("/offset-changes", "Offsets"),
     ("/journal", "Journal"),
     ("/problems", "Problems"),

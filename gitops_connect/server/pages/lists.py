@@ -194,7 +194,7 @@ def problem_table(problems: Sequence[tuple[ClusterName | None, Diagnostic]]) -> 
             (
                 code(str(one.location)),
                 mark(one.severity.value, *_SEVERITIES[one.severity]),
-                f"{prose(one.summary)}{hint}",
+                f"<div>{prose(one.summary)}{hint}</div>",
                 code(one.rule),
                 connector,
                 cluster_link(cluster) if cluster else "all",
