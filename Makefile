@@ -37,7 +37,7 @@ gitea: setup     ## build the Gitea that some tests need, once, for some minutes
 	PYTHONPATH=tests $(BIN)/python -m forges.gitea_server
 
 test-thorough: test gitea ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -q -rs tests/forges tests/daemon/test_reviews.py
+	$(BIN)/pytest -q -rs tests/forges tests/daemon/test_reviews.py tests/daemon/test_reviews_on_kafka.py
 	$(PARALLEL) -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/desired/test_yaml.py tests/apply/test_executor_properties.py tests/checks/large

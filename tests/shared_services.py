@@ -16,6 +16,7 @@ SANDBOX = (
     "tests/cli/test_sandbox_records.py",
     "tests/daemon/test_processes.py::test_the_steps_of_a_killed_process_are_finished_on_a_real_worker",
     "tests/daemon/test_restarts.py::test_a_sink_whose_cause_was_fixed_works_again",
+    "tests/daemon/test_reviews_on_kafka.py",
     "tests/daemon/test_rollbacks.py::test_a_config_that_breaks_a_sink_on_kafka",
 )
 """Prefixes of the ids of other tests with the fixture `sandbox`. A test that is missing starts one more sandbox."""

@@ -8,13 +8,14 @@ from typing import Protocol
 
 from gitops_connect.daemon import review_events
 from gitops_connect.daemon.forge_writer import ForgeWriter
-from gitops_connect.daemon.merged_plans import Ended, MergedPlans, apply_status, ended, unreviewed
+from gitops_connect.daemon.merged_plans import APPLY, Ended, MergedPlans, apply_status, ended, unreviewed
 from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.review_commands import ReviewCommands
 from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.reviews import Comment, CommitState, PullRequest
+from gitops_connect.model.reviews import Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.revisions import short
 from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.report.blocked_comment import blocked_comment
 from gitops_connect.report.pull_request_plan import PullRequestPlan
@@ -47,6 +48,7 @@ class MergeReports:
     _request: int = 0
     _revision: Revision | None = None
     _reported: Mapping[ClusterName, Ended] = field(default_factory=dict)
+    _pending: dict[Revision, PullRequest] = field(default_factory=dict)
 
     def has_news(self) -> bool:
         """Whether `report` was not called since there is a new revision, or another result on a cluster.
@@ -82,9 +84,20 @@ class MergeReports:
     def _report(self, pull_request: PullRequest, revision: Revision, snapshot: Snapshot) -> None:
         status = apply_status(snapshot, pull_request.url)
         self.writer.set_status(pull_request, revision, status)
-        if status.state is CommitState.SUCCESS:
+        self._pending.pop(revision, None)
+        if status.state is CommitState.PENDING:
+            self._pending[revision] = pull_request
+        elif status.state is CommitState.SUCCESS:
             self.merged.applied()
+            self._report_earlier(short(revision))
         self._report_blocked(pull_request, revision, snapshot)
+
+    def _report_earlier(self, commit: str) -> None:
+        """The commits that were still pending when the next one followed are applied, too."""
+        for earlier, one in [*self._pending.items()]:
+            status = CommitStatus(APPLY, CommitState.SUCCESS, f"applied with commit {commit}", one.url)
+            self.writer.set_status(one, earlier, status)
+            del self._pending[earlier]
 
     def _report_blocked(self, pull_request: PullRequest, revision: Revision, snapshot: Snapshot) -> None:
         plans, changes = unreviewed(snapshot)

@@ -96,9 +96,9 @@ class Project:
         self.ask("POST", "/branch_protections", {"rule_name": "main", "block_admin_merge_override": True, **required})
 
     def add_webhook(self, url: str, secret: str) -> None:
-        """Let Gitea send pushes, pull requests and comments to this URL."""
+        """Let Gitea send pushes, pull requests, pushes to them and comments on them to this URL."""
         config = {"url": url, "content_type": "json", "secret": secret}
-        events = ["push", "pull_request", "issue_comment"]
+        events = ["push", "pull_request_only", "pull_request_sync", "pull_request_comment"]
         self.ask("POST", "/hooks", {"type": "gitea", "active": True, "config": config, "events": events})
 
     def comment(self, number: int, body: str, user: str) -> None:
