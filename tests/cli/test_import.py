@@ -20,6 +20,7 @@ from gitops_connect.desired.yaml import parse
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.observed import MAX_HELD
 from gitops_connect.report.connector_document import ConnectorDocument, render
 
 EU = ClusterName("eu")
@@ -56,8 +57,10 @@ def document(config: dict[str, str], **more: Any) -> ConnectorDocument:
 @example(config={f"key{number}": text for number, text in enumerate(HOSTILE)}, tasks_max="1", state=TargetState.PAUSED)
 def test_a_document_is_read_back_as_it_was(config: dict[str, str], tasks_max: str, state: TargetState) -> None:
     whole = {"connector.class": SOURCE, "tasks.max": tasks_max, **config}
-    found = read_back(render(document(whole, state=state)))
+    written = render(document(whole, state=state))
+    found = read_back(written)
     assert (found.config, found.state) == (whole, state)
+    assert all(line == line.rstrip() for line in written.split("\n")), "editors remove whitespace at line ends"
 
 
 @given(name=texts.filter(bool), variable=st.sampled_from(["A_B", "NO", "Y", "_1"]))
@@ -264,6 +267,16 @@ class TestTheCommand:
         assert json.loads((out / "offsets" / "orders.jsonl").read_text()) == entry
         same = at.run("offsets", "diff", "orders", str(out / "offsets" / "orders.jsonl"))
         assert same.code == 0, same
+
+    def test_offsets_that_do_not_fit_into_memory_are_streamed(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders", "STOPPED", file="in.txt")
+        count = MAX_HELD // 150
+        entries = [{"partition": {"filename": f"{number:0150}"}, "offset": {"position": 1}} for number in range(count)]
+        standin.answer("GET", "/connectors/orders/offsets", 200, {"offsets": entries})
+        assert imported(at, "--with-offsets").code == 0
+        (file,) = (out / "offsets").iterdir()
+        with file.open() as lines:
+            assert [json.loads(line) for line in lines] == entries
 
     def test_the_cluster_must_be_clear(self, at: Workplace, standin: StandIn) -> None:
         create(standin, "orders", **{"my.password": "x"})
