@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 _CLASS = "connector.class"
 _SHOWN = frozenset((_CLASS, "tasks.max"))
 """Keys that are never secrets: `spec.class` and `spec.tasksMax`."""
+_PART = re.compile(r"(?:transforms|predicates)\..+\.type|(?:key|value|header)\.converter", re.DOTALL)
+"""Keys with the class of a part of the connector, which has config keys of its own."""
+PasswordKeys = frozenset[str] | GitopsConnectError | None
+"""The keys of type PASSWORD of a class; None if no worker has the class, or the error of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,9 @@ def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imp
     imported = Imported(failed=dict.fromkeys(found.unread, "the workers did not report its state and config"))
     prefix = (client.cluster,) if len(settings.clusters) > 1 else ()
     variables = UniqueNames(own_variables(settings))
-    password_keys = cache(lambda class_name: _password_keys(client, class_name))
+    described = cache(lambda class_name: _password_keys(client, class_name))
     for observed in found.connectors:
-        passwords = password_keys(observed.config.get(_CLASS, ""))
+        passwords = _all_password_keys(observed.config, described)
         if isinstance(passwords, GitopsConnectError):
             imported.failed[observed.name] = f"cannot determine which config keys are passwords: {passwords}"
             continue
@@ -90,7 +95,25 @@ def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imp
     return imported
 
 
-def _password_keys(client: ConnectClient, class_name: str) -> frozenset[str] | GitopsConnectError | None:
+def _all_password_keys(config: Mapping[str, str], described: Callable[[str], PasswordKeys]) -> PasswordKeys:
+    """The keys of type PASSWORD of the connector's plugin, and of its transforms, predicates and converters.
+
+    `described` returns those of one class. A part that no worker has is left out.
+    """
+    own = described(config.get(_CLASS, ""))
+    if not isinstance(own, frozenset):
+        return own
+    found = set(own)
+    for key in filter(_PART.fullmatch, config):
+        keys = described(config[key]) if config[key] else None
+        if isinstance(keys, GitopsConnectError):
+            return keys
+        prefix = key.removesuffix("type") if key.endswith(".type") else f"{key}."
+        found |= {prefix + one for one in keys or ()}
+    return frozenset(found)
+
+
+def _password_keys(client: ConnectClient, class_name: str) -> PasswordKeys:
     """The keys of type PASSWORD; None if no worker has the plugin, or the error of the request."""
     try:
         return client.sensitive_keys(class_name)

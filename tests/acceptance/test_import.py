@@ -51,7 +51,14 @@ def planned(at: Workplace) -> Any:
 def test_the_first_plan_has_no_steps(real: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(real.directory / "in.txt")
     hostile = {f"x.{number}": value for number, value in enumerate(VALUES)}
-    create(real, "orders", "RUNNING", SOURCE, file=file, topic=real.name("orders"), **hostile)
+    parts = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "transforms": "a",
+        "transforms.a.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.a.static.field": "host",
+        "transforms.a.static.value": "me",
+    }
+    create(real, "orders", "RUNNING", SOURCE, file=file, topic=real.name("orders"), **hostile, **parts)
     create(real, "paused", "PAUSED", SOURCE, file=file, topic=real.name("paused"), **{"my.password": "hunter23"})
     aliases = {"source.cluster.alias": "a", "target.cluster.alias": "b"}
     create(

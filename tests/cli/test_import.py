@@ -174,6 +174,26 @@ class TestTheCommand:
         }
         assert '"ORDERS_SHOWN",  # orders: shown' in ran.out
 
+    def test_a_password_of_a_transform_or_a_converter_is_a_secret(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
+        storage, part = (
+            "org.apache.kafka.connect.storage.StringConverter",
+            "org.apache.kafka.connect.json.JsonConverter",
+        )
+        standin.answer("GET", f"/connector-plugins/{part}/config", 200, [{"name": "pin", "type": "PASSWORD"}])
+        classes = {
+            "transforms.a.type": part,
+            "predicates.b.type": part,
+            "value.converter": part,
+            "key.converter": storage,
+        }
+        pins = dict.fromkeys(("transforms.a.pin", "predicates.b.pin", "value.converter.pin"), "4711")
+        create(standin, "orders", **classes, **pins, **{"key.converter.pin": "1"})
+        assert imported(at).code == 0
+        assert read_back((out / "orders.yaml").read_text()).secrets.keys() == pins.keys()
+        assert "4711" not in (out / "orders.yaml").read_text()
+
     def test_every_value_is_a_secret_if_no_worker_has_the_plugin(
         self, at: Workplace, standin: StandIn, out: Path
     ) -> None:
