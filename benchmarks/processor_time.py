@@ -15,10 +15,11 @@ from benchmarks.figures import NotMeasured
 
 @dataclass(frozen=True)
 class Spent:
-    """The time of a command, in seconds."""
+    """The time of a command in seconds, and the most memory that it had, in MiB."""
 
     processor: float
     elapsed: float
+    memory: float
 
 
 def spent_here() -> float:
@@ -37,4 +38,4 @@ def run(command: Sequence[str], output: Path, **environment: str) -> Spent:
     elapsed = time.monotonic() - began
     if process.returncode:
         raise NotMeasured(f"{command[0]} ended with {process.returncode}: {output.read_text()[-500:]}")
-    return Spent(usage.ru_utime + usage.ru_stime, elapsed)
+    return Spent(usage.ru_utime + usage.ru_stime, elapsed, usage.ru_maxrss / 1024)

@@ -56,7 +56,7 @@ def fetched(
     from gitops_connect.cli.progress import progress
     from gitops_connect.cli.subject import clients_of, locate, read_current
 
-    with _room(beside) as directory:
+    with temporary_directory(beside) as directory:
         with progress("Offsets") as say, clients_of(settings, clusters) as clients:
             say(f"reading the offsets of {connector}")
             found = read_current(clients[locate(clients, connector)], connector, directory)
@@ -64,12 +64,16 @@ def fetched(
 
 
 @contextmanager
-def _room(beside: Path | None) -> Iterator[Path]:
+def temporary_directory(parent: Path | None) -> Iterator[Path]:
+    """A directory for offsets that are too many for memory. Without a parent it is in the system's temporary directory.
+
+    Raises UsageError if it cannot be created.
+    """
     try:
-        room = tempfile.TemporaryDirectory(prefix=".gitops-connect-", dir=beside)
+        room = tempfile.TemporaryDirectory(prefix=".gitops-connect-", dir=parent)
     except OSError as error:
         raise UsageError(
-            f"cannot write to the directory {beside or tempfile.gettempdir()}: {error.strerror}"
+            f"cannot write to the directory {parent or tempfile.gettempdir()}: {error.strerror}"
         ) from error
     with room as directory:
         yield Path(directory)
@@ -95,6 +99,22 @@ def show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
 
 
 def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
+    """Write the offsets to a file, and report it. Raises as `write`."""
+    write(found, saving)
+    count = number_of(found)
+    echo(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {saving.file}.")
+    if not count:
+        echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
+
+
+def number_of(found: Offsets | SavedOffsets) -> int:
+    """The number of offsets."""
+    from gitops_connect.model.large_manifests import SavedOffsets
+
+    return found.entries if isinstance(found, SavedOffsets) else len(found)
+
+
+def write(found: Offsets | SavedOffsets, saving: Saving) -> None:
     """Write the offsets to a file, which is a valid manifest. Raises UsageError if that is impossible."""
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.report.change_document import json_lines
@@ -110,10 +130,6 @@ def save(found: Offsets | SavedOffsets, saving: Saving) -> None:
         raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {file.with_suffix('.jsonl')}")
     else:
         write_new(file, _body(found), force=saving.force)
-    count = found.entries if isinstance(found, SavedOffsets) else len(found)
-    echo(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file}.")
-    if not count:
-        echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
 
 
 def listed(found: Offsets, output: TableOutput) -> str:

@@ -19,6 +19,7 @@ from gitops_connect.cli import (
     describe,
     doctor,
     get,
+    import_connectors,
     ledger,
     offsets,
     plan,
@@ -54,6 +55,7 @@ app.command()(review.review)
 app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")
+app.command("import")(import_connectors.import_connectors)
 app.add_typer(restart.app, name="restart")
 app.add_typer(suspend.suspend, name="suspend")
 app.add_typer(suspend.resume, name="resume")

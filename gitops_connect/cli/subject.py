@@ -99,18 +99,23 @@ def locate(clients: Clients, name: ConnectorName) -> ClusterName:
 def read_current(client: ConnectClient, name: ConnectorName, directory: Path) -> Offsets | SavedOffsets:
     """The current offsets. If they are too many for memory, they are in a file in the directory, which need not exist.
 
-    Raises ConnectRefused if the workers are too old to return offsets, the errors of the requests, and UsageError if
-    the file cannot be written.
+    Raises the errors of `require_offsets` and of the requests, and UsageError if the file cannot be written.
     """
-    from gitops_connect.model.observed_state import OFFSETS_SINCE
     from gitops_connect.observed import MAX_HELD
+
+    require_offsets(client)
+    return client.save_offsets(name, directory / "current.jsonl", MAX_HELD)
+
+
+def require_offsets(client: ConnectClient) -> None:
+    """Raise ConnectRefused if the workers are too old to return offsets, and the errors of the request."""
+    from gitops_connect.model.observed_state import OFFSETS_SINCE
 
     version = client.info().version
     if version < OFFSETS_SINCE:
         raise ConnectRefused(
             f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (requires 3.5)"
         )
-    return client.save_offsets(name, directory / "current.jsonl", MAX_HELD)
 
 
 def repository_of(settings: Settings) -> Declared | None:

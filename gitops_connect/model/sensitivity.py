@@ -7,7 +7,7 @@ from functools import lru_cache
 
 _SENSITIVE_KEY = re.compile(
     r"(password|passwd|passphrase|secret|token|credential|api[._-]?key|private[._-]?key|access[._-]?key"
-    r"|sasl\.jaas\.config)",
+    r"|sasl\.jaas\.config|basic\.auth\.user\.info)",
     re.IGNORECASE,
 )
 _NOT_SENSITIVE = re.compile(r"(tokenizer|\.(file|path|location|type|class|provider|name|topic))$", re.IGNORECASE)

@@ -10,6 +10,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, to_json
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report.printable import escaped
+from gitops_connect.report.yaml_text import in_json, quoted
 
 MOST_INLINE = 20
 """If there are more entries, they are stored in a manifest next to the document."""
@@ -42,19 +43,19 @@ def render(document: ChangeDocument) -> str:
         "apiVersion: gitops-connect/v1",
         "kind: OffsetChange",
         "metadata:",
-        f"  name: {_text(document.name)}",
-        f"  cluster: {_text(document.cluster)}",
+        f"  name: {quoted(document.name)}",
+        f"  cluster: {quoted(document.cluster)}",
         "spec:",
-        f"  connector: {_text(document.connector)}",
+        f"  connector: {quoted(document.connector)}",
         f"  operation: {document.kind.value}",
     ]
     if document.manifest:
-        lines.append(f"  manifest: {{path: {_text(document.manifest)}}}")
+        lines.append(f"  manifest: {{path: {quoted(document.manifest)}}}")
     elif document.offsets:
-        lines += ["  offsets:", *(f"    - {_yaml(_json(entry))}" for entry in to_json(document.offsets))]
+        lines += ["  offsets:", *(f"    - {in_json(_json(entry))}" for entry in to_json(document.offsets))]
     if document.acknowledge:
         lines.append(f"  acknowledge: [{', '.join(one.value for one in document.acknowledge)}]")
-    lines.append(f"  reason: {_text(document.reason)}")
+    lines.append(f"  reason: {quoted(document.reason)}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -65,18 +66,3 @@ def json_lines(offsets: OffsetPatch) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _text(text: str) -> str:
-    return _yaml(_json(text))
-
-
-def _yaml(text: str) -> str:
-    """JSON is YAML, except for characters that are not printable: YAML has no surrogate pairs."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else _escape(ord(one)) for one in text)
-
-
-def _escape(code: int) -> str:
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -288,7 +288,13 @@ def undo_an_offset_change(at: Place) -> None:
 
 def take_over_existing_connectors(at: Place) -> None:
     at.settings()
-    sink = {"connector.class": FILE_SINK, "topics": "orders", "file": str(at.directory / "data" / "orders-copy.txt")}
+    sink = {
+        "connector.class": FILE_SINK,
+        "tasks.max": "1",
+        "topics": "orders",
+        "file": str(at.directory / "data" / "orders-copy.txt"),
+        "vault.password": "hunter2",
+    }
     source = {"connector.class": FILE_SOURCE, "topic": "imports", "file": str(at.directory / "data" / "imports.txt")}
     at.rest("PUT", "/connectors/orders-sink/config", sink)
     at.rest("PUT", "/connectors/legacy-import/config", source)

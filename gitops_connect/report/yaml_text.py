@@ -1,0 +1,53 @@
+"""Strings as YAML text: every reader of YAML 1.1 and of YAML 1.2 reads the same string."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9_./,:@=+-]*[A-Za-z0-9_/])?")
+_NOT_TEXT = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+"""Words that are booleans or null in YAML 1.1 or 1.2, in lower case."""
+_LINE_END = "\n"
+
+
+def in_json(text: str) -> str:
+    """JSON as YAML: characters that are not printable are escaped, because YAML has no surrogate pairs."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escape(ord(one)) for one in text)
+
+
+def quoted(text: str) -> str:
+    """A string in double quotes."""
+    return in_json(json.dumps(text, ensure_ascii=False))
+
+
+def scalar(text: str) -> str:
+    """A string without quotes if it is a simple word that is no other value of YAML, else in double quotes."""
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT else quoted(text)
+
+
+def field(key: str, text: str, indent: str) -> str:
+    """The lines of a field: a string of several lines is a literal block, if such a block cannot change it."""
+    name = f"{indent}{scalar(key)}:"
+    if not _fits_block(text):
+        return f"{name} {scalar(text)}"
+    lines = text.removesuffix("\n").split("\n")
+    block = "".join(f"\n{indent}  {line}" if line else "\n" for line in lines)
+    return f"{name} {'|' if text.endswith(_LINE_END) else '|-'}{block}"
+
+
+def _fits_block(text: str) -> bool:
+    """Editors remove whitespace at line ends, and a block cannot begin with whitespace or end with empty lines."""
+    lines = text.removesuffix("\n").split("\n")
+    ends = (lines[0][:1], lines[-1])
+    return "\n" in text and all(map(_is_clean, lines)) and all(one.strip() for one in ends)
+
+
+def _is_clean(line: str) -> bool:
+    return line.isprintable() and line == line.rstrip()
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,95 @@
+"""What `import` writes from a real Connect is what the worker stores: the first plan has no steps."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptance.workplace import MIRROR, SOURCE, Ran, Workplace
+
+pytestmark = pytest.mark.e2e
+
+VALUES = (
+    "true",
+    "0777",
+    "1.10",
+    "12:30",
+    " x ",
+    "",
+    "a\nb\n",
+    " a\r\n\tb",
+    "a: #b",
+    "\x00\x1b\x7f\u2028",
+    "\U0001f600",
+    "~",
+)
+
+
+def create(at: Workplace, stem: str, state: str, plugin: str, **config: str) -> None:
+    body = {"name": at.name(stem), "config": {"connector.class": plugin, **config}, "initial_state": state}
+    at.rest("POST", "/connectors", body)
+
+
+def imported(at: Workplace, *options: str) -> Ran:
+    ran = at.run("import", "--out", str(at.repository), "--selector", f"*-{at.suffix}", *options)
+    assert ran.code == 0, ran
+    return ran
+
+
+def planned(at: Workplace) -> Any:
+    at.git("add", "--all")
+    at.git("commit", "--quiet", "--message", "imported")
+    assert at.run("validate").code == 0
+    (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
+    return cluster
+
+
+def test_the_first_plan_has_no_steps(real: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = str(real.directory / "in.txt")
+    hostile = {f"x.{number}": value for number, value in enumerate(VALUES)}
+    parts = {
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "transforms": "a",
+        "transforms.a.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.a.static.field": "host",
+        "transforms.a.static.value": "me",
+    }
+    create(real, "orders", "RUNNING", SOURCE, file=file, topic=real.name("orders"), **hostile, **parts)
+    create(real, "paused", "PAUSED", SOURCE, file=file, topic=real.name("paused"), **{"my.password": "hunter23"})
+    aliases = {"source.cluster.alias": "a", "target.cluster.alias": "b"}
+    create(
+        real, "mirror", "STOPPED", MIRROR, **aliases, **{"ssl.key.password": "hunter24", "ssl.keystore.key": "hunter25"}
+    )
+    real.await_states(orders="RUNNING", paused="PAUSED", mirror="STOPPED")
+    ran = imported(real)
+    suffix = real.suffix.upper()
+    values = {
+        f"PAUSED_{suffix}_MY_PASSWORD": "hunter23",
+        f"MIRROR_{suffix}_SSL_KEY_PASSWORD": "hunter24",
+        f"MIRROR_{suffix}_SSL_KEYSTORE_KEY": "hunter25",
+    }
+    assert set(tomllib.loads(ran.out)["secrets"]["env"]) == values.keys()
+    assert not [one for one in real.repository.rglob("*.yaml") if "hunter" in one.read_text()]
+    for variable, value in values.items():
+        monkeypatch.setenv(variable, value)
+    real.settings(more=ran.out)
+    plan = planned(real)
+    assert plan["resource_changes"] == []
+    assert plan["adopted"] == [real.name(stem) for stem in ("mirror", "orders", "paused")]
+    real.apply()
+    assert real.config("orders").items() >= hostile.items()
+
+
+def test_the_offsets_are_those_of_the_cluster(real: Workplace) -> None:
+    file = str(real.directory / "in.txt")
+    create(real, "orders", "STOPPED", SOURCE, file=file, topic=real.name("orders"))
+    entry = {"partition": {"filename": file}, "offset": {"position": 20}}
+    real.rest("PATCH", f"/connectors/{real.name('orders')}/offsets", {"offsets": [entry]})
+    imported(real, "--with-offsets")
+    manifest = Path(real.repository, "clusters", "local", "offsets", f"{real.name('orders')}.jsonl")
+    assert json.loads(manifest.read_text()) == entry
+    assert real.run("offsets", "diff", real.name("orders"), str(manifest)).code == 0
