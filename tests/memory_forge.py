@@ -25,7 +25,11 @@ PULL_REQUEST = PullRequest(
 
 @dataclass
 class MemoryForge:
-    """A `Forge`. `before` gets the name of each method before it writes. `answers` is False while the forge is down."""
+    """A `Forge`.
+
+    `before` gets the name of each method on comments and statuses before it is done. `answers` is False while the forge
+    is down.
+    """
 
     open: list[PullRequest] = field(default_factory=list)
     merged: dict[Revision, PullRequest] = field(default_factory=dict)
@@ -56,6 +60,7 @@ class MemoryForge:
 
     def comments(self, number: int) -> Sequence[Comment]:
         self._answer()
+        self.before("comments")
         return [*self.comments_of.get(number, ())]
 
     def write_comment(self, number: int, body: str, replaces: int | None) -> int:

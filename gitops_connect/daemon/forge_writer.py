@@ -32,14 +32,18 @@ class ForgeWriter:
             self._statuses[key] = commit, status
 
     def write(self, pull_request: PullRequest, kind: CommentKind, body: str, comments: Sequence[Comment]) -> bool:
-        """Write the comment of this kind, or replace it. Returns False if it is there already.
+        """Write the comment of this kind, or replace it. Returns False if it is there already."""
+        own = self.own_comment(kind, comments)
+        if own is not None and own.body == body:
+            return False
+        self.forge.write_comment(pull_request.number, body, own.id if own else None)
+        return True
+
+    def own_comment(self, kind: CommentKind, comments: Sequence[Comment]) -> Comment | None:
+        """The comment of this kind among the comments of a pull request.
 
         Only comments of our own account are replaced: others can write the same marker.
         """
         user = self.forge.user()
         markers = ((one, find_marker(one.body)) for one in comments if one.author == user)
-        own = next((one for one, marker in markers if marker is not None and marker.kind is kind), None)
-        if own is not None and own.body == body:
-            return False
-        self.forge.write_comment(pull_request.number, body, own.id if own else None)
-        return True
+        return next((one for one, marker in markers if marker is not None and marker.kind is kind), None)

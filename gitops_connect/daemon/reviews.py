@@ -139,10 +139,14 @@ class PullRequestReviews:
     def _publish(self, view: PullRequestView) -> None:
         """Write what has changed. Only after that, the status allows to merge.
 
-        A plan counts as reviewed if its comment was written while the pull request was open.
+        A plan counts as reviewed if its comment was written while the pull request was open. After a merge, the comment
+        still shows what was reviewed.
         """
         pull_request, plan = view.pull_request, view.plan
         comments = self.writer.forge.comments(pull_request.number)
+        own = self.writer.own_comment(CommentKind.REVIEW, comments)
+        if (own is None or own.body != view.comment) and self._was_closed(pull_request):
+            return
         is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments)
         if is_written:
             review_events.commented(pull_request, plan)

@@ -61,7 +61,7 @@ def test_a_commit_may_be_merged_only_after_its_plan_is_shown_and_recorded(review
     seen = []
     reviewed.forge.before = lambda method: seen.append((method, reviewed.is_recorded()))
     reviewed.review()
-    assert seen == [("write_comment", False), ("set_status", True)]
+    assert seen == [("comments", False), ("write_comment", False), ("set_status", True)]
     assert reviewed.forge.states(reviewed.head, PLAN) == ["success"]
 
 
@@ -70,3 +70,14 @@ def test_a_plan_that_was_shown_after_the_merge_was_not_reviewed(reviewed: Review
     reviewed.forge.before = lambda method: reviewed.forge.open.clear() if method == "write_comment" else None
     reviewed.review()
     assert not reviewed.is_recorded()
+
+
+def test_the_comment_shows_what_was_reviewed_after_the_merge(reviewed: Reviewed, at: Workplace) -> None:
+    reviewed.review()
+    (before,) = reviewed.forge.comments(7)
+    at.commit("more.yaml", at.source("more"))
+    at.git("update-ref", PULL_REQUEST.head_ref, "HEAD")
+    reviewed.forge.before = lambda method: reviewed.forge.open.clear() if method == "comments" else None
+    reviewed.review()
+    assert [*reviewed.forge.comments(7)] == [before]
+    assert reviewed.is_recorded(), "the plan that was shown"
