@@ -1,6 +1,6 @@
 """Imports 1,000 and 10,000 connectors in a new process: the time that a user waits, and the memory.
 
-The cluster is a stand-in in another process on the same machine.
+Another process on the same machine plays the cluster.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Saving:
 
 @contextmanager
 def fetched(
-    settings: Settings, clusters: tuple[ClusterName, ...], connector: ConnectorName, beside: Path | None
+    settings: Settings, clusters: tuple[ClusterName, ...], connector: ConnectorName, parent: Path | None
 ) -> Iterator[Offsets | SavedOffsets]:
     """The current offsets. If they are too many for memory, they are in a temporary file during the block.
 
@@ -56,7 +56,7 @@ def fetched(
     from gitops_connect.cli.progress import progress
     from gitops_connect.cli.subject import clients_of, locate, read_current
 
-    with temporary_directory(beside) as directory:
+    with temporary_directory(parent) as directory:
         with progress("Offsets") as say, clients_of(settings, clusters) as clients:
             say(f"reading the offsets of {connector}")
             found = read_current(clients[locate(clients, connector)], connector, directory)

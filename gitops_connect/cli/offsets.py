@@ -78,8 +78,8 @@ def get(
 
     settings = cluster_commands.settings_of(context)
     saving = current_offsets.Saving(save, force) if save is not None else None
-    clusters, beside = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
-    with current_offsets.fetched(settings, clusters, ConnectorName(connector), beside) as found:
+    clusters, parent = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
+    with current_offsets.fetched(settings, clusters, ConnectorName(connector), parent) as found:
         if saving is None:
             current_offsets.show(found, output)
         else:

@@ -57,7 +57,7 @@ def review(
     chosen = number or of_job
     if chosen is None:
         raise UsageError("expected the number of a pull request; outside a CI job there is no default")
-    wanted = commit or (head if chosen == of_job else None)
+    expected = commit or (head if chosen == of_job else None)
     token = settings.token or settings.read_token
     secret = None if token is None else token.read()
     with closing(DaemonClient(daemon_url(settings, server), secret)) as client:
@@ -65,7 +65,7 @@ def review(
             client.review()
         with progress("Reviewing") as update:
             update("waiting for the daemon")
-            _await(client, chosen, wanted, seconds, SystemClock())
+            _await(client, chosen, expected, seconds, SystemClock())
         found = client.pull_request(chosen)
         emit(_text(client, found, output))
     if found["state"] != "failure":
