@@ -103,8 +103,8 @@ class SparkFailed(Waiting):
 
 
 class ForgeUnavailable(Waiting):
-    """The forge (GitHub, Gitea, Forgejo or GitLab) did not answer, answered 5xx, or limits the rate of requests. A
-    comment or a status may have been written.
+    """The forge (GitHub, Gitea, Forgejo or GitLab) did not answer, answered 409 or 5xx, or limits the rate of requests.
+    A comment or a status may have been written.
 
     Retry: `run` tries the review again, after a rate limit not before the time that the message names. Until then it
     reconciles as usual.

@@ -81,7 +81,7 @@ class Failures:
             until = self._end_of_limit(answer)
             reason = f"the rate limit is reached until {until:%Y-%m-%d %H:%M:%S} UTC ({said})"
             raise ForgeUnavailable(self._text(action, reason), until) from answer
-        if answer.status >= 500:
+        if answer.status == 409 or answer.status >= 500:  # 409: GitLab is busy with another request
             raise ForgeUnavailable(self._text(action, said)) from answer
         if answer.status == 404:
             advice = "check [forge] url and repository, and that the token has access to the repository"

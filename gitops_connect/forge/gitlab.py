@@ -24,6 +24,8 @@ _PAGE = 100
 _SCOPE = "api"
 _DEVELOPER = 30
 """The lowest access level that may push."""
+_LONGEST_URL = 255
+"""Characters in the URL of a status."""
 _STATES = {CommitState.PENDING: "pending", CommitState.SUCCESS: "success", CommitState.FAILURE: "failed"}
 _SAME_STATE = "Cannot transition status"
 """The beginning of GitLab's answer if a status that is pending is set to pending."""
@@ -98,7 +100,7 @@ class GitlabForge:
             "name": status.context,
             "state": _STATES[status.state],
             "description": status.description[:LONGEST_DESCRIPTION],
-            **({"target_url": status.url} if status.url else {}),
+            **({"target_url": status.url} if status.url and len(status.url) <= _LONGEST_URL else {}),
         }
         with self._named(f"set the status {status.context} of commit {commit}"):
             try:
@@ -114,7 +116,7 @@ class GitlabForge:
                 member = self._project.members_all.get(found[0].id) if found else None
         except ForgeNotFound:
             return False
-        return member is not None and member.state == "active" and member.access_level >= _DEVELOPER
+        return member is not None and _is_active(member.attributes) and member.access_level >= _DEVELOPER
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """Does nothing: on GitLab, each comment at a line is a discussion, which can block the merge."""
@@ -132,6 +134,11 @@ class GitlabForge:
                 yield
             except gitlab.GitlabError as error:
                 raise UnexpectedAnswer from error
+
+
+def _is_active(member: Mapping[str, Any]) -> bool:
+    """Whether the account is active, and the membership too, which GitLab Community Edition does not show."""
+    return {member["state"], member.get("membership_state", "active")} == {"active"}
 
 
 def _pull_request(found: Mapping[str, Any]) -> PullRequest:

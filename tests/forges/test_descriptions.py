@@ -15,6 +15,7 @@ def test_what_is_not_described_is_found() -> None:
         ("GET", "/projects/a%2Fb/merge_requests", {"base": "main"}, None, "unknown parameters"),
         ("GET", "/projects/a%2Fb/merge_requests", {"state": "open"}, None, "'open' is not one of"),
         ("GET", "/projects/a%2Fb/merge_requests", {"per_page": "101"}, None, "greater than the maximum"),
+        ("GET", "/projects/a%2Fb/repository/commits/c", {"stats": "1"}, None, "1 is not of type 'boolean'"),
         ("POST", "/projects/a%2Fb/statuses/c", {}, {"state": "failure"}, "'failure' is not one of"),
         ("POST", "/projects/a%2Fb/statuses/c", {}, {"name": "plan"}, "'state' is a required property"),
         ("POST", "/projects/a%2Fb/statuses/c", {}, {"status": "failed"}, "unknown fields"),

@@ -90,6 +90,7 @@ CASES: tuple[tuple[int, dict[str, str], str, type[GitopsConnectError], str, date
     (401, {}, "Bad credentials", ForgeRefused, "the token is wrong, expired or revoked", None),
     (403, {}, "Resource not accessible", ForgeRefused, "the token lacks a permission", None),
     (404, {}, "Not Found", ForgeNotFound, "check [forge] url and repository", None),
+    (409, {}, "Conflict", ForgeUnavailable, "HTTP 409: Conflict", None),
     (422, {}, "Validation Failed", ForgeRefused, "HTTP 422: Validation Failed", None),
     (503, {}, "Unavailable", ForgeUnavailable, "HTTP 503: Unavailable", None),
     (403, LIMIT, "API rate limit exceeded", ForgeUnavailable, "until 2026-11-21 11:00:00 UTC", RESET),
