@@ -22,6 +22,7 @@ _WORDS: Mapping[type, str] = {
     float: "a number with a fraction",
 }
 Types = Mapping[str, frozenset[type]]
+CURRENT_TYPE = "manifest/current-type"
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,16 @@ class CurrentTypes:
             expected = first.get(name) or others.get(name)
             if expected and type(value) in _WORDS and type(value) not in expected:
                 words = LazyWords(partial(_words, value, expected))
-                yield Finding("manifest/current-type", place_of(where, name), words, unread=where == "partition")
+                yield Finding(CURRENT_TYPE, place_of(where, name), words, unread=where == "partition")
 
     def has(self, where: str, name: str) -> bool:
         """True if any of the current offsets has that field."""
         return name in self._known(where)
+
+    @cached_property
+    def are_mixed(self) -> bool:
+        """True if a field of the offsets has several types: then only an entry's own current offset counts."""
+        return any(len(types) > 1 for types in self._offsets.values())
 
     def _known(self, where: str) -> Types:
         return self._partitions if where == "partition" else self._offsets

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gitops_connect.checks.contradictions import applicable, between, within
-from gitops_connect.checks.current_types import CurrentTypes
+from gitops_connect.checks.current_types import CURRENT_TYPE, CurrentTypes
 from gitops_connect.checks.field_types import describe, show
 from gitops_connect.checks.part_shapes import PartShape
 from gitops_connect.checks.rules import Finding, severity_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gitops_connect.checks.own_schemas import SchemaCheck
 
 _KEYS = frozenset({"partition", "offset"})
+_NOTHING_TO_REMOVE = "manifest/nothing-to-remove"
 _NULLS = {
     OperationKind.REPLACE: (
         "operation: replace",
@@ -68,6 +70,14 @@ class EntryChecker:
 
     def check(self, value: Any) -> CheckedEntry:
         """All findings of the entry, and both its halves in canonical form if they have one."""
+        checked = self.check_alone(value)
+        current = None if checked.partition is None else self._current.get(checked.partition)
+        if current is None or (not checked.findings and self._offset.fits(value["offset"])):
+            return checked
+        return self.with_current(checked, current)
+
+    def check_alone(self, value: Any) -> CheckedEntry:
+        """The result if the partition of the entry has no current offset."""
         if self._fits(value) and (checked := self._by_config(value)) is not None:
             return checked
         if not isinstance(value, Mapping):
@@ -79,14 +89,29 @@ class EntryChecker:
         partition, offset = value["partition"], value["offset"]
         name = partition_text(self._partition.kept(partition))
         text = None if offset is None else offset_text(self._offset.kept(offset))
-        findings = [*self._findings(name, partition, offset)]
+        findings = [*self._findings(partition, offset)]
         if any(map(_is_refused, findings)):
-            findings = [finding._replace(unread=False) for finding in findings]
-        elif text is not None and name in self._current:
-            findings = [*self._of_current(findings, same=self._current[name] == text)]
-            if self._current[name] != text:
-                findings += between(self._contradictions, self._offset_types, self._current[name], offset)
+            findings = [finding._replace(unread=False) if finding.unread else finding for finding in findings]
         return CheckedEntry((*_unknown_keys(value), *findings), name, text)
+
+    def with_current(self, checked: CheckedEntry, current: OffsetText) -> CheckedEntry:
+        """The result of `check_alone` for an entry whose partition has that current offset: it may be set again.
+
+        An entry with the same offset is accepted whatever is wrong with it, unless Connect refuses it.
+        """
+        findings, _, text = checked
+        if text is None:
+            return checked._replace(findings=tuple(one for one in findings if one.rule != _NOTHING_TO_REMOVE))
+        if self._types.are_mixed:
+            others = [one for one in findings if one.rule != CURRENT_TYPE or not one.field.startswith("offset.")]
+            offset = self._offset.loose(json.loads(text))
+            findings = (*others, *self._types.findings("offset", offset, current))
+        if not any(map(_is_refused, findings)):
+            is_accepted = current == text and self._partition.demand is Demand.NOTHING
+            findings = tuple(one for one in findings if not one.unread and not (is_accepted and _is_error(one)))
+            if self._contradictions and current != text:
+                findings += tuple(between(self._contradictions, self._offset_types, current, json.loads(text)))
+        return checked._replace(findings=findings)
 
     def _with_numbers(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The entry with LSNs in PostgreSQL's notation replaced by the numbers that Connect stores."""
@@ -99,8 +124,10 @@ class EntryChecker:
         numbers = {name: number for name, number in found.items() if number is not None}
         return {**value, "offset": {**offset, **numbers}}
 
-    def needs_current(self, value: Any) -> bool:
-        """Whether a valid offset may be wrong together with the current offset of its partition."""
+    def needs_current(self, value: Any, findings: Collection[Finding]) -> bool:
+        """Whether the current offset of the entry's partition may change the findings."""
+        if self._types.are_mixed or any(map(self._may_vanish, findings)):
+            return True
         offset = value.get("offset") if self._contradictions and isinstance(value, Mapping) else None
         if not isinstance(offset, Mapping):
             return False
@@ -116,8 +143,13 @@ class EntryChecker:
             and self._offset.fits(value["offset"])
         )
 
+    def _may_vanish(self, finding: Finding) -> bool:
+        """Whether the finding may not hold if the partition has a current offset: see `with_current`."""
+        may_be_accepted = self._partition.demand is Demand.NOTHING and _is_error(finding)
+        return finding.unread or may_be_accepted or finding.rule == _NOTHING_TO_REMOVE
+
     def _by_config(self, value: Mapping[str, Any]) -> CheckedEntry | None:
-        """The verdict on an entry that fits. A current partition may be set again, whether or not it is read.
+        """The verdict on an entry that fits.
 
         None if a string contains half of a surrogate pair: the complete check finds the field.
         """
@@ -126,9 +158,7 @@ class EntryChecker:
             name, text = partition_text(partition), offset_text(value["offset"])
         except ValueError:
             return None
-        if self._ties.hold(partition) or name in self._current:
-            return CheckedEntry((), name, text)
-        return CheckedEntry(tuple(self._ties.findings(partition)), name, text)
+        return CheckedEntry(() if self._ties.hold(partition) else tuple(self._ties.findings(partition)), name, text)
 
     def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
         """The faults because of which the entry has no canonical form."""
@@ -141,11 +171,9 @@ class EntryChecker:
         elif value["offset"] is not None:
             yield from self._offset.faults(value["offset"])
 
-    def _findings(
-        self, name: PartitionText, partition: Mapping[str, Any], offset: Mapping[str, Any] | None
-    ) -> Iterator[Finding]:
+    def _findings(self, partition: Mapping[str, Any], offset: Mapping[str, Any] | None) -> Iterator[Finding]:
         if offset is None:
-            yield from self._of_tombstone(name, partition)
+            yield from self._of_tombstone(partition)
             return
         yield from self._partition.findings(partition)
         yield from self._ties.findings(partition)
@@ -154,21 +182,11 @@ class EntryChecker:
             yield from within(self._shape, offset)
         if self._current:
             yield from self._types.findings("partition", self._partition.loose(partition), None)
-            yield from self._types.findings("offset", self._offset.loose(offset), self._current.get(name))
+            yield from self._types.findings("offset", self._offset.loose(offset), None)
         if self._schema is not None:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
-    def _of_current(self, findings: Iterable[Finding], *, same: bool) -> Iterator[Finding]:
-        """The findings for a current partition. Its offset may be set again, whoever set it.
-
-        The `same` entry is accepted whatever is wrong with it, unless Connect refuses it.
-        """
-        for finding in findings:
-            harmless = same and self._partition.demand is Demand.NOTHING
-            if not finding.unread and not (harmless and severity_of(finding) is Severity.ERROR):
-                yield finding
-
-    def _of_tombstone(self, name: PartitionText, partition: Mapping[str, Any]) -> Iterator[Finding]:
+    def _of_tombstone(self, partition: Mapping[str, Any]) -> Iterator[Finding]:
         """The findings for a tombstone.
 
         A source accepts it for any partition: so a partition that nothing reads is removed.
@@ -178,14 +196,17 @@ class EntryChecker:
             yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})
         elif self._partition.lenient:
             yield from self._partition.findings(partition)
-        if self._kind not in _NULLS and self._current_is_known and name not in self._current:
-            yield Finding("manifest/nothing-to-remove", "partition", {})
+        if self._kind not in _NULLS and self._current_is_known:
+            yield Finding(_NOTHING_TO_REMOVE, "partition", {})
+
+
+def _is_error(finding: Finding) -> bool:
+    return severity_of(finding) is Severity.ERROR
 
 
 def _is_refused(finding: Finding) -> bool:
     """Whether Connect refuses the entry because of an error in its partition: this cannot be acknowledged."""
-    is_of_partition = finding.field.split(".", 1)[0] == "partition"
-    return is_of_partition and not finding.unread and severity_of(finding) is Severity.ERROR
+    return finding.field.split(".", 1)[0] == "partition" and not finding.unread and _is_error(finding)
 
 
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:

@@ -142,34 +142,41 @@ class PartShape:
             meant = closest(name, missing)
             if meant is not None:
                 missing.remove(meant)
-                yield self._incomplete(f"has the field {show(name)}, expected {show(meant)}", name)
+                yield self._incomplete(name, "has the field {}, expected {}", name, meant)
             else:
                 yield self._unknown(fields, name)
         for name in missing:
-            yield self._incomplete(f"has no field {name}", name)
+            yield self._incomplete(name, f"has no field {name}")
 
     def _unknown(self, fields: ShapeFields, name: str) -> Finding:
         if self.lenient:
             words = {"shape": self.shape, "hint": "remove the field: it is not sent, because Connect would ignore it"}
             return Finding("manifest/unknown-field", place_of(self.where, name), words)
         if self.where == "partition":
-            return self._broken(f"has a field {show(name)} that the connector does not look up", name, unread=True)
+            return self._broken(name, "has a field {} that the connector does not look up", name, unread=True)
         hinted = LazyWords(lambda: {"shape": self.shape, "hint": _did_you_mean(name, fields.types)})
         return Finding("manifest/unknown-field", place_of(self.where, name), hinted)
 
-    def _incomplete(self, found: str, name: str) -> Finding:
-        return self._broken(found, name, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
+    def _incomplete(self, name: str, found: str, *shown: str) -> Finding:
+        return self._broken(name, found, *shown, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
 
-    def _broken(self, found: str, name: str, *, unread: bool) -> Finding:
-        words = {"where": self.where, "found": found, "shape": self.shape, "expected": self._expected()}
-        return Finding("manifest/shape", place_of(self.where, name), words, unread)
+    def _broken(self, name: str, found: str, *shown: str, unread: bool) -> Finding:
+        """A finding about the field of that name; `shown` are the names in the template `found`."""
+        words = partial(self._words, found, shown)
+        return Finding("manifest/shape", place_of(self.where, name), LazyWords(words), unread)
+
+    def _words(self, found: str, shown: Iterable[str]) -> Mapping[str, str]:
+        expected = " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
+        return {
+            "where": self.where,
+            "found": found.format(*map(show, shown)),
+            "shape": self.shape,
+            "expected": expected,
+        }
 
     def _is_unread(self, *refused_by: Demand) -> bool:
         """True if Connect accepts such a partition, and the connector never reads it."""
         return self.where == "partition" and self.demand not in refused_by
-
-    def _expected(self) -> str:
-        return " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
 
     def _is_unknown(self, fields: ShapeFields, name: str) -> bool:
         if name.startswith(fields.prefixes):

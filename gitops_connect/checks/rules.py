@@ -71,6 +71,10 @@ class Finding(NamedTuple):
         """The finding with its words as a dict: for JSON and for other processes."""
         return self._replace(words=dict(self.words))
 
+    def without_lazy_words(self) -> Finding:
+        """The finding for another process, which can check the entry again if it needs the words."""
+        return self._replace(words={}) if isinstance(self.words, LazyWords) else self
+
 
 def _error(name: str, message: str, hint: str = "") -> Rule:
     return Rule(f"manifest/{name}", Severity.ERROR, message, hint)

@@ -39,7 +39,7 @@ def compare(
     means that the direction is unknown: the class is unknown, a field of the position is missing or cannot be ordered,
     or another field than those of the position differs and may matter more.
     """
-    if canonical(current) == canonical(declared):
+    if current == declared and canonical(current) == canonical(declared):
         return Direction.SAME, None
     if shape is None or any(_value(current, name) != _value(declared, name) for name in shape.frame):
         return Direction.CHANGED, None

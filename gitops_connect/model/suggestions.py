@@ -35,6 +35,10 @@ def _plain(word: str) -> str:
 
 def _distance(left: str, right: str) -> int:
     """Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment)."""
+    for _ in range(2):  # a common beginning, and then a common end, do not change the distance
+        differ = (at for at, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1])
+        common = next(differ, min(len(left), len(right)))
+        left, right = left[common:][::-1], right[common:][::-1]
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):

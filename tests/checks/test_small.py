@@ -34,7 +34,7 @@ from gitops_connect.desired.manifests import parse
 from gitops_connect.model import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault
+from gitops_connect.model.manifests import Manifest, ManifestContext, ManifestFault, OffsetSchema
 from gitops_connect.model.offsets import partition_text, to_json
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 
@@ -333,8 +333,10 @@ def test_current_offsets_may_be_written_as_they_are(pairs: list[Any], data: st.D
 
 @given(entries_of_all_kinds, configs, lives)
 def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current: Any) -> None:
-    quick, thorough = (EntryChecker(ManifestContext(ORDERS, config, current), OperationKind.ALTER) for _ in range(2))
-    thorough._quick = None
+    """With a schema of the repository, here one that accepts everything, each entry is checked completely."""
+    accepts_all = OffsetSchema("com.example.Any", "offset-schemas/any.json", {})
+    contexts = (ManifestContext(ORDERS, config, current, schema) for schema in (None, accepts_all))
+    quick, thorough = (EntryChecker(context, OperationKind.ALTER) for context in contexts)
     assert quick.check(value) == thorough.check(value)
 
 

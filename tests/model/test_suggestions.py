@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from functools import cache
 
-from gitops_connect.model.suggestions import closest, did_you_mean
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitops_connect.model.suggestions import _distance, closest, did_you_mean
 
 FIELDS = ("class", "tasksMax", "state", "config", "secrets", "ignore", "mode", "suspend")
 STATES = ("running", "paused", "stopped", "absent")
@@ -39,3 +43,23 @@ def test_of_two_equally_close_words_the_alphabetically_first_is_suggested() -> N
 def test_a_suggestion_at_the_end_of_a_message() -> None:
     assert did_you_mean("stoped", STATES) == "; did you mean 'stopped'?"
     assert did_you_mean("elsewhere", STATES) == ""
+
+
+words = st.text("abc", max_size=5)
+
+
+@given(words, words, words, words)
+def test_the_distance_is_the_number_of_typos(start: str, one: str, other: str, end: str) -> None:
+    """The same as by its definition, with a common start and end or without."""
+
+    @cache
+    def distance(left: str, right: str) -> int:
+        if not left or not right:
+            return len(left) + len(right)
+        costs = [distance(left[1:], right) + 1, distance(left, right[1:]) + 1]
+        costs.append(distance(left[1:], right[1:]) + (left[0] != right[0]))
+        if len(left) > 1 and left[:2] == right[1::-1]:
+            costs.append(distance(left[2:], right[2:]) + 1)
+        return min(costs)
+
+    assert _distance(start + one + end, start + other + end) == distance(start + one + end, start + other + end)

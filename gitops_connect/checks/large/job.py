@@ -16,9 +16,9 @@ from gitops_connect.checks.large.job_files import JobDirectories
 from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.known_fields import counted_field
 from gitops_connect.checks.large.line_formats.layouts import LineFormat
-from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
 from gitops_connect.checks.large.parse.parser import Parser
 from gitops_connect.checks.large.parse.shuffle_block import in_buckets
+from gitops_connect.checks.large.parse.type_examples import TypeExamples
 from gitops_connect.checks.large.violations.counts import ViolationCounts
 from gitops_connect.checks.large.violations.file import TaskViolations, task_violations
 from gitops_connect.model.manifests import ManifestContext
@@ -58,10 +58,10 @@ class ManifestTask:
         """The shape of the connector."""
         return shape_of(self.context.config or {}, self.context.schema)
 
-    def checker(self) -> tuple[EntryChecker, CurrentSample | None]:
-        """The rule function, and the object that receives a partition's current offset."""
-        current = None if self.examples is None else CurrentSample(self.examples.offsets)
-        return EntryChecker(replace(self.context, current=current), self.kind), current
+    def checker(self) -> EntryChecker:
+        """The rule function, which knows only the types of the current offsets."""
+        current = None if self.examples is None else self.examples.offsets
+        return EntryChecker(replace(self.context, current=current), self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,7 @@ class Job:
             return Parser(self.reader, secret, manifest.line_format, counted, None)
         counts = ViolationCounts(manifest.context.acknowledged, violations)
         # If a field of the current offsets has several types, each entry is checked with its own current offset.
-        is_mixed = examples is not None and examples.are_mixed
-        line_format = None if is_mixed else manifest.line_format
+        line_format = None if examples is not None and examples.are_mixed else manifest.line_format
         if line_format is not None and violations is not None:
             line_format = line_format.in_words()
-        checker, _ = manifest.checker()
-        return Parser(self.reader, secret, line_format, counted, checker, counts, examples is not None, is_mixed)
+        return Parser(self.reader, secret, line_format, counted, manifest.checker(), counts, examples is not None)

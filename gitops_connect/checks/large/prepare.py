@@ -21,7 +21,7 @@ from gitops_connect.checks.large.job import Job, ManifestTask
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineFormat
 from gitops_connect.checks.large.line_formats.line_format import learn, learn_current
-from gitops_connect.checks.large.parse.current_sample import CurrentSample, TypeExamples
+from gitops_connect.checks.large.parse.type_examples import TypeExamples
 from gitops_connect.model.large_manifests import LargeManifest
 from gitops_connect.model.shapes import shape_of
 
@@ -62,8 +62,8 @@ def _tasks(
             examples.add_all(json.loads(line) for line in lines)
         first = _first_lines([split for split in splits if split.manifest == number and not split.is_current], reader)
         if manifest.is_checked:
-            sample = None if examples is None else CurrentSample(examples.offsets)
-            line_format = learn(first, replace(context, current=sample), manifest.kind)
+            current = None if examples is None else examples.offsets
+            line_format = learn(first, replace(context, current=current), manifest.kind)
         else:
             line_format = learn_current(first, shape, tombstones=True)
         yield ManifestTask(

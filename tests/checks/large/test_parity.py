@@ -20,7 +20,9 @@ from large_engine import READER, Case, by_small, filed, in_process, jsonl, laid_
 from manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 
 from gitops_connect.checks.large.input_splits.splits import SPLIT_SIZE
+from gitops_connect.checks.large.job_files import job_directories
 from gitops_connect.checks.large.join.moves import TIES
+from gitops_connect.checks.large.parse.shuffle_block import OffsetForm
 from gitops_connect.checks.large.prepare import prepare
 from gitops_connect.checks.small import SHOWN
 from gitops_connect.model.differences import Direction, Move
@@ -56,6 +58,7 @@ def checked(*cases: Case, split_size: int = SPLIT_SIZE) -> None:
         held_alike(list(cases), in_process(manifests, split_size=split_size))
 
 
+DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
 PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*|in+voices"}
 ODD_LINES = {
     "nothing": b"",
@@ -163,6 +166,67 @@ def test_many_offenders_of_a_rule_are_counted() -> None:
         Case(b'{"partition":\n' * 30 + b"[NaN]\n" * (SHOWN + 1) + b"{}}\n" * 9 + b"[1e999]\n" * 2, MIRROR),
         split_size=50,
     )
+
+
+OWN_WORDS: dict[str, Any] = {
+    "a misspelt field of the partition": (
+        MIRROR,
+        lambda n: entry({"cluster": "source", f"topi{n}": "a", "partition": n}, {"offset": n}),
+    ),
+    "a misspelt field of the offset": (MIRROR, lambda n: entry(mirrored(n)["partition"], {f"offse{n}": n})),
+    "an unknown field of the offset": (MIRROR, lambda n: entry(mirrored(n)["partition"], {"offset": n, f"note{n}": n})),
+    "an unknown field of the entry": (MIRROR, lambda n: {**mirrored(n), f"note{n}": n}),
+    "a field and a value that nothing reads": (FILE_SOURCE, lambda n: entry({"filename": f"/{n}"}, {f"positio{n}": n})),
+    "an offset that contradicts its current offset": (
+        DEBEZIUM,
+        lambda n: entry({"server": f"s{n % 997}"}, {"lsn": n, "lsn_proc": 7, "ts_usec": n, f"nte{n}": n}),
+    ),
+    "another type than its current offset": (OTHER, lambda n: entry({"shard": n}, {"seq": f"x{n}"})),
+}
+"""For each entry, other words explain what is wrong with it."""
+NUMBERS = {str(FILE_SOURCE): {"position": 7}, str(DEBEZIUM): {"lsn": 7, "lsn_proc": 7}, str(OTHER): {"seq": 7}}
+
+
+@pytest.mark.parametrize("name", OWN_WORDS)
+@pytest.mark.parametrize("same", [(), (0, 3)], ids=["other offsets", "some equal offsets"])
+def test_entries_that_are_each_wrong_in_words_of_their_own(name: str, same: tuple[int, ...], tmp_path: Path) -> None:
+    """More field names than are cached. A third of the partitions have current offsets."""
+    config, make = OWN_WORDS[name]
+    lines = [make(n) for n in range(1200)]
+    current = [
+        entry(line["partition"], line["offset"] if n % 9 in same else NUMBERS.get(str(config), {"offset": 7}))
+        for n, line in enumerate(lines)
+        if n % 3 == 0
+    ]
+    for acknowledged in (frozenset(), UNREAD):
+        cases = [Case(jsonl(lines), config, one, acknowledged=acknowledged) for one in (None, {}, offsets(*current))]
+        expected = [replace(by_small(case), largest=()) for case in cases]
+        assert expected[-1].counts
+        manifests = [filed(case, tmp_path / f"{len(acknowledged)}" / str(n)) for n, case in enumerate(cases)]
+        for split_size in (SPLIT_SIZE, 9000):
+            verdicts = in_process(manifests, split_size=split_size)
+            # Moves of equal distance are not compared: there are more than TIES.
+            assert [replace(said_by_large(one), largest=()) for one in verdicts] == expected
+
+
+def test_only_findings_that_a_current_offset_may_change_wait_for_it_and_only_a_file_needs_their_words(
+    tmp_path: Path,
+) -> None:
+    """Without this, everything would be found, but slowly."""
+    found = {}
+    for name in ("a misspelt field of the offset", "a field and a value that nothing reads"):
+        config, make = OWN_WORDS[name]
+        manifest = filed(Case(jsonl(make(n) for n in range(9)), config, offsets(make(10))), tmp_path / name)
+        for violations in (None, tmp_path / f"violations of {name}"):
+            job = replace(prepare([manifest], READER, 1), directories=job_directories(None, violations))
+            batches = job.read([pa.RecordBatch.from_pydict({"id": range(len(job.splits))})])
+            rows = [pa.ipc.open_stream(row).read_all() for batch in batches for row in batch.column("rows").to_pylist()]
+            waiting = [json.loads(row["text"]) for row in rows[-1].to_pylist() if row["form"] == OffsetForm.DEFERRED]
+            found[name, violations is None] = (
+                len(waiting),
+                any(words for *_, said in waiting for _, _, words, _ in said),
+            )
+    assert list(found.values()) == [(0, False), (0, False), (9, False), (9, True)]
 
 
 def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_singly() -> None:

@@ -38,8 +38,6 @@ class Anchor(NamedTuple):
 Span = tuple[Anchor, Anchor]
 TEXTS = frozenset({FieldType.TEXT, FieldType.GTIDS, FieldType.TOKEN})
 TYPE = "manifest/type"
-OWN_WORDS = RULES | {TYPE}
-"""The rules of findings that may be left without words: these always have some."""
 Admits = Callable[[str], bool]
 
 

@@ -96,7 +96,7 @@ def _certain(checker: EntryChecker, known: Known, strings: frozenset[str], value
     has a string there, its type is wrong whatever the current offset is. A null for a partition without a current
     offset is found by the join.
     """
-    found = [one for one in checker.check(value).findings if one.rule != "manifest/nothing-to-remove"]
+    found = [one for one in checker.check_alone(value).findings if one.rule != "manifest/nothing-to-remove"]
     fixed = {f"partition.{name}" for name in known.admits}
     if all(one.rule in RULES and one.field in fixed for one in found):
         return tuple(one.explained() for one in found)

@@ -89,11 +89,11 @@ class PatchJob:
         """Lines of no known form as they are sent; None for a line of whitespace."""
         texts: list[str | None] = [None] * len(lines)
         task = self.job.manifests[manifest]
-        checker, _ = task.checker()
+        checker = task.checker()
         for value, number, _ in self.job.reader.lines(bytes_of(lines).decode()).entries:
             partition, offset = value["partition"], value["offset"]
             if task.is_checked:
-                _, partition, offset = checker.check(value)
+                _, partition, offset = checker.check_alone(value)
             else:
                 partition, offset = partition_text(partition), None if offset is None else offset_text(offset)
             texts[number - 1] = f'{{"partition":{partition},"offset":{offset or "null"}}}\n'

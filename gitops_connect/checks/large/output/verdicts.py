@@ -16,7 +16,6 @@ from gitops_connect.checks.large.job import BlockResult, Job
 from gitops_connect.checks.large.job_files import JobDirectories
 from gitops_connect.checks.large.join.compare import BucketResult
 from gitops_connect.checks.large.join.moves import Moves
-from gitops_connect.checks.large.line_formats.layouts import OWN_WORDS
 from gitops_connect.checks.large.violations.counts import Kind, ViolationCounts
 from gitops_connect.checks.large.violations.file import Violation, join_violations
 from gitops_connect.checks.large.violations.line_numbers import LineNumbers, RowPosition
@@ -75,6 +74,7 @@ class ManifestResult:
 
     def __init__(self, number: int, manifest: LargeManifest, job: Job, line_numbers: LineNumbers) -> None:
         self._task = job.manifests[number]
+        self._checker = self._task.checker()
         self._manifest = manifest
         self._job = job
         self._line_numbers = line_numbers
@@ -137,7 +137,7 @@ class ManifestResult:
     def _explained(self, found: ViolationCounts) -> list[Diagnostic]:
         """The diagnostics of the violations of lines that are shown."""
         shown = [violation for listed in found.shown.values() for violation in listed]
-        texts = self._texts({one.position for one in shown if self._has_fields(one) or _lacks_words(one)})
+        texts = self._texts({one.position for one in shown if self._has_fields(one) or one.lacks_words})
         return [self._diagnostic(one, texts.get(one.position, "")) for one in shown]
 
     def _first_broken(self) -> Iterable[Violation]:
@@ -159,9 +159,8 @@ class ManifestResult:
             first = self._line_numbers.location(violation.first)
             named = str(first.line) if first.file == location.file else f"{first.line} of {first.file}"
             finding = finding._replace(words={**finding.words, "first": named, "second": str(location.line)})
-        if _lacks_words(violation):
-            checker, _ = self._task.checker()
-            findings = checker.check(json.loads(text)).findings
+        if violation.lacks_words:
+            findings = self._checker.check_alone(json.loads(text)).findings
             finding = next(one for one in findings if one[:2] == finding[:2])
         if text and self._has_fields(violation):
             line, column = locate_in(text, (location.line, location.column), finding.field)
@@ -183,10 +182,9 @@ class ManifestResult:
     def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
         """The partitions in these lines."""
         found = {}
-        checker, _ = self._task.checker()
         for position, text in self._texts(positions).items():
             value: Any = json.loads(text)
-            kept = None if self._job.splits[position.split].is_current else checker.check(value).partition
+            kept = None if self._job.splits[position.split].is_current else self._checker.check_alone(value).partition
             found[position] = kept if kept is not None else partition_text(value["partition"])
         return found
 
@@ -196,7 +194,8 @@ class ManifestResult:
         for split, group in groupby(sorted(positions), key=lambda position: position.split):
             missing = [*group]
             for block in blocks_of(self._job.splits[split], self._job.reader):
-                here = [position for position in missing if position.line < block.base + block.lines]
+                end = block.base + block.lines
+                here = [position for position in missing if position.line < end]
                 lines = block.text.split(b"\n") if here else []
                 for position in here:
                     found[position] = lines[position.line - block.base].decode("utf-8-sig")
@@ -204,8 +203,3 @@ class ManifestResult:
                 if not missing:
                     break
         return found
-
-
-def _lacks_words(violation: Violation) -> bool:
-    """Whether the task has left the words to the driver: each line of its form has words of its own."""
-    return not violation.finding.words and violation.finding.rule in OWN_WORDS

@@ -17,8 +17,8 @@ from gitops_connect.checks.large.keys.partition_keys import hash_fields, hash_pa
 from gitops_connect.checks.large.keys.text_hashes import Secret
 from gitops_connect.checks.large.line_formats.fast_path import match_lines
 from gitops_connect.checks.large.line_formats.layouts import LineBuffer, LineForm, LineFormat, MatchedLines
-from gitops_connect.checks.large.parse.current_sample import TypeExamples
 from gitops_connect.checks.large.parse.shuffle_block import MARK_SHIFT, OffsetForm, shuffle_block
+from gitops_connect.checks.large.parse.type_examples import TypeExamples
 from gitops_connect.checks.large.violations.counts import ViolationCounts
 from gitops_connect.checks.large.violations.file import Violation
 from gitops_connect.checks.large.violations.line_numbers import RowPosition
@@ -43,7 +43,6 @@ class Parser:
     checker: EntryChecker | None
     counts: ViolationCounts = field(default_factory=ViolationCounts)
     defers: bool = False
-    defers_all: bool = False
     known: TypeExamples | None = None
 
     def parse(self, block: Block, split: int) -> tuple[list[Any], ViolationCounts, int]:
@@ -98,25 +97,26 @@ class Parser:
             partition, offset, deferred = self._checked(value, position, counts)
             if partition is not None:
                 partitions.append(partition)
-                text = json.dumps([partition, column, value]) if deferred else None
-                rows.append(_stored(line, offset, text, self.counted))
+                rows.append(_stored(line, offset, deferred, self.counted))
         value, lines_of_rows, form = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
         texts = [row[3] for row in rows]
         return shuffle_block(hash_partitions(partitions, self.secret), value, lines_of_rows, form, texts)
 
     def _checked(
         self, value: Any, position: RowPosition, counts: ViolationCounts
-    ) -> tuple[PartitionText | None, OffsetText | None, bool]:
+    ) -> tuple[PartitionText | None, OffsetText | None, str | None]:
+        """The partition, the offset, and the text of a deferred entry."""
         if self.checker is None:
             counts.new_types += self.known is not None and not self.known.knows(value)
             offset = value["offset"]
-            return partition_text(value["partition"]), None if offset is None else offset_text(offset), False
-        findings, partition, offset = self.checker.check(value)
-        unsure = self.defers and (bool(findings) or self.checker.needs_current(value))
-        deferred = partition is not None and (self.defers_all or unsure)
-        if findings and not deferred:
+            return partition_text(value["partition"]), None if offset is None else offset_text(offset), None
+        findings, partition, offset = self.checker.check_alone(value)
+        if partition is not None and self.defers and self.checker.needs_current(value, findings):
+            reduced = Finding.explained if counts.file is not None else Finding.without_lazy_words
+            return partition, offset, json.dumps([position.column, offset, [*map(reduced, findings)]])
+        if findings:
             counts.add_entry(position, findings)
-        return partition, offset, deferred
+        return partition, offset, None
 
 
 def _stored(

@@ -34,7 +34,7 @@ class OffsetForm(IntEnum):
     TEXT = 2
     """`text` is the canonical text of the offset."""
     DEFERRED = 3
-    """`text` is the entry, to be checked once its current offset is known: partition, column and value as JSON."""
+    """`text` is JSON: the column, the offset, and the findings, which hold if the partition has no current offset."""
 
 
 MARK_SHIFT: Final = 2

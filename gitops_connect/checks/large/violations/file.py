@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from gitops_connect.checks.large.job_files import JobDirectories, write_atomically
 from gitops_connect.checks.large.violations.line_numbers import LineNumbers, RowPosition, RowPositions
-from gitops_connect.checks.rules import Finding, severity_of, summary_of
+from gitops_connect.checks.rules import RULES, Finding, severity_of, summary_of
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.operations import Acknowledgement
 
@@ -34,6 +34,11 @@ class Violation(NamedTuple):
     position: RowPosition
     finding: Finding
     first: RowPosition | None = None
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether the task has left the words to the driver, which checks the few lines that are shown again."""
+        return not self.finding.words and self.first is None and "{" in RULES[self.finding.rule].message
 
 
 class TaskViolations:
