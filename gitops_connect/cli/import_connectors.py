@@ -79,7 +79,7 @@ def import_connectors(
     ] = ImportFormat.GITOPS_CONNECT,
     force: Force = False,
 ) -> int:
-    """Write the connectors of a cluster as documents for the repository.
+    """Write the connectors of a cluster as documents.
 
     Nothing is changed on the cluster. Secrets are not written: the documents name environment variables for them, which
     the command lists. Exits with 1 if a connector or its offsets could not be read.
