@@ -1,0 +1,1 @@
+"""Reads Strimzi's `KafkaConnector` and `KafkaMirrorMaker2` resources as connectors and offset changes."""
