@@ -26,6 +26,7 @@ from gitops_connect.settings.sections import ClusterMode, ClusterSettings, Repos
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
+from gitops_connect.source.commit_history import CommitHistory
 from gitops_connect.source.merge_result import MergeResult
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
@@ -147,7 +148,8 @@ def open_source(settings: Settings, path: Path | None) -> Source:
     if path is not None:
         return WorkingTree(path)
     repository = _repository(settings)
-    return Repository(repository, clone_directory(repository.url))
+    directory = clone_directory(repository.url)
+    return Repository(repository, directory, CommitHistory(repository, directory))
 
 
 def open_merge(settings: Settings, head_ref: str) -> Source:
@@ -156,7 +158,8 @@ def open_merge(settings: Settings, head_ref: str) -> Source:
     Raises UsageError without a repository or a branch, SourceRefused if `head_ref` is no reference.
     """
     repository = _repository(settings)
-    return MergeResult(repository, clone_directory(repository.url), head_ref)
+    directory = clone_directory(repository.url)
+    return MergeResult(repository, directory, head_ref, CommitHistory(repository, directory))
 
 
 def _repository(settings: Settings) -> RepositorySettings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,13 +22,34 @@ class ContentReader(Protocol):
         """The content of one entry in chunks."""
 
 
+class History(Protocol):
+    """The history of a revision. Both methods raise SourceUnavailable, SourceRefused or UsageError."""
+
+    def added(self, path: str, part: Hashable, is_present: Callable[[Blob], bool]) -> Revision | None:
+        """The commit that added a part to the file with this path, without a gap since then.
+
+        `is_present` says whether a version of a file contains the part, and `part` identifies it for a cache. The value
+        is None if the file of the revision does not contain the part, or if it was added too long ago.
+        """
+
+    def contains(self, earlier: str, later: Revision) -> bool:
+        """Whether a commit, which may have an abbreviated id, is in the history of another one."""
+
+
+class Histories(Protocol):
+    """The histories of all revisions of a repository."""
+
+    def at(self, tips: Sequence[Revision], head_ref: str = "") -> History:
+        """The history of the commit `tips`, or of the merge of these commits: `head_ref` is on the server the last."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """A revision, and its files sorted by path (relative to `[repository] path`). Content is read on request only.
 
     `diagnostics` name the files that were left out: links out of the directory, names that cannot be shown, submodules.
     `rewritten` is the previous revision, if the new one does not descend from it: the branch was force-pushed, or the
-    tag was moved. `author` and `subject` are of the commit; a directory without Git has none.
+    tag was moved. `author`, `subject` and `history` are of the commit; a directory without Git has none.
     """
 
     revision: Revision
@@ -38,6 +59,7 @@ class Checkout:
     rewritten: Revision | None = None
     author: str = ""
     subject: str = ""
+    history: History | None = field(default=None, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:

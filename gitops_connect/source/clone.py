@@ -18,6 +18,7 @@ from gitops_connect.source.target import Target
 FETCHED = "refs/gitops-connect/fetched"
 _DAMAGED = "gitops-connect-damaged"
 _WHOLE = "gitops-connect-whole"
+_DEPTH = "gitops-connect-depth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,21 @@ class Clone:
         """Whether its history is incomplete."""
         return (self.directory / "shallow").is_file()
 
+    @property
+    def shallow_commits(self) -> frozenset[str]:
+        """The commits whose parents are not in the clone."""
+        return frozenset((self.directory / "shallow").read_text().split()) if self.is_shallow else frozenset()
+
+    @property
+    def depth(self) -> int:
+        """How many commits of its references the clone has at least, as the last caller of `keep_depth` has said."""
+        file = self.directory / _DEPTH
+        return int(file.read_text()) if file.is_file() else 0
+
+    def keep_depth(self, depth: int) -> None:
+        """Record how many commits were fetched."""
+        (self.directory / _DEPTH).write_text(str(depth))
+
     def commit(self, name: str) -> Revision | None:
         """The commit of a reference or an id, or None if it does not exist."""
         try:
@@ -131,7 +147,7 @@ class Clone:
             return True
         if len(bases) != 1:
             return False
-        cut = set((self.directory / "shallow").read_text().split())
+        cut = self.shallow_commits
         between = self.program.run("rev-list", one, other, *(f"^{base}" for base in bases)).decode().split()
         return cut.isdisjoint(between)
 

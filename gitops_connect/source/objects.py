@@ -14,6 +14,7 @@ from gitops_connect.source.program import GitFailed, Program
 _WINDOW = 512
 """So many ids certainly fit into a pipe, so that neither side waits for the other: 512 ids of 41 bytes."""
 _CHUNK = 1 << 20
+_LIST_MISSING = ("rev-list", "--objects", "--no-object-names", "--missing=print")
 _LONGEST_LINK = 4096
 _KINDS = {b"040": PathKind.DIRECTORY, b"100": PathKind.FILE, b"120": PathKind.LINK, b"160": PathKind.SUBMODULE}
 
@@ -61,7 +62,18 @@ def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
 
 def missing(program: Program, tree: str) -> set[str]:
     """The objects under this tree that are not in the clone, because they were not fetched yet."""
-    listed = program.run("rev-list", "--objects", "--no-object-names", "--missing=print", tree)
+    return _missing(program.run(*_LIST_MISSING, tree))
+
+
+def missing_versions(program: Program, commits: Sequence[str], path: str) -> set[str]:
+    """The versions of one file, as of these commits, that are not in the clone."""
+    request = "".join(f"{commit}\n" for commit in commits).encode()
+    return _missing(
+        program.run("--literal-pathspecs", *_LIST_MISSING, "--no-walk", "--stdin", "--", path, stdin=request)
+    )
+
+
+def _missing(listed: bytes) -> set[str]:
     return {line[1:] for line in listed.decode().splitlines() if line.startswith("?")}
 
 

@@ -17,7 +17,8 @@ _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-writ
 _FILTER = "--filter=blob:none"
 ABSENT = "couldn't find remote ref"
 """In git's error output if the server does not have a reference."""
-_NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{ABSENT}")
+NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{ABSENT}")
+"""In git's error output if the server does not send an object by its id."""
 _SLACK = 24 * 3600
 """Seconds by which the clocks of two committers may differ, so that a child can be older than its parent."""
 _MOST_NAMES = 5
@@ -74,19 +75,29 @@ class Remote:
             noop = ("-c", "fetch.negotiationAlgorithm=noop")
             self.program.run(*noop, *_FETCH, "--no-auto-maintenance", _FILTER, "--stdin", "origin", stdin=request)
         except GitFailed as failure:
-            if _NOT_BY_ID.search(failure.stderr):
+            if NOT_BY_ID.search(failure.stderr):
                 raise NotById from failure
             raise
 
-    def fetch_references(self, references: Mapping[str, str], depth: int) -> None:
+    def fetch_everything(self) -> None:
+        """Fetch all branches and tags, with their history. Raises GitFailed."""
+        whole = ["--depth=2147483647"] if self.clone.is_shallow else []
+        filters = [_FILTER] if self.clone.is_filtered else []
+        refspecs = [f"+refs/{kind}/*:refs/gitops-connect/all/{kind}/*" for kind in ("heads", "tags")]
+        self.program.run(*_FETCH, *whole, *filters, "origin", *refspecs)
+
+    def fetch_references(self, references: Mapping[str, str], depth: int | None) -> None:
         """Fetch references of the server to references of the clone, each with the last `depth` commits.
+
+        With None, the clone keeps the history that it has, and gets what is new.
 
         Without history that is already there; with everything if the server cannot limit it. Raises GitFailed.
         """
         refspecs = [f"+{theirs}:{ours}" for theirs, ours in references.items()]
         filters = [_FILTER] if self.clone.is_filtered else []
         try:
-            self.program.run(*_FETCH, f"--depth={depth}", *filters, "origin", *refspecs)
+            limit = [f"--depth={depth}"] if depth else []
+            self.program.run(*_FETCH, *limit, *filters, "origin", *refspecs)
         except GitFailed as failure:
             if isinstance(failure, GitTimedOut) or "shallow" not in failure.stderr:
                 raise
@@ -102,7 +113,7 @@ class Remote:
         try:
             output = program.run("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", target, head)
         except GitFailed as failure:
-            if _NOT_BY_ID.search(failure.stderr):
+            if NOT_BY_ID.search(failure.stderr):
                 raise NotById from failure
             if failure.status != 1:
                 raise
@@ -129,18 +140,12 @@ class Remote:
         try:
             self._fetch_shallow(commit, [])
         except GitFailed as failure:
-            if not _NOT_BY_ID.search(failure.stderr):
+            if not NOT_BY_ID.search(failure.stderr):
                 raise
-            self._fetch_everything()
+            self.fetch_everything()
         if self.clone.commit(commit) is None:
             what = f"no branch or tag contains commit {commit}"
             raise SourceRefused(f"{self.where}: {what}: check [repository] commit, or push a branch or tag with it")
-
-    def _fetch_everything(self) -> None:
-        whole = ["--depth=2147483647"] if self.clone.is_shallow else []
-        filters = [_FILTER] if self.clone.is_filtered else []
-        refspecs = [f"+refs/{kind}/*:refs/gitops-connect/all/{kind}/*" for kind in ("heads", "tags")]
-        self.program.run(*_FETCH, *whole, *filters, "origin", *refspecs)
 
     def _references(self, *patterns: str) -> dict[str, str]:
         lines = self.program.run("ls-remote", "--quiet", "origin", *patterns).decode(errors="replace").splitlines()

@@ -19,7 +19,7 @@ from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
 from gitops_connect.source.address import GitTransport, parse_address
-from gitops_connect.source.checkout import Checkout
+from gitops_connect.source.checkout import Checkout, Histories, History
 from gitops_connect.source.clone import Clone
 from gitops_connect.source.directory_listing import printable
 from gitops_connect.source.environment import read_password, remote_environment
@@ -36,8 +36,9 @@ class Repository:
     Several processes may use one directory: the lock lets one of them at a time write to it.
     """
 
-    def __init__(self, settings: RepositorySettings, directory: Path) -> None:
+    def __init__(self, settings: RepositorySettings, directory: Path, histories: Histories | None = None) -> None:
         """Raises UsageError if a setting is invalid. Nothing is read, and no request is sent."""
+        self._histories = histories
         self._settings = settings
         self._directory = directory.absolute()
         self._address = parse_address(settings.url)
@@ -143,8 +144,12 @@ class Repository:
         """The files of a commit; with `tree`, the files of this tree instead of those of the commit."""
         listing, absent = clone.list(self._tree(clone, Revision(tree) if tree else revision), self._where, fetch)
         author, subject = clone.author_and_subject(revision)
-        reader = _CloneReader(self, absent)
-        return Checkout(revision, listing.entries, listing.diagnostics, reader, author=author, subject=subject)
+        reader = CloneReader(self, absent)
+        checkout = Checkout(revision, listing.entries, listing.diagnostics, reader, author=author, subject=subject)
+        return replace(checkout, history=self._history(clone, revision))
+
+    def _history(self, clone: Clone, revision: Revision) -> History | None:
+        return None if self._histories is None else self._histories.at([revision])
 
     def _tree(self, clone: Clone, revision: Revision) -> str:
         if not self._path:
@@ -170,9 +175,15 @@ class Repository:
     @contextmanager
     def _reading(self, wanted: Sequence[str], absent: set[str]) -> Iterator[None]:
         lacking = sorted(absent.intersection(wanted))
-        try:
+        with self._detecting_damage():
             self._fetch_blobs(lacking)
             absent.difference_update(lacking)
+            yield
+
+    @contextmanager
+    def _detecting_damage(self) -> Iterator[None]:
+        """Mark the clone as damaged, and raise SourceUnavailable, if git cannot read it."""
+        try:
             yield
         except GitFailed as failure:
             self._clone().mark_damaged()
@@ -221,7 +232,9 @@ class Repository:
 
 
 @dataclass(frozen=True, slots=True)
-class _CloneReader:
+class CloneReader:
+    """Reads files of a clone, and fetches those that it lacks."""
+
     repository: Repository
     absent: set[str]
 

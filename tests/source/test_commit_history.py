@@ -1,0 +1,192 @@
+"""Which commit added a part of a file, by a real Git: the same answer whatever happened to the file around it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from git_parts.upstream import Upstream
+
+from gitops_connect.errors import SourceUnavailable
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.durations import Duration
+from gitops_connect.model.names import Revision
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source import commit_history
+from gitops_connect.source.checkout import Checkout, History
+from gitops_connect.source.commit_history import CommitHistory
+from gitops_connect.source.merge_result import MergeResult
+from gitops_connect.source.repository import Repository
+
+ON, OFF = "on\n", "off\n"
+HEAD = "refs/pull/7/head"
+OpenHistory = Callable[..., CommitHistory]
+Files = dict[str, str]
+
+
+def is_on(blob: Blob) -> bool:
+    return blob.content.startswith(b"on")
+
+
+def history_of(checkout: Checkout) -> History:
+    assert checkout.history is not None
+    return checkout.history
+
+
+@pytest.fixture
+def settings(upstream: Upstream) -> RepositorySettings:
+    return RepositorySettings(url=str(upstream.directory), timeout=Duration(20))
+
+
+@pytest.fixture
+def repository(settings: RepositorySettings, clone: Path) -> Repository:
+    return Repository(settings, clone, CommitHistory(settings, clone))
+
+
+def added(repository: Repository, path: str = "a.yaml") -> str | None:
+    return history_of(repository.fetch()).added(path, "on", is_on)
+
+
+STORIES: dict[str, tuple[list[Files], int]] = {
+    "the first commit": ([{"a.yaml": ON}], 0),
+    "an edit": ([{"a.yaml": OFF}, {"a.yaml": ON}], 1),
+    "edits of other lines": ([{"a.yaml": OFF}, {"a.yaml": ON}, {"a.yaml": ON + "1"}, {"a.yaml": ON + "2"}], 1),
+    "other files": ([{"a.yaml": ON}, {"a.yaml": ON, "b.yaml": OFF}, {"a.yaml": ON}], 0),
+    "added again": ([{"a.yaml": ON}, {"a.yaml": OFF}, {"a.yaml": ON}], 2),
+    "deleted and created again": ([{"a.yaml": ON}, {"b.yaml": OFF}, {"a.yaml": ON}], 2),
+    "a renamed file": ([{"a": OFF, "old.yaml": ON}, {"a": OFF, "a.yaml": ON}], 0),
+    "renamed and edited": ([{"old.yaml": ON}, {"a.yaml": ON + "1"}, {"a.yaml": ON + "2"}], 0),
+    "moved between files": ([{"a.yaml": OFF, "b.yaml": ON}, {"a.yaml": ON, "b.yaml": OFF}], 0),
+    "copied from a file that keeps it": ([{"b.yaml": ON}, {"a.yaml": ON, "b.yaml": ON}], 1),
+    "renamed twice": ([{"x.yaml": OFF}, {"x.yaml": ON}, {"y.yaml": ON}, {"a.yaml": ON + "1"}], 1),
+}
+
+
+@pytest.mark.parametrize(("commits", "expected"), STORIES.values(), ids=STORIES.keys())
+def test_the_commit_that_added_it(
+    upstream: Upstream, repository: Repository, commits: list[Files], expected: int
+) -> None:
+    ids = [upstream.commit({**files}) for files in commits]
+    assert added(repository) == ids[expected]
+
+
+@pytest.mark.parametrize("files", [{"a.yaml": OFF}, {"b.yaml": ON}])
+def test_nothing_added_it(upstream: Upstream, repository: Repository, files: Files) -> None:
+    upstream.commit({**files})
+    assert added(repository) is None
+
+
+def test_a_directory_and_an_odd_name(upstream: Upstream, settings: RepositorySettings, clone: Path) -> None:
+    first = upstream.commit({'sub/:(top)ä "*.yaml': ON, "sub/a.yaml": OFF})
+    upstream.commit({'sub/:(top)ä "*.yaml': ON + "1", "sub/a.yaml": ON})
+    inside = RepositorySettings(url=settings.url, path="sub")
+    repository = Repository(inside, clone, CommitHistory(inside, clone))
+    assert added(repository, ':(top)ä "*.yaml') == first
+
+
+def merge_commit(upstream: Upstream, files: Files, *parents: str) -> str:
+    tree = upstream.git("rev-parse", f"{upstream.commit({**files}, 'scratch')}^{{tree}}")
+    commit = upstream.git("commit-tree", tree, *(word for one in parents for word in ("-p", one)), "-m", "x")
+    upstream.git("update-ref", "refs/heads/main", commit)
+    upstream.tips["main"] = commit
+    return commit
+
+
+@pytest.mark.parametrize("merged", [{"a.yaml": ON}, {"a.yaml": ON + "edited by the merge"}])
+@pytest.mark.parametrize("main_is_first", [True, False])
+def test_a_merge_did_not_add_what_one_of_its_parents_has(
+    upstream: Upstream, repository: Repository, merged: Files, *, main_is_first: bool
+) -> None:
+    """Also a fast-forward to a merge whose first parent is the topic branch: the commit stays the same."""
+    base = upstream.commit({"a.yaml": OFF})
+    upstream.git("update-ref", "refs/heads/topic", base)
+    upstream.tips["topic"] = base
+    topic = upstream.commit({"a.yaml": ON}, "topic")
+    main = upstream.commit({"a.yaml": OFF, "b.yaml": OFF})
+    parents = (main, topic) if main_is_first else (topic, main)
+    merge_commit(upstream, {**merged, "b.yaml": OFF}, *parents)
+    assert added(repository) == topic
+
+
+def test_history_is_deepened_until_the_commit_is_found_and_no_other_blobs_are_fetched(
+    upstream: Upstream, repository: Repository, clone: Path
+) -> None:
+    first = upstream.commit({"a.yaml": ON, "large.bin": "large"})
+    for number in range(60):
+        upstream.commit({"a.yaml": ON, "large.bin": "large", "count": str(number)})
+    assert added(repository) == first
+    directory = clone.with_name("clone.history")
+    listed = subprocess.run(
+        ["git", "-C", directory, "cat-file", "--batch-all-objects", "--batch-check=%(objecttype)"],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert listed.count("blob") == 1
+    commits = subprocess.run(["git", "-C", clone, "rev-list", "--count", "--all"], capture_output=True, check=True)
+    assert commits.stdout == b"1\n", "the clone of the branch is not deepened"
+
+
+def test_beyond_the_limits_the_commit_is_unknown(
+    upstream: Upstream, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit_history, "_DEPTHS", (2, 4))
+    for number in range(6):
+        upstream.commit({"a.yaml": ON, "count": str(number)})
+    assert added(repository) is None
+
+
+def test_an_unchanged_file_is_not_read_again(upstream: Upstream, repository: Repository) -> None:
+    first = upstream.commit({"a.yaml": ON})
+    assert added(repository) == first
+
+    def read_again(blob: Blob) -> bool:
+        raise AssertionError(blob)
+
+    upstream.commit({"a.yaml": ON, "b.yaml": OFF})
+    assert history_of(repository.fetch()).added("a.yaml", "on", read_again) == first
+    upstream.commit({"a.yaml": OFF})
+    again = upstream.commit({"a.yaml": ON})
+    assert added(repository) == again
+
+
+def test_after_a_force_push_the_old_commit_is_in_no_history(
+    upstream: Upstream, repository: Repository, settings: RepositorySettings, clone: Path
+) -> None:
+    first = upstream.commit({"a.yaml": ON})
+    assert added(repository) == first
+    second = Revision(upstream.commit({"a.yaml": ON, "b.yaml": OFF}))
+    history = history_of(repository.fetch())
+    assert history.contains(first[:12], second)
+    assert not history.contains(second, Revision(first))
+    other = upstream.commit({"a.yaml": ON}, rewrite=True)
+    for opened in (repository, Repository(settings, clone, CommitHistory(settings, clone))):
+        checkout = opened.fetch()
+        assert added(opened) == other
+        assert not history_of(checkout).contains(first[:12], checkout.revision)
+        assert not history_of(checkout).contains("not a commit", checkout.revision)
+
+
+def test_a_revision_that_a_force_push_has_replaced_meanwhile(upstream: Upstream, repository: Repository) -> None:
+    upstream.commit({"a.yaml": ON})
+    checkout = repository.fetch()
+    upstream.commit({"a.yaml": OFF}, rewrite=True)
+    with pytest.raises(SourceUnavailable, match="a force-push has replaced it"):
+        history_of(checkout).added("a.yaml", "on", is_on)
+
+
+@pytest.mark.slow
+def test_a_pull_request_adds_only_what_its_target_does_not_have(
+    upstream: Upstream, settings: RepositorySettings, clone: Path
+) -> None:
+    base = upstream.commit({"a.yaml": ON, "b.yaml": OFF})
+    upstream.git("update-ref", "refs/heads/topic", base)
+    upstream.tips["topic"] = base
+    adding = upstream.commit({"a.yaml": ON + "1", "b.yaml": ON}, "topic")
+    head = upstream.commit({"a.yaml": ON + "1", "b.yaml": ON, "c.yaml": ON}, "topic")
+    upstream.git("update-ref", HEAD, head)
+    upstream.git("update-ref", "-d", "refs/heads/topic")
+    upstream.commit({"a.yaml": ON, "b.yaml": OFF, "d.yaml": OFF})
+    history = history_of(MergeResult(settings, clone, HEAD, CommitHistory(settings, clone)).fetch())
+    found = {name: history.added(name, "on", is_on) for name in ("a.yaml", "b.yaml", "c.yaml")}
+    assert found == {"a.yaml": base, "b.yaml": adding, "c.yaml": head}
