@@ -17,6 +17,7 @@ from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, document_schemas
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.desired.strimzi.annotated import find_annotated, with_requests
 from gitops_connect.desired.strimzi.translation import TranslationCache, translate
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.desired import DesiredConnector, DesiredState
@@ -29,6 +30,7 @@ from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.model.strimzi import DEFAULT_OPTIONS, StrimziOptions
 from gitops_connect.observed import must_move, observe_at_rest, observe_positions, password_keys
 from gitops_connect.offset_changes import planner_inputs
+from gitops_connect.offset_changes.annotation_additions import find_additions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.plan import guards
@@ -116,8 +118,10 @@ def declare(
     if before is not None and checkout is before.checkout:
         return before
     documents = translate(load(checkout, caches.files), strimzi, caches.strimzi)
+    annotated = list(find_annotated(documents, strimzi))
+    documents, requests = with_requests(documents, annotated, find_additions(checkout.history, annotated))
     problems = document_schemas.check(documents, caches.schemas)
-    states, diagnostics = build(documents, clusters, problems, checkout.entries)
+    states, diagnostics = build(documents, clusters, problems, checkout.entries, requests)
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)
 
 

@@ -10,7 +10,8 @@ from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart
 
-OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET, Action.RECORD))
+_OF_OFFSETS = (Action.ALTER, Action.RESET, Action.RECORD, Action.LIST)
+OF_THE_CONNECTOR = tuple(action for action in Action if action not in _OF_OFFSETS)
 """The actions that need no operation."""
 
 

@@ -8,7 +8,7 @@ from typing import assert_never
 from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.apply.large_offset_change import change_large_offsets
 from gitops_connect.apply.offset_change import change_offsets, leftovers
-from gitops_connect.apply.step_context import StepContext
+from gitops_connect.apply.step_context import StepContext, StepFailed, record_failure
 from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ConnectorName
@@ -16,6 +16,7 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restarts import Restart
+from gitops_connect.model.strimzi_annotations import RequestedListing
 
 
 def _sized(operation: Operation, context: StepContext) -> Operation:
@@ -33,6 +34,8 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
         return _create(step, context)
     if step.operation is not None and step.action is Action.RECORD:
         return _record(step.operation, context)
+    if step.operation is not None and step.listing is not None:
+        return _list(step.operation, step.listing, context)
     if step.operation is not None:
         operation = _sized(step.operation, context)
         change = change_large_offsets if operation.is_large else change_offsets
@@ -62,6 +65,16 @@ def _record(operation: Operation, context: StepContext) -> StepResult:
     return StepResult(Result.APPLIED)
 
 
+def _list(operation: Operation, listing: RequestedListing, context: StepContext) -> StepResult:
+    """Write the current offsets, and record that. A failed write is retried in the next reconciliation."""
+    try:
+        place = context.changes.write_listing(listing, context.cluster.offsets(listing.connector))
+        context.journal.record(operation)
+    except GitopsConnectError as error:
+        return record_failure(operation, context, StepFailed(str(error), certain=True))
+    return StepResult(Result.APPLIED, f"written to {place}")
+
+
 def _restart(connector: ConnectorName, restart: Restart, context: StepContext) -> None:
     """An automatic restart is counted before it is sent: a killed process cannot restart a connector without end."""
     if restart.request is None:
@@ -89,7 +102,7 @@ def _send(step: Step, cluster: Cluster) -> None:
             cluster.resume(step.connector)
         case Action.DELETE:
             cluster.delete(step.connector)
-        case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD | Action.RESTART:
+        case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD | Action.RESTART | Action.LIST:
             raise AssertionError(f"{step.action.value} is not a single request")
         case _:
             assert_never(step.action)

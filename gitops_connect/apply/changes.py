@@ -9,6 +9,7 @@ from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.model.differences import Review
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation
+from gitops_connect.model.strimzi_annotations import RequestedListing
 
 
 class Chunk(NamedTuple):
@@ -93,6 +94,9 @@ class OffsetChanges(Protocol):
 
     def has_too_many_offsets(self, operation: Operation) -> bool:
         """Whether the connector's current offsets are too many for memory; False if that is unknown."""
+
+    def write_listing(self, listing: RequestedListing, offsets: Offsets) -> str:
+        """Write the current offsets to the entry of the ConfigMap. Returns where. Raises a GitopsConnectError."""
 
     def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
         """The large change of this operation. Leaving the context removes its files."""

@@ -64,7 +64,7 @@ def wanted(step: Step) -> str:
             words = _RUNNING
         case Action.DELETE:
             words = "no connector with this name"
-        case Action.ALTER | Action.RESET | Action.RECORD:
+        case Action.ALTER | Action.RESET | Action.RECORD | Action.LIST:  # a list waits for nothing
             words = "the declared offsets"
         case _:
             assert_never(step.action)
@@ -91,7 +91,7 @@ def check_effect(step: Step, seen: ObservedConnector | None, *, doubtful: bool =
             verdict = _check_paused(seen)
         case Action.RESUME:
             verdict = _check_running(seen)
-        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # no status shows these
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD | Action.LIST:  # no status shows these
             verdict = EffectCheck(Progress.PENDING, describe(seen))
         case _:
             assert_never(step.action)

@@ -63,7 +63,7 @@ def leaves_running(step: Step) -> bool:
             return step.initial_state in (None, TargetState.RUNNING)
         case Action.CONFIGURE | Action.RESUME | Action.RESTART:
             return True
-        case Action.STOP | Action.PAUSE | Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:
+        case Action.STOP | Action.PAUSE | Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD | Action.LIST:
             return False
         case _:
             assert_never(step.action)

@@ -11,6 +11,7 @@ from gitops_connect.errors import StalePlan, UsageError
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.strimzi_annotations import split_name
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.reconcile import Declared
 from gitops_connect.report.table import table
@@ -155,5 +156,10 @@ def write(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *
             operations.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
         else:
             for one in chosen:
-                operations.drop(cluster, one.record.name)
+                if split_name(one.record.name)[1] and one.record.state is OperationState.UNKNOWN:
+                    # Without a record, it would be unknown again: the earlier record of the same change remains.
+                    intended = replace(one.record, state=OperationState.INTENDED, since=runtime.clock.now(), message="")
+                    operations.mark(cluster, intended)
+                else:
+                    operations.drop(cluster, one.record.name)
     return len(chosen)

@@ -88,7 +88,7 @@ class ClusterProgress:
         if records:
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
                 events.rolled_back(self._cluster, name, rolled_back)
-            of_cluster = {key: one for key, one in before.items() if key[0] == CLUSTER}
+            of_cluster = {key: one for key, one in before.items() if not _is_of_connectors(key)}
             self._record({**after, **of_cluster})
         self._publish(
             plan=plan,
@@ -160,7 +160,7 @@ class ClusterProgress:
             found.append(
                 Condition(ConditionType.STALLED, ConditionStatus.TRUE, why, str(ended), now, declared.revision)
             )
-        of_connectors = {key: one for key, one in self._conditions.items() if key[0] != CLUSTER}
+        of_connectors = {key: one for key, one in self._conditions.items() if _is_of_connectors(key)}
         keyed: dict[ConditionKey, Condition] = {(CLUSTER, one.type): one for one in found}
         of_cluster = {key: one.follows(self._conditions.get(key)) for key, one in keyed.items()}
         try:
@@ -188,6 +188,11 @@ class ClusterProgress:
 
     def _publish(self, **changes: object) -> None:
         self._parts.state.update_cluster(self._cluster, **changes)
+
+
+def _is_of_connectors(key: ConditionKey) -> bool:
+    """Whether a plan determines the condition: one of a connector, or a warning that names no known connector."""
+    return key[0] != CLUSTER or key[1] is ConditionType.WARNING
 
 
 def _trace(outcome: StepOutcome) -> None:

@@ -16,6 +16,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.strimzi_annotations import NO_REQUESTS, AnnotationWarning, RequestedListing, Requests
 
 States = Mapping[ClusterName, DesiredState]
 Name = TypeVar("Name", ConnectorName, OperationName)
@@ -26,13 +27,14 @@ def build(
     clusters: Collection[ClusterName] | None,
     problems: Diagnostics,
     entries: Iterable[Entry] = (),
+    requests: Requests = NO_REQUESTS,
 ) -> tuple[States, Diagnostics]:
     """The state of every known cluster, and all errors and warnings of the documents, including `problems`.
 
     `clusters` are the names that the settings know. It is None if there are no settings: then any name is accepted, and
     documents that name no cluster are collected under `placement.UNNAMED`. `problems` are those of the schema: only
     documents without an error among them are read further. `entries` are all files of the revision: manifests are
-    searched among them, and are not read.
+    searched among them, and are not read. `requests` are those of annotations of Strimzi resources.
     """
     failed = {id(document) for error in problems.errors if (document := documents.of(error)) is not None}
     builder = _Builder(clusters, ManifestFiles(entries))
@@ -40,6 +42,7 @@ def build(
         builder.add(document, sound=id(document) not in failed)
     for document in documents.broken:
         builder.add(document, sound=False)
+    builder.add_requests(requests)
     states = builder.states(complete=documents.complete)
     return states, Diagnostics.of((*documents.diagnostics, *problems, *builder.found))
 
@@ -52,6 +55,8 @@ class _Draft:
     connectors: dict[ConnectorName, DesiredConnector] = field(default_factory=dict)
     changes: dict[OperationName, list[Document]] = field(default_factory=lambda: defaultdict(list))
     operations: dict[OperationName, DesiredOperation] = field(default_factory=dict)
+    listings: list[RequestedListing] = field(default_factory=list)
+    warnings: list[AnnotationWarning] = field(default_factory=list)
 
 
 class _Builder:
@@ -101,6 +106,27 @@ class _Builder:
         else:
             draft.operations[name] = operation
 
+    def add_requests(self, requests: Requests) -> None:
+        """Add what annotations request to the clusters of their connectors, if the settings have these clusters."""
+        for change in requests.changes:
+            draft, operation = (
+                self._known(change.document.cluster),
+                operation_documents.change(change.document, self._files),
+            )
+            if draft is not None and isinstance(operation, DesiredOperation):
+                operation = replace(operation, annotation=change.action, problem=change.problem)
+                draft.changes[operation.name].append(change.document)
+                draft.operations[operation.name] = operation
+        for listing in requests.listings:
+            if (draft := self._known(listing.cluster)) is not None:
+                draft.listings.append(listing)
+        for warning in requests.warnings:
+            if (draft := self._known(warning.cluster)) is not None:
+                draft.warnings.append(warning)
+
+    def _known(self, cluster: ClusterName | None) -> _Draft | None:
+        return self._drafts.get(cluster) if cluster is not None else None
+
     def _draft(self, document: Document) -> _Draft | None:
         cluster = place(document, self._clusters)
         if isinstance(cluster, Diagnostic):
@@ -143,6 +169,8 @@ class _Builder:
             held=held,
             complete=complete,
             operations=tuple(draft.operations[name] for name in sorted(good)),
+            listings=tuple(sorted(draft.listings, key=lambda one: one.name)),
+            annotation_warnings=tuple(draft.warnings),
             broken_changes=frozenset(one.connector for one in left_out if one.connector is not None),
             held_secrets={name: secrets for name in sorted(held) if (secrets := _secrets(broken[name]))},
         )

@@ -15,7 +15,8 @@ class ConditionType(Enum):
 
     A connector has `Ready`, `Synced` and `Healthy`, `RestartsGivenUp` while its automatic restarts have ended, and
     `RolledBack` while its declared config is not in effect because the connector failed with it. A cluster has `Ready`,
-    and `Stalled` while a retry cannot help.
+    and `Stalled` while a retry cannot help. `Warning` is Strimzi's: what an annotation requests could not be done. The
+    cluster has it if the annotation names no known connector.
     """
 
     READY = "Ready"
@@ -24,6 +25,7 @@ class ConditionType(Enum):
     RESTARTS_GIVEN_UP = "RestartsGivenUp"
     ROLLED_BACK = "RolledBack"
     STALLED = "Stalled"
+    WARNING = "Warning"
 
 
 class ConditionStatus(Enum):

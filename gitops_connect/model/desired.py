@@ -17,6 +17,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.restarts import AutoRestart, RestartRequest
 from gitops_connect.model.rollbacks import RollbackOptions, RolledBack
+from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing
 
 
 class TargetState(Enum):
@@ -103,6 +104,10 @@ class DesiredOperation:
     manifest: ManifestFile | ManifestUri | Manifest | None = field(default=None, repr=False)
     acknowledged: frozenset[Acknowledgement] = frozenset()
     reason: str = ""
+    annotation: AnnotationAction | None = None
+    """What annotations of a Strimzi resource request; None for a document of gitops-connect."""
+    problem: str = ""
+    """Why it cannot be carried out, as the end of a sentence. It does not matter once the change was applied."""
 
     def locate(self, *pointer: str | int) -> Location:
         """The location of a field of the operation, as in `locate("acknowledge")`."""
@@ -176,6 +181,9 @@ class DesiredState:
     complete: bool = True
     operations: tuple[DesiredOperation, ...] = ()
     broken_changes: frozenset[ConnectorName] = frozenset()
+    listings: tuple[RequestedListing, ...] = ()
+    annotation_warnings: tuple[AnnotationWarning, ...] = ()
+    """What is wrong with annotations of Strimzi resources, whatever was done before."""
     held_secrets: Mapping[ConnectorName, frozenset[tuple[str, SecretReference]]] = field(default_factory=dict)
     """For each of the `held` connectors, the config keys in `spec.secrets` with their references, if they can be read.
 

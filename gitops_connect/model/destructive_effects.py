@@ -8,6 +8,7 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.plans import Action, ConnectorPlan, PlannedOperation
 from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind
+from gitops_connect.model.strimzi_annotations import reviewed_name
 
 MOST_PARTITIONS = 1000
 """The partitions of an effect that are kept by name. If there are more, only their number is known."""
@@ -33,7 +34,7 @@ def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
         if step.action is Action.DELETE:
             yield DestructiveEffect(DestructiveKind.DELETE)
         if step.action is Action.RESET and step.operation is not None:
-            yield DestructiveEffect(DestructiveKind.RESET, step.operation.name, step.operation.digest)
+            yield DestructiveEffect(DestructiveKind.RESET, reviewed_name(step.operation.name), step.operation.digest)
     for one in connector.operations:
         if one.name in carried_out and one.difference is not None:
             yield from _of_operation(one, one.difference)
@@ -48,7 +49,7 @@ def _of_operation(operation: PlannedOperation, difference: Difference) -> Iterat
         distance = difference.distances.get(direction) if is_known else None
         yield DestructiveEffect(
             kind,
-            operation.name,
+            reviewed_name(operation.name),
             operation.digest,
             count,
             _partitions(difference, direction, count),

@@ -34,6 +34,8 @@ class OperationKind(Enum):
     """`spec.initialOffsets`: merges as ALTER does, for a connector that has never run."""
     CLEAR = "clear"
     """`spec.onDelete: {offsets: reset}`: removes all offsets, and the connector is deleted afterwards."""
+    LIST = "list"
+    """Changes nothing: writes the current offsets to an entry of a ConfigMap (Strimzi's proposals 076 and 083)."""
 
 
 class Acknowledgement(Enum):

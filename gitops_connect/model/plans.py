@@ -18,6 +18,7 @@ from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.restarts import Restart, RestartRecord
 from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.rollbacks import RolledBack
+from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing
 from gitops_connect.model.suspensions import Suspension
 from gitops_connect.model.worker_heap import HeapEstimate
 
@@ -37,6 +38,8 @@ class Action(Enum):
     RESTART = "restart"
     """The failed parts of the connector are started again."""
     DELETE = "delete"
+    LIST = "list"
+    """The current offsets are written to a ConfigMap in a directory or a branch; the cluster is not changed."""
 
     @property
     def symbol(self) -> str:
@@ -55,6 +58,7 @@ _SYMBOLS = {
     Action.RESUME: "^",
     Action.RESTART: "!",
     Action.DELETE: "-",
+    Action.LIST: ">",
 }
 
 
@@ -107,8 +111,8 @@ class Step:
     `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
     values no message may show. `initial_state` is set if a create requests a state other than running. `operation` is
     set if the step carries out an operation (reset, alter), or if an operation must follow the create: the ledger
-    records it before the connector is created. `restart` is set for a restart. `offset_effects` are warnings,
-    and not part of the digest.
+    records it before the connector is created. `restart` is set for a restart, `listing` for a list. `offset_effects`
+    are warnings, and not part of the digest.
     """
 
     connector: ConnectorName
@@ -120,6 +124,7 @@ class Step:
     initial_state: TargetState | None = None
     operation: Operation | None = None
     restart: Restart | None = None
+    listing: RequestedListing | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
 
 
@@ -142,7 +147,7 @@ class OperationStatus(Enum):
 class PlannedOperation:
     """One offset change in a plan: its effect, or the reason why it does nothing (`message`).
 
-    `heap` is what a large change needs of each worker's memory.
+    `heap` is what a large change needs of each worker's memory. `annotation` is set if annotations request the change.
     """
 
     name: OperationName
@@ -155,6 +160,7 @@ class PlannedOperation:
     location: Location | None = None
     digest: Digest | None = None
     heap: HeapEstimate | None = None
+    annotation: AnnotationAction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +201,8 @@ class Plan:
     connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not report.
     `restarts` are the automatic restarts of connectors that have failed, as far as they still count. `rolled_back` are
     the connectors whose declared config is not in effect, because they do not work with it. `suspension` is set if the
-    whole cluster is suspended. None of these is part of the digest or the fingerprint. Secrets are masked in what is
-    quoted of a trace.
+    whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations that were not done. None of
+    these is part of the digest or the fingerprint. Secrets are masked in what is quoted of a trace.
     """
 
     cluster: ClusterName
@@ -219,6 +225,7 @@ class Plan:
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
     suspension: Suspension | None = None
+    annotation_warnings: tuple[AnnotationWarning, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -70,7 +70,8 @@ class LedgerRecords:
 
     def record(self, operation: Operation) -> None:
         """Record in one transaction, so that a killed process has recorded all of it or nothing."""
-        current = None if operation.is_large else self._situation.offsets.current[operation.connector]
+        is_unread = operation.is_large or operation.kind is OperationKind.LIST
+        current = None if is_unread else self._situation.offsets.current[operation.connector]
         self._operations.record(self._cluster, operation, current, self._clock.now())
 
     def fail(self, operation: Operation, message: str, *, final: bool) -> None:

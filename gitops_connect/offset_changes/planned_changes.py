@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.apply.changes import LargeChange
-from gitops_connect.errors import GitopsConnectError, SourceRefused
+from gitops_connect.errors import GitopsConnectError, SourceRefused, UsageError
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.differences import Review
 from gitops_connect.model.large_manifests import LargeManifest, SavedOffsets
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.strimzi_annotations import RequestedListing
 from gitops_connect.observed import MAX_HELD
+from gitops_connect.offset_changes.listed_offsets import write_to_directory
 from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.offset_review import review, review_unfinished
@@ -52,6 +54,13 @@ class PlannedChanges:
             current = client.save_offsets(operation.connector, directory / "current.jsonl", MAX_HELD)
             return isinstance(current, SavedOffsets)
         return False
+
+    def write_listing(self, listing: RequestedListing, offsets: Offsets) -> str:
+        """Write the current offsets to the directory of the settings, or to the branch."""
+        settings = self.runtime.settings.strimzi
+        if settings.output is not None:
+            return write_to_directory(settings.output, listing, offsets)
+        raise UsageError("[strimzi] output is not set")
 
     @contextmanager
     def large(self, operation: Operation) -> Iterator[LargeChange]:

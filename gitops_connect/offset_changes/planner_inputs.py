@@ -32,6 +32,7 @@ from gitops_connect.offset_changes.manifests import (
     read_own_schemas,
     staging_directory,
 )
+from gitops_connect.offset_changes.rewritten_history import find_replaced
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
@@ -51,7 +52,8 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
         for name, record in records.items()
         if record.state is OperationState.OPEN
     }
-    offsets = OffsetSituation(records, unfinished, is_new=is_new)
+    replaced = find_replaced(checkout.history, situation.desired, records)
+    offsets = OffsetSituation(records, unfinished, replaced=replaced, is_new=is_new)
     situation = replace(situation, offsets=offsets)
     operations, now = list(due(situation)), runtime.clock.monotonic()
     verdicts = ((one, runtime.verdicts.get(_cache_key(situation, one), now)) for one in operations)

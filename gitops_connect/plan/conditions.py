@@ -12,6 +12,7 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.rollbacks import RolledBack
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.model.strimzi_annotations import AnnotationWarning
 
 CLUSTER = ConnectorName("")
 """The key of a condition of the cluster itself."""
@@ -49,6 +50,20 @@ def connector_conditions(
             found[key] = known
     rolled_back = ((name, _rolled_back(one, now)) for name, one in plan.rolled_back.items())
     found |= {(name, one.type): one.follows(before.get((name, one.type))) for name, one in rolled_back}
+    return found | _warnings(before, plan, now)
+
+
+def _warnings(before: Conditions, plan: Plan, now: datetime) -> dict[ConditionKey, Condition]:
+    """The conditions in the words of Strimzi's proposals; several of one connector share a condition."""
+    grouped: dict[ConnectorName, list[AnnotationWarning]] = {}
+    for one in plan.annotation_warnings:
+        grouped.setdefault(one.connector or CLUSTER, []).append(one)
+    found = {}
+    for name, warnings in grouped.items():
+        message = " ".join(dict.fromkeys(one.message for one in warnings))
+        kind = ConditionType.WARNING
+        condition = Condition(kind, ConditionStatus.TRUE, warnings[0].action.reason, message, now, plan.revision)
+        found[name, kind] = condition.follows(before.get((name, kind)))
     return found
 
 

@@ -14,7 +14,7 @@ from gitops_connect.model.operations import Operation, OperationKind, OperationS
 from gitops_connect.model.plans import Action, OperationStatus, PlannedOperation, Step
 from gitops_connect.plan.large_operations import is_large, review_large
 from gitops_connect.plan.offset_review import find_difference, review, review_unfinished
-from gitops_connect.plan.operation_status import Assessment, assess, history_unknown, started_since
+from gitops_connect.plan.operation_status import ANNOTATION, Assessment, assess, history_unknown, started_since
 from gitops_connect.plan.situation import Situation, Unfinished
 
 _HINTS = {
@@ -22,7 +22,7 @@ _HINTS = {
     "offsets/unknown": "check the current offsets first: gitops-connect offsets get",
     "offsets/failed": "fix the cause, or change the document",
 }
-_WARNINGS = {"offsets/unknown"}
+_WARNINGS = {"offsets/unknown", ANNOTATION}
 _ACTIONS = {OperationKind.RESET: Action.RESET, OperationKind.CLEAR: Action.RESET}
 
 
@@ -223,7 +223,7 @@ class _Draft:
         """Whether the operation blocks later ones: not if it was applied, nor if it is a seed."""
         record = self.situation.offsets.records.get(operation.name)
         done = record is not None and record.state is OperationState.SETTLED
-        return not done and operation.kind is not OperationKind.SEED
+        return not done and operation.kind is not OperationKind.SEED and operation.annotation is None
 
     def _wait(self, shown: PlannedOperation, *, blocks_later: bool = True) -> None:
         self.planned.append(shown)
@@ -241,9 +241,8 @@ class _Draft:
         self.blocked = self.blocked or why
 
     def _unread(self) -> str:
-        return self.situation.offsets.unread.get(
-            self.connector.name, "the current offsets of its connector could not be read"
-        )
+        unread = self.situation.offsets.unread
+        return unread.get(self.connector.name, "the current offsets of its connector could not be read")
 
     def _declared(self, name: OperationName) -> DesiredOperation | None:
         declared = self.situation.desired.operations_of(self.connector.name)
@@ -251,8 +250,8 @@ class _Draft:
 
     def _diagnose(self, operation: DesiredOperation, assessed: Assessment) -> None:
         if assessed.rule:
-            summary = f"offset change {operation.name}: {assessed.message}"
-            self._report(operation, assessed.rule, summary, _HINTS.get(assessed.rule, ""))
+            of = "" if assessed.rule == ANNOTATION else f"offset change {operation.name}: "
+            self._report(operation, assessed.rule, of + assessed.message, _HINTS.get(assessed.rule, ""))
 
     def _report(self, declared: DesiredOperation | None, rule: str, summary: str, hint: str) -> None:
         warns = rule in _WARNINGS or (declared is not None and _is_settled_seed(self.situation, declared))
@@ -284,6 +283,7 @@ def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
         operation.reason,
         location=operation.locate(),
         digest=operation.digest,
+        annotation=operation.annotation,
     )
 
 

@@ -16,6 +16,7 @@ from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
+from gitops_connect.plan.listings import requested_listings
 from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restart_requests import requested_restarts
@@ -67,7 +68,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     if by_hand is not None:
         desired = replace(declared, state=by_hand)
     decided, notes = decide(situation, desired, operations)
-    steps = (*decided, *requested_restarts(situation, desired, decided))
+    steps = (*decided, *requested_restarts(situation, desired, decided), *requested_listings(situation, desired))
     notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))

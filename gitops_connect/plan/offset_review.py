@@ -68,6 +68,8 @@ def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:
             return {**declared, **dict.fromkeys(current.keys() - declared.keys())}
         case OperationKind.RESET | OperationKind.CLEAR:
             return dict.fromkeys(current)
+        case OperationKind.LIST:
+            return {}
 
 
 def find_difference(current: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:

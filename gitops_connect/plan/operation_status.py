@@ -17,11 +17,14 @@ from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, INITIAL_STA
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import OperationStatus
 from gitops_connect.model.revisions import origin
+from gitops_connect.model.strimzi_annotations import failed
 from gitops_connect.plan.situation import Situation
 
 FIRST_BACK_OFF = timedelta(minutes=1)
 LONGEST_BACK_OFF = timedelta(hours=1)
 """Each try stops the connector for a short time."""
+ANNOTATION = "strimzi/annotation"
+"""The rule for what annotations of Strimzi resources request and what is not done."""
 _EXISTED = "the connector existed before its initialOffsets, so they are not applied"
 _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
 
@@ -48,6 +51,8 @@ def assess(situation: Situation, connector: DesiredConnector, operation: Desired
     known = status_by_record(situation, operation)
     if known is not None:
         return known
+    if operation.annotation is not None and (requested := _requested(situation, connector, operation)) is not None:
+        return requested
     record = situation.offsets.records.get(operation.name)
     if connector.initial_offsets is operation and connector.name in situation.observed.connectors and record is None:
         return Assessment(OperationStatus.IDLE, _EXISTED)
@@ -61,6 +66,23 @@ def assess(situation: Situation, connector: DesiredConnector, operation: Desired
             "offsets/too-old",
         )
     return Assessment(OperationStatus.PLANNED)
+
+
+def _requested(situation: Situation, connector: DesiredConnector, operation: DesiredOperation) -> Assessment | None:
+    """Why a change that annotations request is not applied; None if it may be.
+
+    Only the user stops the connector of a Strimzi resource: with `spec.state`, as in Strimzi.
+    """
+    earlier = situation.offsets.replaced.get(operation.name)
+    if earlier is not None and operation.name not in situation.offsets.records:
+        why = f"the same change is recorded as {earlier}, whose commit is not in the history of the annotation"
+        return Assessment(OperationStatus.UNKNOWN, f"{why}: {_ask(operation.name)}", "offsets/unknown")
+    why = operation.problem
+    if not why and connector.state is not TargetState.STOPPED:
+        why = "the connector not being stopped: set `state: stopped` in the resource"
+    if not why or operation.annotation is None:
+        return None
+    return Assessment(OperationStatus.WAITING, failed(operation.annotation, connector.name, why), ANNOTATION)
 
 
 def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
@@ -145,7 +167,7 @@ def status_by_record(situation: Situation, operation: DesiredOperation) -> Asses
         case OperationState.SETTLED if operation.kind is OperationKind.SEED and is_cleared(situation, record.connector):
             found = None
         case OperationState.SETTLED:
-            found = _settled(record, same=same)
+            found = _settled(operation, record, same=same)
         case OperationState.OPEN:
             found = _open(same=same)
         case OperationState.UNKNOWN:
@@ -175,9 +197,9 @@ def _open(*, same: bool) -> Assessment:
     )
 
 
-def _settled(record: OperationRecord, *, same: bool) -> Assessment:
+def _settled(operation: DesiredOperation, record: OperationRecord, *, same: bool) -> Assessment:
     when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, {origin(record.revision)}"
-    if same:
+    if same or operation.annotation is not None:  # an annotation reads its ConfigMap once
         return Assessment(OperationStatus.APPLIED, when)
     return Assessment(OperationStatus.WAITING, f"it was {when}, and its document was edited since", "offsets/rewritten")
 

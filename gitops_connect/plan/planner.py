@@ -12,6 +12,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Step
+from gitops_connect.plan.annotations import annotation_warnings, warning_diagnostics
 from gitops_connect.plan.connector_operations import plan_operations
 from gitops_connect.plan.connector_steps import plan_connector, steady
 from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
@@ -46,7 +47,8 @@ def plan(situation: Situation) -> Plan:
     limited = limit_rollout(situation, planned, unhealthy)
     everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations or _is_suspended_alone(one))
-    diagnostics = Diagnostics.of((*strays.diagnostics, *(item for one in changes.values() for item in one.diagnostics)))
+    of_changes = (item for one in changes.values() for item in one.diagnostics)
+    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *warning_diagnostics(situation)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
     complete = situation.desired.complete and not (
         situation.desired.held or situation.observed.unknown or situation.invalid or diagnostics.errors
@@ -72,6 +74,7 @@ def plan(situation: Situation) -> Plan:
         restarts=situation.restarts,
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
         suspension=situation.suspensions.cluster,
+        annotation_warnings=annotation_warnings(situation, (each for one in everything for each in one.operations)),
     )
 
 

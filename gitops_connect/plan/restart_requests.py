@@ -23,7 +23,7 @@ def requested_restarts(situation: Situation, desired: DesiredConnector, before: 
         return
     for request in desired.restarts:
         if _is_due(situation, desired.name, request):
-            reason = f"spec.{request.kind.value}.id is {request.id!r}"
+            reason = why_restarted(desired, request)
             yield Step(
                 desired.name, Action.RESTART, reason, restart=restart_for(request, observed, situation.observed.version)
             )
@@ -39,6 +39,13 @@ def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, R
             for request in connector.restarts:
                 if situation.restart_requests.get((connector.name, request.kind)) != request.id:
                     yield connector.name, request
+
+
+def why_restarted(desired: DesiredConnector, request: RestartRequest) -> str:
+    """The reason of a requested restart: the id in the document, or the commit that added the annotation."""
+    if desired.document.resource is None:
+        return f"spec.{request.kind.value}.id is {request.id!r}"
+    return f"an annotation that commit {request.id} added"
 
 
 def _is_due(situation: Situation, name: ConnectorName, request: RestartRequest) -> bool:

@@ -22,8 +22,9 @@ from gitops_connect.model.reviewed_plans import (
     UnreviewedChange,
     connectors_digest,
 )
+from gitops_connect.model.strimzi_annotations import reviewed_name
 
-_WITHOUT_REVIEW = (Action.RECORD, Action.RESTART)
+_WITHOUT_REVIEW = (Action.RECORD, Action.RESTART, Action.LIST)
 """Steps that change neither a config, nor a state, nor offsets."""
 
 
@@ -54,7 +55,7 @@ def _seen(connector: ConnectorPlan) -> ReviewedConnector:
 
 def _step_digest(step: Step) -> Digest:
     """A digest of what a step does, whatever was there before. Secrets are in it as keyed digests only."""
-    operation = [step.operation.name, step.operation.digest] if step.operation is not None else []
+    operation = [reviewed_name(step.operation.name), step.operation.digest] if step.operation is not None else []
     changes = [[change.key, change.shown_after, change.secret] for change in step.changes]
     state = step.initial_state.value if step.initial_state is not None else None
     return digest([step.action.value, state, changes, operation])
@@ -62,7 +63,7 @@ def _step_digest(step: Step) -> Digest:
 
 def needs_review(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
     """The destructive effects that someone must have seen: all but those of offset changes in progress."""
-    begun = {one.name for one in connector.operations if one.status is OperationStatus.UNFINISHED}
+    begun = {reviewed_name(one.name) for one in connector.operations if one.status is OperationStatus.UNFINISHED}
     return tuple(one for one in destructive_effects(connector) if one.operation not in begun)
 
 

@@ -34,7 +34,8 @@ class Policy:
     that has worked for `stable_after` since its last restart has recovered. A connector is degraded if a part of it is
     UNASSIGNED, or on a worker that does not answer, for `degraded_after`. `rollback` and `on_manual_pause` are for
     documents that do not set them. A plan changes the config of at most `rollout_size` connectors, and of none after
-    `rollout_max_failures` failures of the commit (0: no limit); the daemon sets these.
+    `rollout_max_failures` failures of the commit (0: no limit); the daemon sets these. `lists_offsets`: the settings
+    say where current offsets are written.
     """
 
     enforce: bool = True
@@ -51,6 +52,7 @@ class Policy:
     rollout_size: int = 0
     rollout_max_failures: int = 0
     on_manual_pause: OnManualPause = OnManualPause.REVERT
+    lists_offsets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,9 @@ class OffsetSituation:
     verdicts on operations whose declared or current offsets are too many for memory. `current` are the offsets of the
     connectors that are concerned and exist, `large_current` those that are too many, `unread` the reasons why some
     could not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets are
-    changed. `is_new` is True for a ledger that has never worked on this cluster: changes in the repository may already
-    have been applied.
+    changed. `replaced` has, for a change that an annotation requests, the recorded name of the same change by a
+    commit that is not in the history of the annotation: the history was rewritten. `is_new` is True for a ledger
+    that has never worked on this cluster: changes in the repository may already have been applied.
     """
 
     records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)
@@ -86,6 +89,7 @@ class OffsetSituation:
     copies: Mapping[ConnectorName, int] = field(default_factory=dict)
     unread: Mapping[ConnectorName, str] = field(default_factory=dict)
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
+    replaced: Mapping[OperationName, OperationName] = field(default_factory=dict)
     is_new: bool = False
 
 

@@ -131,6 +131,7 @@ _REQUESTS = {
     Action.RESET: "DELETE {}/offsets",
     Action.DELETE: "DELETE {}",
     Action.RECORD: None,
+    Action.LIST: "GET {}/offsets",
 }
 
 

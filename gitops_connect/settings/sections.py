@@ -231,6 +231,11 @@ class StrimziSettings:
     placeholders: Mapping[str, str] = field(default_factory=dict)
     """What replaces the placeholders of Strimzi's own config providers, which other workers do not have. Each key is
     the beginning of a placeholder without `${`; its value replaces this beginning. The longest key applies."""
+    output: Path | None = None
+    """The directory for the ConfigMaps that `strimzi.io/connector-offsets: list` requests."""
+    output_branch: str = ""
+    """The branch of the repository for these ConfigMaps. gitops-connect commits to it and pushes, without force. The
+    branch is created if it does not exist. It must differ from `[repository] branch`."""
 
 
 @dataclass(frozen=True, slots=True)

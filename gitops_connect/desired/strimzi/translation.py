@@ -86,7 +86,7 @@ def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> _
     if connect is None and sound:
         return _Translated(problems=(_ignored(resource),))
     cluster = own_cluster(resource, connect, options) if connect is not None else None
-    expansion = _expand(resource, options)
+    expansion = expand(resource, options)
     broken = [broken_document(resource, name, place, cluster) for name, place in expansion.blocked.items()]
     if not sound:
         broken += [broken_document(resource, one.name, one.pointer, cluster) for one in expansion.connectors]
@@ -130,7 +130,8 @@ def _named(problem: Diagnostic, expansion: Expansion) -> Diagnostic:
     return replace(problem, connector=names.pop()) if problem.connector is None and len(names) == 1 else problem
 
 
-def _expand(resource: Document, options: StrimziOptions) -> Expansion:
+def expand(resource: Document, options: StrimziOptions) -> Expansion:
+    """The connectors that a resource declares, before they become documents."""
     kinds = {KAFKA_CONNECTOR: kafka_connector.expand, MIRROR_MAKER: mirror_maker.expand}
     kind = closest(str(resource.value.get("kind")), kinds)
     return kinds[kind](resource, options.version) if kind is not None else Expansion(complete=False)

@@ -56,6 +56,14 @@ STRIMZI: Mapping[str, RuleExplanation] = {
         "warning: metadata.namespace is missing: placeholders for Secrets use the namespace 'default'",
         Severity.WARNING,
     ),
+    "strimzi/annotation": RuleExplanation(
+        "An annotation of a resource requests a change of offsets or a restart, and the request cannot be carried out."
+        " The connector is not held back. The warning is repeated until the annotation is fixed or removed.",
+        "Fix what the message names, or remove the annotation.",
+        "warning: Failed to alter the connector offsets for orders due to missing property alterOffsets in"
+        " KafkaConnector CR.",
+        Severity.WARNING,
+    ),
     "strimzi/config-value": RuleExplanation(
         "A config value is empty, a list, a mapping, or an integer of more than 64 bits. Strimzi rejects it.",
         "Write a string, a number or a boolean.",

@@ -1,0 +1,65 @@
+"""Writes current offsets to a ConfigMap in the directory or the branch that the settings name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gitops_connect.desired.file_content import MAX_SIZE
+from gitops_connect.desired.yaml import parse
+from gitops_connect.errors import UsageError
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.strimzi_annotations import RequestedListing
+from gitops_connect.report.config_map import config_map_text
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+def config_map_path(listing: RequestedListing) -> str:
+    """The path of the ConfigMap: `NAMESPACE/NAME.yaml`, or `NAME.yaml` without a namespace.
+
+    Raises UsageError if one of the names is not valid in Kubernetes, so that no file outside the directory is written.
+    """
+    parts = [part for part in (listing.namespace, listing.config_map) if part]
+    for part in parts:
+        if not _NAME.fullmatch(part):
+            raise UsageError(f"{listing.location}: {part!r} is not a valid name in Kubernetes, so nothing is written")
+    return "/".join(parts) + ".yaml"
+
+
+def updated(before: bytes | None, path: str, listing: RequestedListing, offsets: Offsets) -> bytes:
+    """The new content of the file. Raises UsageError if the existing file is not one ConfigMap of this name."""
+    return config_map_text(_config_map(before, path, listing), listing, offsets).encode()
+
+
+def _config_map(before: bytes | None, path: str, listing: RequestedListing) -> Mapping[str, Any] | None:
+    if before is None:
+        return None
+    documents = parse(Blob(path, "", before)).documents if len(before) <= MAX_SIZE else ()
+    found = documents[0].value if len(documents) == 1 else {}
+    metadata = found.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if found.get("kind") != "ConfigMap" or name != listing.config_map:
+        what = f"{path} exists, and is not the ConfigMap {listing.config_map} alone"
+        raise UsageError(f"{what}: move the file away, or name another ConfigMap in listOffsets")
+    return found
+
+
+def write_to_directory(directory: Path, listing: RequestedListing, offsets: Offsets) -> str:
+    """Write the ConfigMap to a file, and replace the file in one step. Returns its path.
+
+    Raises UsageError if the file or the directory cannot be written.
+    """
+    file = directory / config_map_path(listing)
+    try:
+        before = file.read_bytes() if file.exists() else None
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_name(f".{file.name}.partial")
+        aside.write_bytes(updated(before, str(file), listing, offsets))
+        aside.replace(file)
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}: check [strimzi] output") from error
+    return str(file)

@@ -1,0 +1,45 @@
+"""Finds changes that annotations request and that a rewritten history has given another commit, and so another name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gitops_connect.model.desired import DesiredOperation, DesiredState
+from gitops_connect.model.names import OperationName, Revision
+from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.strimzi_annotations import split_name
+from gitops_connect.source.checkout import History
+
+_MAY_HAVE_EFFECT = (OperationState.SETTLED, OperationState.OPEN, OperationState.UNKNOWN)
+
+
+def find_replaced(
+    history: History | None, desired: DesiredState, records: Mapping[OperationName, OperationRecord]
+) -> Mapping[OperationName, OperationName]:
+    """The recorded name of the same change, for each requested change without a record.
+
+    The annotation was added once more if the earlier commit is in the history of its commit. Otherwise, a force-push, a
+    rebase or a squash has replaced the earlier commit, or the documents are read from a directory: the change must not
+    be applied a second time. Raises what the source raises.
+    """
+    replaced = {}
+    for operation in desired.operations:
+        if operation.annotation is None or operation.name in records:
+            continue
+        earlier = (one for one in records.values() if _is_same(one, operation))
+        other = next((one.name for one in earlier if not _is_older(history, one.name, operation.name)), None)
+        if other is not None:
+            replaced[operation.name] = other
+    return replaced
+
+
+def _is_same(record: OperationRecord, operation: DesiredOperation) -> bool:
+    """Whether the record is of the same action on the same connector with the same offsets, by another commit."""
+    same_name = split_name(record.name)[0] == split_name(operation.name)[0]
+    same_content = record.digest in (None, operation.digest)
+    return same_name and same_content and record.state in _MAY_HAVE_EFFECT
+
+
+def _is_older(history: History | None, earlier: OperationName, later: OperationName) -> bool:
+    commits = split_name(earlier)[1], split_name(later)[1]
+    return history is not None and history.contains(commits[0], Revision(commits[1]))

@@ -1,0 +1,177 @@
+"""Annotations of Strimzi resources act once for each time that they were added to Git."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from acceptance.test_offsets import Lines
+from acceptance.workplace import SOURCE, Workplace
+
+OFFSETS = "strimzi.io/connector-offsets"
+ALTER = {OFFSETS: "alter"}
+
+
+class Resource:
+    """A `KafkaConnector` that reads one file, and the ConfigMap of its offsets."""
+
+    def __init__(self, at: Workplace) -> None:
+        self.at, self.lines = at, Lines(at)
+        self.name = at.name("lines")
+
+    def text(self, annotations: Mapping[str, str], spec: str = "state: stopped") -> str:
+        value = json.dumps(annotations)
+        return (
+            "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n"
+            f"metadata:\n  name: {self.name}\n  labels: {{strimzi.io/cluster: local}}\n  annotations: {value}\n"
+            f"spec:\n  class: {SOURCE}\n  tasksMax: 1\n  {spec}\n"
+            "  alterOffsets: {fromConfigMap: {name: lines-offsets}}\n"
+            "  listOffsets: {toConfigMap: {name: lines-offsets}}\n"
+            f"  config: {{file: {self.lines.file}, topic: {self.name}}}\n"
+        )
+
+    def commit(self, annotations: Mapping[str, str], spec: str = "state: stopped") -> str:
+        self.at.commit("lines.yaml", self.text(annotations, spec))
+        return self.at.git("rev-parse", "HEAD")
+
+    def offsets(self, position: int, entry: str = "offsets.json", *, commit: bool = True) -> None:
+        text = json.dumps({"offsets": [self.lines.entry(position)]}, indent=2).replace("\n", "\n    ")
+        config_map = (
+            f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: lines-offsets}}\ndata:\n  {entry}: |\n    {text}\n"
+        )
+        self.at.write("offsets.yaml", config_map)
+        if commit:
+            self.at.commit("offsets.yaml", config_map)
+
+    @property
+    def position(self) -> int | None:
+        return self.lines.position()
+
+    def put(self, position: int) -> None:
+        """Change the offset with a request, as someone else may do."""
+        self.at.rest("PATCH", f"/connectors/{self.name}/offsets", {"offsets": [self.lines.entry(position)]})
+
+
+@pytest.fixture
+def resource(at: Workplace) -> Resource:
+    found = Resource(at)
+    found.commit({}, "state: running")
+    at.apply()
+    return found
+
+
+@pytest.mark.on_kafka
+def test_an_annotation_acts_once_for_each_time_that_it_was_added(at: Workplace, resource: Resource) -> None:
+    resource.offsets(4)
+    first = resource.commit(ALTER)
+    planned = at.run("plan")
+    assert f"offset change {resource.name}.alter.{first[:12]}" in planned.out
+    assert f"annotation {OFFSETS}: alter" in planned.out
+    at.apply()
+    assert (resource.position, at.states()) == (4, {"lines": "STOPPED"})
+    resource.put(8)
+    resource.offsets(6)
+    assert "No changes." in at.run("apply", "--yes").out, "the annotation is still there, and did its work"
+    resource.commit({})
+    at.apply()
+    resource.commit(ALTER)
+    at.apply()
+    assert resource.position == 6
+    resource.put(8)
+    resource.commit({})
+    third = resource.commit(ALTER)
+    at.apply()
+    assert resource.position == 6, "removed and added again between two reconciliations"
+    shown = at.run("ledger", "show").out
+    assert f"{resource.name}.alter.{third[:12]}" in shown
+    resource.commit({OFFSETS: "reset"})
+    at.apply()
+    assert resource.position is None
+    resource.commit({OFFSETS: "reset"}, "state: running")
+    at.apply()
+    assert at.states() == {"lines": "RUNNING"}
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_a_force_push_that_replaces_the_commit_asks(at: Workplace, resource: Resource) -> None:
+    resource.offsets(4)
+    resource.commit(ALTER)
+    at.apply()
+    resource.put(8)
+    at.git("commit", "--quiet", "--amend", "--message", "the same change, by another commit")
+    commit = at.git("rev-parse", "HEAD")
+    name = f"{resource.name}.alter.{commit[:12]}"
+    planned = at.run("plan")
+    assert f"ledger resolve {name}" in planned.out + planned.err
+    at.run("apply", "--yes")
+    assert resource.position == 8, "it is unknown whether the change must be applied again"
+    at.commit("another.yaml", at.source("other"))
+    at.run("apply", "--yes")
+    assert resource.position == 8
+    resolved = at.run("ledger", "resolve", name, "--not-applied", "--yes")
+    assert resolved.code == 0, resolved
+    at.apply()
+    assert resource.position == 4
+    resource.put(8)
+    at.git("commit", "--quiet", "--amend", "--message", "another commit, which did not add the annotation")
+    at.apply()
+    assert resource.position == 8
+
+
+def test_a_rename_of_the_file_does_not_act_again(at: Workplace, resource: Resource) -> None:
+    resource.offsets(4)
+    resource.commit(ALTER)
+    at.apply()
+    resource.put(8)
+    (at.repository / "moved").mkdir()
+    at.git("mv", "lines.yaml", "moved/lines.yaml")
+    at.commit("moved/lines.yaml", resource.text(ALTER) + "# moved\n")
+    assert "No changes." in at.run("apply", "--yes").out
+
+
+@pytest.mark.parametrize(
+    ("action", "state", "entry", "why"),
+    [
+        ("alter", "RUNNING", "offsets.json", "the connector not being stopped: set `state: stopped`"),
+        ("alter", "STOPPED", "other.json", "missing entry offsets.json or lines-"),
+        ("patch", "STOPPED", "offsets.json", "unknown value 'patch' of the annotation"),
+        ("list", "STOPPED", "offsets.json", "no destination for ConfigMaps in the settings"),
+    ],
+)
+def test_what_cannot_be_done_is_a_warning_until_it_is_fixed(
+    resource: Resource, action: str, state: str, entry: str, why: str
+) -> None:
+    at = resource.at
+    resource.offsets(4, entry)
+    resource.commit({OFFSETS: action}, f"state: {state.lower()}")
+    for _ in range(2):
+        ran = at.run("apply", "--yes")
+        assert ran.code == 0, ran
+        assert f"the connector offsets for {resource.name} due to {why}" in ran.out + ran.err
+        assert "[strimzi/annotation]" in ran.out + ran.err
+    assert at.states() == {"lines": state}
+    resource.offsets(4)
+    resource.commit(ALTER)
+    at.apply()
+    assert resource.position == 4
+
+
+def test_the_entry_may_have_the_name_of_the_connector(at: Workplace, resource: Resource) -> None:
+    resource.offsets(4, f"{resource.name}.json")
+    resource.commit(ALTER)
+    at.apply()
+    assert resource.position == 4
+
+
+@pytest.mark.on_kafka
+def test_a_restart_is_sent_once_for_each_addition(at: Workplace, resource: Resource) -> None:
+    commit = resource.commit({"strimzi.io/restart": "true", "strimzi.io/restart-task": "0"}, "state: running")
+    planned = at.run("plan")
+    assert planned.out.count(f"an annotation that commit {commit[:12]} added") == 2
+    at.apply()
+    assert at.run("plan", "--detailed-exitcode").code == 0
+    resource.commit({"strimzi.io/restart": "includeTasks,onlyFailed"}, "state: running")
+    assert "! restart" in at.apply().out
+    assert at.run("plan", "--detailed-exitcode").code == 0
