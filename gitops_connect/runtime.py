@@ -28,6 +28,7 @@ from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.commit_history import CommitHistory
 from gitops_connect.source.merge_result import MergeResult
+from gitops_connect.source.output_branch import OutputBranch
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import Say, SharedSession
@@ -151,6 +152,12 @@ def open_source(settings: Settings, path: Path | None) -> Source:
     repository = _repository(settings)
     directory = clone_directory(repository.url)
     return Repository(repository, directory, CommitHistory(repository, directory))
+
+
+def open_output_branch(settings: Settings) -> OutputBranch:
+    """The branch of `[strimzi] output_branch`. Raises UsageError without a repository, or if the branch is invalid."""
+    repository = _repository(settings)
+    return OutputBranch(repository, clone_directory(repository.url), settings.strimzi.output_branch)
 
 
 def open_merge(settings: Settings, head_ref: str) -> Source:

@@ -58,7 +58,7 @@ _SYMBOLS = {
     Action.RESUME: "^",
     Action.RESTART: "!",
     Action.DELETE: "-",
-    Action.LIST: ">",
+    Action.LIST: "*",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from gitops_connect.desired.file_content import MAX_SIZE
@@ -14,7 +15,10 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.strimzi_annotations import RequestedListing
 from gitops_connect.report.config_map import config_map_text
+from gitops_connect.source.output_branch import OutputBranch
 
+_WRITING = Lock()
+"""Connectors are changed in parallel, and several of them may share a ConfigMap."""
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
@@ -48,12 +52,28 @@ def _config_map(before: bytes | None, path: str, listing: RequestedListing) -> M
     return found
 
 
+def write_to_branch(branch: OutputBranch, listing: RequestedListing, offsets: Offsets) -> str:
+    """Commit the ConfigMap to the branch, and push. Returns the branch and the path. Raises what the branch raises."""
+    path = config_map_path(listing)
+
+    def update(before: bytes | None) -> bytes:
+        return updated(before, f"{path} of the branch", listing, offsets)
+
+    return branch.write(path, update, f"List the offsets of {listing.connector}")
+
+
 def write_to_directory(directory: Path, listing: RequestedListing, offsets: Offsets) -> str:
     """Write the ConfigMap to a file, and replace the file in one step. Returns its path.
 
     Raises UsageError if the file or the directory cannot be written.
     """
     file = directory / config_map_path(listing)
+    with _WRITING:
+        _replace(file, listing, offsets)
+    return str(file)
+
+
+def _replace(file: Path, listing: RequestedListing, offsets: Offsets) -> None:
     try:
         before = file.read_bytes() if file.exists() else None
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,4 +82,3 @@ def write_to_directory(directory: Path, listing: RequestedListing, offsets: Offs
         aside.replace(file)
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}: check [strimzi] output") from error
-    return str(file)

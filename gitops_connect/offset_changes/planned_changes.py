@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.apply.changes import LargeChange
-from gitops_connect.errors import GitopsConnectError, SourceRefused, UsageError
+from gitops_connect.errors import GitopsConnectError, SourceRefused
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.differences import Review
@@ -17,12 +17,12 @@ from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.strimzi_annotations import RequestedListing
 from gitops_connect.observed import MAX_HELD
-from gitops_connect.offset_changes.listed_offsets import write_to_directory
+from gitops_connect.offset_changes.listed_offsets import write_to_branch, write_to_directory
 from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
 from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.offset_review import review, review_unfinished
 from gitops_connect.plan.situation import Situation
-from gitops_connect.runtime import Runtime
+from gitops_connect.runtime import Runtime, open_output_branch
 from gitops_connect.source.checkout import Checkout
 
 
@@ -60,7 +60,7 @@ class PlannedChanges:
         settings = self.runtime.settings.strimzi
         if settings.output is not None:
             return write_to_directory(settings.output, listing, offsets)
-        raise UsageError("[strimzi] output is not set")
+        return write_to_branch(open_output_branch(self.runtime.settings), listing, offsets)
 
     @contextmanager
     def large(self, operation: Operation) -> Iterator[LargeChange]:

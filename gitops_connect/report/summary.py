@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Action, Plan
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.health_lines import unhealthy_sentence
 from gitops_connect.report.offset_totals import totals
@@ -44,8 +44,14 @@ def summary_line(plans: Sequence[Plan], errors: int) -> str:
     Only if nothing is left to do, the line says that the connectors match the configuration.
     """
     counts = summarise(plans)
-    due = f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
-    return _summary(plans, counts, errors, due)
+    due = f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete"
+    return _summary(plans, counts, errors, f"{', '.join([due, *_lists(plans)])}.")
+
+
+def _lists(plans: Sequence[Plan]) -> Iterator[str]:
+    """The steps that only write current offsets."""
+    if count := sum(plan.count()[Action.LIST] for plan in plans):
+        yield f"{count} to list"
 
 
 def headline(plans: Sequence[Plan], errors: int) -> Sentence:
@@ -54,6 +60,7 @@ def headline(plans: Sequence[Plan], errors: int) -> Sentence:
     parts = [f"{counts[what]} to {what}" for what in ("create", "change", "delete") if counts[what]]
     if due := counts["offset_changes"]:
         parts.append(words.plural(due, "offset change"))
+    parts.extend(_lists(plans))
     far = Sentence.joined(totals([one for plan in plans for one in offset_lines.to_apply(plan)]), ", ")
     steps = f"{', '.join(parts)}{': ' if far.words else ''}{far.words}."
     return Sentence(_summary(plans, {**counts, "offset_changes": 0}, errors, steps), far.values)

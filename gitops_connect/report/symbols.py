@@ -15,6 +15,7 @@ MEANINGS = {
     "|": "pause",
     "^": "resume",
     "!": "restart",
+    "*": "list offsets",
     "<": "rewind",
     ">": "skip",
     "?": "direction unknown",

@@ -20,9 +20,9 @@ _SYMBOLS = {
 
 
 def kind(connector: ConnectorPlan) -> str:
-    """`create`, `change`, `delete`, or `keep` if only the ledger changes: the effect on the connector as a whole."""
+    """`create`, `change`, `delete`, or `keep` if the connector does not change: the effect on it as a whole."""
     actions = {step.action for step in connector.steps}
-    if actions == {Action.RECORD}:
+    if actions and actions <= {Action.RECORD, Action.LIST}:
         return "keep"
     if Action.CREATE in actions:
         return "create"

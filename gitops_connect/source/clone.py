@@ -156,6 +156,12 @@ class Clone:
         listed = self.program.run("ls-tree", "-z", "--full-tree", revision, "--", path)
         return listed.split(b" ")[1].decode() if listed else None
 
+    def blob_id(self, revision: Revision, path: str) -> str | None:
+        """The id of a file, or None if the revision has no file at that path."""
+        if self.kind(revision, path) != "blob":
+            return None
+        return self.program.run("rev-parse", f"{revision}:{path}").decode().strip()
+
     def directories(self, revision: Revision) -> list[str]:
         """The names of the directories at the revision's root."""
         listed = self.program.run("ls-tree", "-d", "-z", "--name-only", revision)

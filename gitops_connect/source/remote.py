@@ -38,12 +38,17 @@ class Remote:
 
     def resolve(self, target: Target) -> Revision:
         """The current commit of a branch or tag: one small request. Raises GitFailed, SourceRefused."""
+        found = self.find(target)
+        if found is None:
+            raise SourceRefused(f"{self.where}: {self._absence(target)}")
+        return found
+
+    def find(self, target: Target) -> Revision | None:
+        """The current commit of a branch or tag, or None if the server has none of this name. Raises GitFailed."""
         peeled = f"{target.wanted}^{{}}"
         references = self._references(target.wanted, peeled)
         found = references.get(peeled) or references.get(target.wanted)
-        if found is None:
-            raise SourceRefused(f"{self.where}: {self._absence(target)}")
-        return Revision(found)
+        return None if found is None else Revision(found)
 
     def fetch(self, target: Target, known: Revision | None) -> tuple[Revision, bool]:
         """Fetch a target's commit, and the history since `known`. The second value is False without that history.

@@ -175,3 +175,68 @@ def test_a_restart_is_sent_once_for_each_addition(at: Workplace, resource: Resou
     resource.commit({"strimzi.io/restart": "includeTasks,onlyFailed"}, "state: running")
     assert "! restart" in at.apply().out
     assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.on_kafka
+def test_list_writes_the_config_map_that_alter_reads(at: Workplace, resource: Resource) -> None:
+    at.settings(more='[strimzi]\noutput = "repository/offsets"')
+    resource.commit({}, "state: stopped")
+    at.apply()
+    resource.put(4)
+    written = at.repository / "offsets" / "lines-offsets.yaml"
+    written.parent.mkdir()
+    written.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lines-offsets\ndata:\n  kept: |\n    a\n")
+    resource.commit({OFFSETS: "list"})
+    planned = at.run("plan")
+    what = "the current offsets are written to the entry offsets.json of the ConfigMap lines-offsets"
+    assert f"* list             {what}" in planned.out
+    assert "0 to delete, 1 to list." in planned.out
+    at.apply()
+    text = written.read_text()
+    assert "  kept: |\n    a\n" in text
+    block = json.dumps({"offsets": [resource.lines.entry(4)]}, indent=2).replace("\n", "\n    ")
+    assert f"  offsets.json: |\n    {block}\n" in text
+    resource.put(8)
+    assert "No changes." in at.run("apply", "--yes").out
+    assert written.read_text() == text
+    at.commit("offsets/lines-offsets.yaml", text.replace('"position": 4', '"position": 6'))
+    resource.commit(ALTER)
+    at.apply()
+    assert resource.position == 6
+
+
+def test_a_list_that_cannot_be_written_is_repeated(at: Workplace, resource: Resource) -> None:
+    at.settings(more='[strimzi]\noutput = "in.txt"')
+    resource.commit({OFFSETS: "list"})
+    for _ in range(2):
+        ran = at.run("apply", "--yes")
+        assert ran.code == 1
+        assert "check [strimzi] output" in ran.out + ran.err
+    planned = at.run("plan")
+    assert "Failed to list the connector offsets for" in planned.out + planned.err
+    at.settings(more='[strimzi]\noutput = "out"')
+    at.apply()
+    written = (at.directory / "out" / "lines-offsets.yaml").read_text()
+    assert json.loads(written.partition("|")[2]) == {"offsets": [resource.lines.entry(resource.position)]}
+    assert written.startswith("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: lines-offsets\ndata:\n")
+
+
+def test_list_commits_to_a_branch_of_the_repository(at: Workplace, resource: Resource) -> None:
+    at.git("checkout", "--quiet", "--orphan", "offsets")
+    at.git("rm", "--quiet", "-r", "--force", ".")
+    at.commit("kept.txt", "kept\n")
+    before = at.git("rev-parse", "offsets")
+    at.git("checkout", "--quiet", "main")
+    at.settings(more='[strimzi]\noutput_branch = "offsets"')
+    resource.commit({OFFSETS: "list"})
+    at.apply()
+    assert at.git("rev-parse", "offsets^") == before
+    assert at.git("ls-tree", "--name-only", "offsets").split() == ["kept.txt", "lines-offsets.yaml"]
+    about = at.git("log", "-1", "--format=%an: %s", "offsets")
+    assert about == f"gitops-connect: List the offsets of {resource.name}"
+    assert '"position"' in at.git("show", "offsets:lines-offsets.yaml")
+    at.git("branch", "--quiet", "-D", "offsets")
+    resource.commit({})
+    resource.commit({OFFSETS: "list"})
+    at.apply()
+    assert at.git("ls-tree", "--name-only", "offsets").split() == ["lines-offsets.yaml"], "the branch is created"
