@@ -15,6 +15,8 @@ _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _SEQUENCE_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 _MAPPING_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _MERGE = "<<"
+INSIDE_DOCUMENTS = frozenset(("yaml/number", "yaml/duplicate-key", "yaml/merge", "yaml/key", "yaml/tag"))
+"""The rules of refusals that leave the rest of a document readable."""
 
 Place = tuple[int, int]
 

@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 
 from gitops_connect.model.names import ClusterName
 
+KAFKA_CONNECTOR, MIRROR_MAKER = "KafkaConnector", "KafkaMirrorMaker2"
+KINDS = (KAFKA_CONNECTOR, MIRROR_MAKER)
+"""The kinds of resources that declare connectors."""
+GROUP = "kafka.strimzi.io"
+"""Strimzi's API group."""
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
 
 
@@ -40,9 +45,14 @@ class StrimziOptions:
 
     `clusters` has our cluster for each Connect cluster of Strimzi (`strimzi.io/cluster`), except for those with the
     same name. `placeholders` maps the beginning of a placeholder, as written after `${`, to the text that replaces it:
-    `strimzienv:` -> `env:`.
+    `strimzienv:` -> `env:`. `workers`: Strimzi deploys the workers, which have its config providers and converters.
     """
 
     version: StrimziVersion = NEWEST
     clusters: Mapping[str, ClusterName] = field(default_factory=dict)
     placeholders: Mapping[str, str] = field(default_factory=dict)
+    workers: bool = False
+
+
+DEFAULT_OPTIONS = StrimziOptions()
+"""The options without settings."""

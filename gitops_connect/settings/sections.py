@@ -225,6 +225,9 @@ class StrimziSettings:
     version: StrimziVersion = NEWEST
     """The version of Strimzi's operator whose rules apply, such as `0.45`. The rules for the config of a
     `KafkaMirrorMaker2` differ between versions."""
+    workers: bool = False
+    """Whether Strimzi deploys the workers. They have Strimzi's config providers, so that all placeholders are left
+    unchanged, and the converters of MirrorMaker, which are added to its connectors otherwise."""
     placeholders: Mapping[str, str] = field(default_factory=dict)
     """What replaces the placeholders of Strimzi's own config providers, which other workers do not have. Each key is
     the beginning of a placeholder without `${`; its value replaces this beginning. The longest key applies."""
@@ -251,4 +254,4 @@ class Settings:
     def strimzi_options(self) -> StrimziOptions:
         """`[strimzi]`, and the names of Strimzi's Connect clusters in `[clusters.NAME] strimzi`."""
         names = {name: cluster.name for cluster in self.clusters.values() for name in cluster.strimzi}
-        return StrimziOptions(self.strimzi.version, names, self.strimzi.placeholders)
+        return StrimziOptions(self.strimzi.version, names, self.strimzi.placeholders, self.strimzi.workers)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.desired.strimzi.connector_spec import ConnectorSpec
+from gitops_connect.desired.strimzi.connector_spec import ConnectorSpec, Expansion
 from gitops_connect.desired.strimzi.mirror_cluster import cluster_keys
 from gitops_connect.desired.strimzi.mirror_maker_fields import NEW_SHAPE, SPEC
 from gitops_connect.desired.strimzi.mirror_names import declared_names
@@ -39,20 +38,6 @@ NO_NAMESPACE = "strimzi/no-namespace"
 _LAST_WITH_OLD_API = StrimziVersion(0, 51)
 """Newer operators only read API version v1."""
 _DEFAULT_NAMESPACE = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """The connectors of a resource, and the problems of the resource.
-
-    `connectors` is empty if there is an error. Then `blocked` has the field of each connector that the resource
-    declares, and `complete` is False if some connector could not be named.
-    """
-
-    connectors: tuple[ConnectorSpec, ...] = ()
-    diagnostics: Diagnostics = field(default_factory=Diagnostics)
-    blocked: Mapping[ConnectorName, Pointer] = field(default_factory=dict)
-    complete: bool = True
 
 
 def expand(resource: Document, version: StrimziVersion) -> Expansion:
