@@ -155,8 +155,11 @@ def _target_state(state: WorkerState) -> tuple[TargetState, bool]:
     return certain.get(state, TargetState.RUNNING), state in certain
 
 
-def problems_of(texts: Mapping[ConnectorName, str], cluster: ClusterName) -> Mapping[ConnectorName, str]:
-    """The connectors whose documents are invalid, such as one with a slash in its name, each with the first error."""
+def problems_of(texts: Mapping[ConnectorName, str], cluster: ClusterName | None) -> Mapping[ConnectorName, str]:
+    """The connectors whose documents are invalid, such as one with a slash in its name, each with the first error.
+
+    `cluster` is the cluster that the documents name, or None if they name none.
+    """
     from gitops_connect.checks import document_schemas
     from gitops_connect.desired import desired_state
     from gitops_connect.desired.yaml import parse
@@ -172,7 +175,7 @@ def problems_of(texts: Mapping[ConnectorName, str], cluster: ClusterName) -> Map
         tuple(document for one in parsed for document in one.broken),
     )
     problems = document_schemas.check(documents)
-    _, diagnostics = desired_state.build(documents, [cluster], problems)
+    _, diagnostics = desired_state.build(documents, [cluster] if cluster else None, problems)
     return {
         names[error.location.file]: f"its document would be invalid: {error.summary}"
         for error in reversed(diagnostics.errors)

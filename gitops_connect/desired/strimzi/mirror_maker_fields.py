@@ -36,7 +36,7 @@ def _secret_key(*, available: Availability = ALWAYS) -> Field:
     return _object(available=available, secretName=_NEEDED_TEXT, key=_NEEDED_TEXT)
 
 
-_CERTIFICATE_PATTERN = StrimziVersion(0, 43)
+_CERTIFICATE_PATTERN = StrimziVersion(0, 42)
 _CERTIFICATES: Mapping[str, Field] = {
     "secretName": _NEEDED_TEXT,
     "certificate": Field(Kind.STRING, required=Availability(before=_CERTIFICATE_PATTERN)),
