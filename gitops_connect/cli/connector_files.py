@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.checks import document_schemas
+from gitops_connect.desired.file_content import MAX_SIZE
 from gitops_connect.desired.foreign import own_documents, reader
-from gitops_connect.desired.load import MAX_SIZE
 from gitops_connect.errors import UsageError
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
