@@ -60,6 +60,25 @@ OLD_SHAPE = """\
 SHAPES = {"v1": NEW_SHAPE, "v1beta2": OLD_SHAPE}
 
 
+SECURED = """\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaMirrorMaker2
+metadata: {{name: my-mirrors, namespace: kafka}}
+spec:
+  replicas: 1
+  target:
+    {{alias: {target}, bootstrapServers: "127.0.0.1:1", groupId: g, configStorageTopic: c, offsetStorageTopic: o,
+     statusStorageTopic: s}}
+  mirrors:
+  - source:
+      alias: {source}
+      bootstrapServers: "127.0.0.1:1"
+      authentication: {{type: plain, username: me, passwordSecret: {{secretName: s, password: p}}}}
+    groupsPattern: team-.*
+    sourceConnector: {{state: stopped}}
+"""
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[Sandbox]:
     """The second broker, without a worker. The worker of the shared sandbox reads from it."""
@@ -154,3 +173,37 @@ def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirr
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
     assert mirrors.is_in_sync()
     assert mirrors.is_in_sync()
+
+
+def test_what_strimzi_has_created_is_in_sync(real: Workplace) -> None:
+    """The connector on the cluster is as the operator writes it: with its placeholder, and options in its order."""
+    place = real
+    place.settings(cluster='strimzi = ["my-mirrors"]', more="[strimzi]\nworkers = true")
+    source, target = place.name("src"), place.name("dst")
+    place.commit("mirrors.yaml", SECURED.format(source=source, target=target))
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    config = {
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "name": f"{source}->{target}.MirrorSourceConnector",
+        **{f"target.cluster.{key}": value for key, value in (("alias", target), ("bootstrap.servers", "127.0.0.1:1"))},
+        **{f"source.cluster.{key}": value for key, value in (("alias", source), ("bootstrap.servers", "127.0.0.1:1"))},
+        "target.cluster.security.protocol": "PLAINTEXT",
+        "source.cluster.security.protocol": "SASL_PLAINTEXT",
+        "source.cluster.sasl.mechanism": "PLAIN",
+        "source.cluster.sasl.jaas.config": f'{module} required password="${{strimzisecrets:kafka/s:p}}" username="me";',
+        "groups": "team-.*",
+    }
+    path = f"/connectors/{quote(config['name'], safe='')}"
+    place.rest("POST", "/connectors", {"name": config["name"], "config": config, "initial_state": "STOPPED"})
+    try:
+        ran = place.run("plan")
+        assert ran.code == 0, ran
+        assert "sasl.jaas.config" not in ran.out
+        place.apply()
+        before = place.rest("GET", f"{path}/config")
+        assert before == config
+        ran = place.run("plan")
+        assert "No changes." in ran.out, ran
+        assert "warning" not in ran.out + ran.err
+    finally:
+        place.rest("DELETE", path)
