@@ -83,3 +83,12 @@ def test_an_error_in_the_resource_blocks_its_connectors_and_no_others() -> None:
     assert state.complete
     state, _ = declared(new_shape(source={"alias": None}))
     assert not state.complete
+
+
+def test_an_error_in_the_config_of_a_cluster_names_its_line() -> None:
+    spec = new_shape({"sourceConnector": {}, "checkpointConnector": {}}, target={"config": {"retries": [1]}})
+    _, diagnostics = declared(spec)
+    line = next(at for at, text in enumerate(json.dumps({"spec": spec}, indent=1).splitlines(), 1) if "retries" in text)
+    head = 6  # lines for apiVersion, kind and metadata
+    assert {(item.rule, item.location.line) for item in diagnostics} == {("strimzi/config-value", line + head)}
+    assert {item.connector for item in diagnostics} == {NAME, "a->b.MirrorCheckpointConnector"}
