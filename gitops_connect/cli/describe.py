@@ -98,7 +98,25 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
     secret = sensitive_keys(situation, observed.name, declared, frozenset(observed.config))
     safe = known_secrets(situation).mask_traces(observed)
     problem = find_unhealthy(situation).get(observed.name)
-    return describe_connector(cluster, safe, problem, situation.ownership.get(observed.name), secret)
+    described = describe_connector(cluster, safe, problem, situation.ownership.get(observed.name), secret)
+    return {**described, **_strimzi_status(runtime, situation, observed)}
+
+
+def _strimzi_status(runtime: Runtime, situation: Situation, observed: ObservedConnector) -> dict[str, Any]:
+    """What the status of a Strimzi resource has: automatic restarts, and the condition that the daemon recorded."""
+    from gitops_connect.model.conditions import ConditionType
+    from gitops_connect.report.health_lines import auto_restart_status
+
+    restarts = auto_restart_status(observed.name, runtime.ledger.restarts(situation.desired.cluster).get(observed.name))
+    warning = situation.conditions.get((observed.name, ConditionType.WARNING))
+    found: dict[str, Any] = {} if restarts is None else {"autoRestart": restarts}
+    if warning is not None:
+        found["Warning"] = {
+            "Reason": warning.reason,
+            "Message": warning.message,
+            "Since": f"{warning.since:%Y-%m-%d %H:%M:%S} UTC",
+        }
+    return found
 
 
 def _situation(

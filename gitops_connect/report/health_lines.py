@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.restarts import RestartOutlook
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.restarts import RestartOutlook, RestartRecord
 from gitops_connect.report.printable import one_line, shortened
 from gitops_connect.report.sentence import Sentence
 
@@ -82,6 +83,14 @@ def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:
         "restart": restart_request(one.name) if one.failures else None,
         "automatic_restarts": None if one.restarts is None else _outlook_value(one.restarts),
     }
+
+
+def auto_restart_status(name: ConnectorName, record: RestartRecord | None) -> dict[str, Any] | None:
+    """The automatic restarts in the words of Strimzi's status (proposal 007); None if there were none."""
+    if record is None:
+        return None
+    last = record.last.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"count": record.count, "connectorName": name, "lastRestartTimestamp": last}
 
 
 def _outlook_value(outlook: RestartOutlook) -> dict[str, Any]:

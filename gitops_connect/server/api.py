@@ -15,6 +15,7 @@ from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.offset_changes.recorded_difference import recorded_difference
 from gitops_connect.report import plan_json
+from gitops_connect.report.health_lines import auto_restart_status
 from gitops_connect.server import queries, values
 from gitops_connect.server.access import Access
 from gitops_connect.server.openapi import document
@@ -86,6 +87,7 @@ def connector(request: Request) -> Response:
             **values.connector_value(found),
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(one.ledger.restarts(view.cluster).get(found.name), outlook),
+            "autoRestart": auto_restart_status(found.name, one.ledger.restarts(view.cluster).get(found.name)),
             "operations": [values.operation_value(view.cluster, record) for record in changes[: queries.MOST]],
             "journal": values.journal_values(steps),
         }

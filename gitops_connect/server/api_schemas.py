@@ -227,6 +227,10 @@ CONNECTOR_DETAILS = extended(
     CONNECTOR,
     conditions=list_of(named("Condition")),
     restarts=named("Restarts"),
+    autoRestart={
+        **or_null(closed_object(count=COUNT, connectorName=TEXT, lastRestartTimestamp=TEXT)),
+        "description": "The automatic restarts in the words of Strimzi's status; null if there were none.",
+    },
     operations=list_of(named("Operation")),
     journal=list_of(named("JournalStep")),
 )
