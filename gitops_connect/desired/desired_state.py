@@ -123,6 +123,7 @@ class _Builder:
         for warning in requests.warnings:
             if (draft := self._known(warning.cluster)) is not None:
                 draft.warnings.append(warning)
+                self.found.append(warning.diagnostic())
 
     def _known(self, cluster: ClusterName | None) -> _Draft | None:
         return self._drafts.get(cluster) if cluster is not None else None

@@ -91,7 +91,7 @@ def recorded(operation: Operation, seen: Offsets | None, at: datetime) -> dict[s
     `seen` are the connector's offsets, kept for an undo; None if they are too many for memory.
     """
     values = {**entered(operation, OperationState.SETTLED, at), "failures": 0, "final": False}
-    values["message"] = NOTHING_SENT
+    values["message"] = "" if operation.kind is OperationKind.LIST else NOTHING_SENT
     if seen is None:
         return values
     found = offsets_digest(seen)

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+
+RULE = "strimzi/annotation"
+"""The rule for what annotations of Strimzi resources request and what is not done."""
 
 
 class AnnotationAction(Enum):
@@ -85,6 +88,11 @@ class AnnotationWarning:
     location: Location
     cluster: ClusterName | None = None
     connector: ConnectorName | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """The warning as a problem of a document."""
+        hint = "fix what the message names, or remove the annotation"
+        return Diagnostic(Severity.WARNING, RULE, self.message, self.location, hint, self.connector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
+from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.plans import OperationStatus, PlannedOperation
 from gitops_connect.model.strimzi_annotations import AnnotationWarning, failed
 from gitops_connect.plan.listings import listing_warnings
-from gitops_connect.plan.operation_status import ANNOTATION
 from gitops_connect.plan.situation import Situation
 
-_HINT = "docs/reference/strimzi-annotations.md says what each annotation needs"
 _NOT_DONE = (OperationStatus.WAITING, OperationStatus.UNKNOWN)
 
 
@@ -33,9 +31,3 @@ def _of_changes(situation: Situation, planned: Iterable[PlannedOperation]) -> It
             message = failed(one.annotation, one.connector, message)
         place = one.location or Location("")
         yield AnnotationWarning(one.annotation, message, place, situation.desired.cluster, one.connector)
-
-
-def warning_diagnostics(situation: Situation) -> Iterator[Diagnostic]:
-    """The problems of annotations that no offset change reports itself."""
-    for one in (*situation.desired.annotation_warnings, *listing_warnings(situation)):
-        yield Diagnostic(Severity.WARNING, ANNOTATION, one.message, one.location, _HINT, one.connector)

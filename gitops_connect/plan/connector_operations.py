@@ -12,17 +12,19 @@ from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import Offsets, merged
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.model.plans import Action, OperationStatus, PlannedOperation, Step
+from gitops_connect.model.strimzi_annotations import RULE
 from gitops_connect.plan.large_operations import is_large, review_large
 from gitops_connect.plan.offset_review import find_difference, review, review_unfinished
-from gitops_connect.plan.operation_status import ANNOTATION, Assessment, assess, history_unknown, started_since
+from gitops_connect.plan.operation_status import Assessment, assess, history_unknown, only_warns, started_since
 from gitops_connect.plan.situation import Situation, Unfinished
 
 _HINTS = {
     "offsets/rewritten": "restore the document as it was applied, and declare the new change under another name",
     "offsets/unknown": "check the current offsets first: gitops-connect offsets get",
     "offsets/failed": "fix the cause, or change the document",
+    RULE: "fix what the message names, or remove the annotation",
 }
-_WARNINGS = {"offsets/unknown", ANNOTATION}
+_WARNINGS = {"offsets/unknown", RULE}
 _ACTIONS = {OperationKind.RESET: Action.RESET, OperationKind.CLEAR: Action.RESET}
 
 
@@ -250,11 +252,11 @@ class _Draft:
 
     def _diagnose(self, operation: DesiredOperation, assessed: Assessment) -> None:
         if assessed.rule:
-            of = "" if assessed.rule == ANNOTATION else f"offset change {operation.name}: "
+            of = "" if assessed.rule == RULE else f"offset change {operation.name}: "
             self._report(operation, assessed.rule, of + assessed.message, _HINTS.get(assessed.rule, ""))
 
     def _report(self, declared: DesiredOperation | None, rule: str, summary: str, hint: str) -> None:
-        warns = rule in _WARNINGS or (declared is not None and _is_settled_seed(self.situation, declared))
+        warns = rule in _WARNINGS or (declared is not None and only_warns(self.situation, declared))
         place = declared.locate() if declared else self.connector.locate(("metadata", "name"))
         severity = Severity.WARNING if warns else Severity.ERROR
         self.diagnostics.append(Diagnostic(severity, rule, summary, place, hint, self.connector.name))
@@ -285,13 +287,6 @@ def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
         digest=operation.digest,
         annotation=operation.annotation,
     )
-
-
-def _is_settled_seed(situation: Situation, operation: DesiredOperation) -> bool:
-    """A seed that was applied may be edited afterwards: it has no effect any more, and is no error."""
-    record = situation.offsets.records.get(operation.name)
-    settled = record is not None and record.state is OperationState.SETTLED
-    return settled and operation.kind is OperationKind.SEED
 
 
 def _reason(shown: PlannedOperation) -> str:

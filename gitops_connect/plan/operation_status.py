@@ -17,14 +17,12 @@ from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, INITIAL_STA
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import OperationStatus
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.strimzi_annotations import failed
+from gitops_connect.model.strimzi_annotations import RULE, failed
 from gitops_connect.plan.situation import Situation
 
 FIRST_BACK_OFF = timedelta(minutes=1)
 LONGEST_BACK_OFF = timedelta(hours=1)
 """Each try stops the connector for a short time."""
-ANNOTATION = "strimzi/annotation"
-"""The rule for what annotations of Strimzi resources request and what is not done."""
 _EXISTED = "the connector existed before its initialOffsets, so they are not applied"
 _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
 
@@ -82,7 +80,7 @@ def _requested(situation: Situation, connector: DesiredConnector, operation: Des
         why = "the connector not being stopped: set `state: stopped` in the resource"
     if not why or operation.annotation is None:
         return None
-    return Assessment(OperationStatus.WAITING, failed(operation.annotation, connector.name, why), ANNOTATION)
+    return Assessment(OperationStatus.WAITING, failed(operation.annotation, connector.name, why), RULE)
 
 
 def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
@@ -93,6 +91,13 @@ def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
     if connector.name in situation.invalid:
         return "the config of its connector has errors"
     return ""
+
+
+def only_warns(situation: Situation, operation: DesiredOperation) -> bool:
+    """Whether a problem of an operation is a warning: one of an annotation, or of an edited seed that was applied."""
+    record = situation.offsets.records.get(operation.name)
+    settled = record is not None and record.state is OperationState.SETTLED
+    return operation.annotation is not None or (settled and operation.kind is OperationKind.SEED)
 
 
 def history_unknown(situation: Situation, operation: DesiredOperation) -> Assessment | None:

@@ -12,12 +12,13 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Step
-from gitops_connect.plan.annotations import annotation_warnings, warning_diagnostics
+from gitops_connect.plan.annotations import annotation_warnings
 from gitops_connect.plan.connector_operations import plan_operations
 from gitops_connect.plan.connector_steps import plan_connector, steady
 from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
 from gitops_connect.plan.guards import refusals
 from gitops_connect.plan.held_back import hold_back
+from gitops_connect.plan.listings import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts
@@ -48,7 +49,9 @@ def plan(situation: Situation) -> Plan:
     everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations or _is_suspended_alone(one))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
-    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *warning_diagnostics(situation)))
+    diagnostics = Diagnostics.of(
+        (*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listing_warnings(situation)))
+    )
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
     complete = situation.desired.complete and not (
         situation.desired.held or situation.observed.unknown or situation.invalid or diagnostics.errors

@@ -10,6 +10,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 
 from gitops_connect.errors import SourceUnavailable
 from gitops_connect.model.diagnostics import Diagnostics
@@ -40,13 +41,17 @@ class _Answer:
 
 
 class CommitHistory(Repository):
-    """The history of one repository. It keeps its answers for later revisions in which the file has not changed."""
+    """The history of one repository. It keeps its answers for later revisions in which the file has not changed.
+
+    Several threads may ask: the repository is read in one, and each cluster is reconciled in its own.
+    """
 
     def __init__(self, settings: RepositorySettings, directory: Path) -> None:
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid."""
         super().__init__(settings, directory.with_name(f"{directory.name}.history"))
         self._depth: int | None = None
         self._answers: dict[Hashable, _Answer] = {}
+        self._asking = RLock()
         self._references: Mapping[str, str] = {}
         self._tips: Sequence[Revision] = ()
 
@@ -56,6 +61,10 @@ class CommitHistory(Repository):
 
     def added(self, at: RevisionHistory, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
         """See `RevisionHistory.added`."""
+        with self._asking:
+            return self._added(at, path, part, is_present)
+
+    def _added(self, at: RevisionHistory, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
         root_path = f"{self._path}/{path}" if self._path else path
         self._ensure(at)
         for number, tip in enumerate(at.tips):
@@ -77,14 +86,17 @@ class CommitHistory(Repository):
         """See `RevisionHistory.contains`."""
         if not _COMMIT_ID.fullmatch(earlier):
             return False
-        self._ensure(at)
-        while True:
-            clone = self._clone()
-            commit = self._asked(clone, earlier)
-            if commit is not None and file_versions.is_ancestor(clone.program, commit, later):
-                return True
-            if not self._deepen(at):
-                return False
+        with self._asking:
+            self._ensure(at)
+            while not self._is_ancestor(earlier, later):
+                if not self._deepen(at):
+                    return False
+        return True
+
+    def _is_ancestor(self, earlier: str, later: Revision) -> bool:
+        clone = self._clone()
+        commit = self._asked(clone, earlier)
+        return commit is not None and file_versions.is_ancestor(clone.program, commit, later)
 
     def _still_holds(self, known: _Answer, tip: Revision, path: str) -> bool:
         if known.tip == tip:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,15 @@ def test_after_a_force_push_the_old_commit_is_in_no_history(
         assert added(opened) == other
         assert not history_of(checkout).contains(first[:12], checkout.revision)
         assert not history_of(checkout).contains("not a commit", checkout.revision)
+
+
+def test_a_tag_and_a_commit_have_a_history_too(upstream: Upstream, settings: RepositorySettings, clone: Path) -> None:
+    first = upstream.commit({"a.yaml": ON})
+    second = upstream.commit({"a.yaml": ON, "b.yaml": OFF})
+    upstream.git("tag", "v1", second)
+    upstream.commit({"a.yaml": OFF})
+    for target in (replace(settings, tag="v1"), replace(settings, commit=second)):
+        assert added(Repository(target, clone, CommitHistory(target, clone))) == first
 
 
 def test_a_revision_that_a_force_push_has_replaced_meanwhile(upstream: Upstream, repository: Repository) -> None:

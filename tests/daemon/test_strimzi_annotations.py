@@ -1,0 +1,55 @@
+"""The daemon and annotations of Strimzi: each addition acts once, also after a restart, and a warning lasts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from acceptance.test_strimzi_annotations import ALTER, OFFSETS, Resource
+from acceptance.workplace import Workplace
+from daemon_log import InThread
+from standin.connect import StandIn
+
+pytestmark = pytest.mark.slow
+
+
+def test_an_annotation_acts_once_whenever_the_daemon_is_restarted(at: Workplace, standin: StandIn) -> None:
+    resource = Resource(at)
+    resource.offsets(4)
+    first = resource.commit(ALTER)
+    with InThread(at) as daemon:
+        applied = daemon.wait("step_applied", action="alter")
+        assert applied["offset_change"] == f"{resource.name}.alter.{first[:12]}"
+    resource.put(8)
+    resource.offsets(6)
+    with InThread(at) as daemon:
+        daemon.wait("reconciliation_finished")
+        assert daemon.steps() == []
+        resource.commit({})
+        again = resource.commit(ALTER)
+        applied = daemon.wait("step_applied", action="alter")
+        assert applied["offset_change"] == f"{resource.name}.alter.{again[:12]}"
+        assert len(daemon.steps()) == 1
+    assert resource.position == 6
+
+
+def test_a_warning_is_a_condition_until_the_annotation_is_fixed(at: Workplace, standin: StandIn) -> None:
+    resource = Resource(at)
+    resource.offsets(4)
+    resource.commit({OFFSETS: "reset"}, "state: running")
+    why = f"Failed to reset the connector offsets for {resource.name} due to the connector not being stopped"
+    with InThread(at) as daemon:
+        logged = daemon.wait("diagnostic", rule="strimzi/annotation")
+        assert logged["message"].startswith(why)
+        daemon.wait("reconciliation_finished")
+
+        def described() -> str:
+            return at.run("describe", "connector", resource.name, "-o", "json").out
+
+        (shown,) = json.loads(at.await_that(described, lambda out: "Warning" in out))
+        assert shown["Warning"]["Reason"] == "ResetOffsets"
+        assert shown["Warning"]["Message"].startswith(why)
+        resource.commit({OFFSETS: "reset"})
+        daemon.wait("step_applied", action="reset")
+        at.await_that(described, lambda out: "Warning" not in out)
+    assert resource.position is None

@@ -1,0 +1,153 @@
+"""Requests of Strimzi's annotations in a plan: what is due, and the conditions of what is not done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from situations import CLUSTER, DOCUMENT, REVISION, change, current_offsets, record, seen, situation, wanted
+
+from gitops_connect.model.conditions import ConditionType
+from gitops_connect.model.desired import DesiredOperation
+from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.names import ConnectorName, Digest, OperationName
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
+from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing
+from gitops_connect.plan.conditions import CLUSTER as OF_CLUSTER
+from gitops_connect.plan.conditions import connector_conditions
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
+
+ORDERS = ConnectorName("orders")
+NAME = "orders.alter.0123456789ab"
+OFFSETS = current_offsets(a=4)
+LISTS = Policy(lists_offsets=True)
+STOPPED = "the connector not being stopped: set `state: stopped` in the resource"
+LISTING = RequestedListing(
+    OperationName("orders.list.0123456789ab"), ORDERS, CLUSTER, "found", "", "offsets.json", DOCUMENT.location
+)
+
+
+def altered(problem: str = "", **more: Any) -> DesiredOperation:
+    made = change(NAME, "orders", acknowledge=[one.value for one in Acknowledgement])
+    return replace(made, annotation=AnnotationAction.ALTER, problem=problem, **more)
+
+
+def given(operation: DesiredOperation, state: str = "stopped", **more: Any) -> Situation:
+    offsets = OffsetSituation(
+        current={ORDERS: current_offsets(a=8)}, manifests={operation.name: OFFSETS}, **more.pop("offsets", {})
+    )
+    observed = seen("orders", more.pop("observed", "STOPPED"))
+    return situation(
+        [wanted("orders", state)], [observed], owned=["orders"], changes=[operation], offsets=offsets, **more
+    )
+
+
+def warnings_of(made: Plan, at: Situation) -> list[tuple[str, str, str]]:
+    """The conditions: connector, reason and message."""
+    found = connector_conditions({}, (), made, at.now)
+    return [(name, one.reason, one.message) for (name, kind), one in found.items() if kind is ConditionType.WARNING]
+
+
+@pytest.mark.parametrize("observed", ["RUNNING", "STOPPED"])
+def test_a_declared_stop_comes_first_and_the_connector_stays_stopped(observed: str) -> None:
+    made = plan(given(altered(), observed=observed))
+    stop = [Action.STOP] if observed == "RUNNING" else []
+    assert [step.action for step in made.steps] == [*stop, Action.ALTER]
+    assert made.annotation_warnings == ()
+
+
+@pytest.mark.parametrize(("problem", "state", "why"), [("", "running", STOPPED), ("missing x", "stopped", "missing x")])
+def test_what_cannot_be_done_is_a_warning_and_holds_nothing_back(problem: str, state: str, why: str) -> None:
+    at = given(altered(problem), state, observed="PAUSED")
+    made = plan(at)
+    assert [step.action for step in made.steps] == [Action.RESUME if state == "running" else Action.STOP]
+    message = f"Failed to alter the connector offsets for orders due to {why}."
+    assert warnings_of(made, at) == [(ORDERS, "AlterOffsets", message)]
+    assert [(one.severity, one.rule, one.summary) for one in made.diagnostics] == [
+        (Severity.WARNING, "strimzi/annotation", message)
+    ]
+
+
+def test_a_change_that_was_applied_has_no_problem_any_more() -> None:
+    before = altered()
+    done = {"records": {before.name: record(before, "applied")}}
+    for now in (altered("missing ConfigMap found"), altered(digest=Digest("edited"))):
+        at = given(now, "running", observed="RUNNING", offsets=done)
+        made = plan(at)
+        assert (made.is_empty, len(made.diagnostics), warnings_of(made, at)) == (True, 0, [])
+
+
+def test_the_answer_of_connect_is_in_the_message() -> None:
+    failed = record(altered(), "failed", failures=1, message="400 from PATCH: no such file")
+    at = given(altered(), offsets={"records": {failed.name: failed}})
+    made = plan(at)
+    message = 'Failed to alter the connector offsets for orders due to "400 from PATCH: no such file".'
+    assert warnings_of(made, at) == [(ORDERS, "AlterOffsets", message)]
+    assert not made.diagnostics.errors
+
+
+def test_the_same_change_of_a_commit_that_was_replaced_asks() -> None:
+    at = given(altered(), offsets={"replaced": {OperationName(NAME): OperationName("orders.alter.fedcba987654")}})
+    made = plan(at)
+    assert made.is_empty
+    ((_, _, message),) = warnings_of(made, at)
+    assert "recorded as orders.alter.fedcba987654" in message
+    assert f"gitops-connect ledger resolve {NAME}" in message
+
+
+def listed(
+    record_state: str | None = None, *, state: str = "running", policy: Policy = LISTS, **more: Any
+) -> Situation:
+    one = DesiredOperation(LISTING.name, ORDERS, OperationKind.LIST, Digest("d"), DOCUMENT, ("spec",))
+    records = {one.name: record(one, record_state, failures=3, message="disk full")} if record_state else {}
+    at = situation(
+        [wanted("orders", state)], [seen("orders", state.upper())], owned=["orders"], policy=policy,
+        offsets=OffsetSituation(records=records), version=more.pop("version", "4.3.1"),
+    )  # fmt: skip
+    return replace(at, desired=replace(at.desired, listings=(replace(LISTING, **more),)))
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "stopped"])
+def test_a_list_needs_no_stop_and_is_done_once(state: str) -> None:
+    (step,) = plan(listed(state=state)).steps
+    assert (step.action, step.listing) == (Action.LIST, LISTING)
+    assert plan(listed("applied")).is_empty
+    (again,) = plan(listed("failed")).steps
+    assert again.action is Action.LIST
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        (listed(problem="missing property listOffsets in KafkaConnector CR"), "missing property listOffsets"),
+        (listed(policy=Policy()), "no destination for ConfigMaps in the settings"),
+        (listed(version="3.4.1"), "Kafka Connect 3.4.1, which cannot return offsets"),
+        (listed("failed"), '"disk full"'),
+    ],
+)
+def test_a_list_that_is_not_done_is_a_warning(at: Situation, why: str) -> None:
+    made = plan(at)
+    ((name, reason, message),) = warnings_of(made, at)
+    assert (name, reason) == (ORDERS, "ListOffsets")
+    assert message.startswith(f"Failed to list the connector offsets for orders due to {why}")
+
+
+def test_a_warning_without_a_known_connector_is_a_condition_of_the_cluster() -> None:
+    at = situation([wanted("orders")], [seen("orders")], owned=["orders"])
+    warning = AnnotationWarning(AnnotationAction.RESET, "Failed to reset …", DOCUMENT.location, CLUSTER)
+    at = replace(at, desired=replace(at.desired, annotation_warnings=(warning,)))
+    assert warnings_of(plan(at), at) == [(OF_CLUSTER, "ResetOffsets", "Failed to reset …")]
+
+
+def test_a_review_covers_the_change_whatever_commit_the_merge_gives_it() -> None:
+    merged = replace(altered(), name=OperationName("orders.alter.ba9876543210"))
+    seen_before = reviewed_plan(7, REVISION, [plan(given(altered()))])
+    reviews = Reviews(ReviewMode.REVIEWED, merged=(seen_before,), pull_request=7)
+    assert [step.action for step in plan(given(merged, reviews=reviews)).steps] == [Action.ALTER]
+    unseen = replace(merged, digest=Digest("other offsets"))
+    assert plan(given(unseen, reviews=reviews)).unreviewed
