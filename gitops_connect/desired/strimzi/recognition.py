@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
 from gitops_connect.desired.nodes import Mapping as MappingNode
 from gitops_connect.desired.nodes import Node, Scalar
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import Document
+from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.strimzi import GROUP, KINDS
 from gitops_connect.model.suggestions import closest, did_you_mean
 
 CONFIG_MAP = "ConfigMap"
+_LISTS = ("List", *(f"{kind}List" for kind in KINDS))
+"""The kinds that `kubectl get -o yaml` writes."""
 API_VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1alpha1"))
 
 _OTHER_KINDS = (
@@ -68,7 +71,7 @@ def may_be_config_map(content: bytes) -> bool:
 
 
 def is_kubernetes(root: Node) -> bool:
-    """Whether a document is read as `kubectl` reads it: a resource of Strimzi, or a ConfigMap."""
+    """Whether a document is read as `kubectl` reads it: a resource of Strimzi, a ConfigMap, or a list of resources."""
     if not isinstance(root, MappingNode):
         return False
     fields = {
@@ -76,7 +79,26 @@ def is_kubernetes(root: Node) -> bool:
         for key, value in root.pairs
         if isinstance(key, Scalar) and isinstance(value, Scalar) and key.text in ("apiVersion", "kind")
     }
-    return fields.get("apiVersion", "").startswith(GROUP) or fields.get("kind") in (*KINDS, CONFIG_MAP)
+    return fields.get("apiVersion", "").startswith(GROUP) or fields.get("kind") in (*KINDS, *_LISTS, CONFIG_MAP)
+
+
+def unpacked(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, with the items of each list as documents of their own, as `kubectl apply` reads them."""
+    for document in documents:
+        if document.value.get("kind") in _LISTS and isinstance(document.value.get("items"), list):
+            yield from _items(document)
+        else:
+            yield document
+
+
+def _items(document: Document) -> Iterator[Document]:
+    positions: dict[str | int, dict[Pointer, tuple[int, int]]] = defaultdict(dict)
+    for pointer, place in document.positions.items():
+        if len(pointer) > 2 and pointer[0] == "items":
+            positions[pointer[1]][pointer[2:]] = place
+    for index, value in enumerate(document.value["items"]):
+        if isinstance(value, Mapping):
+            yield Document(document.locate(("items", index)), value, positions[index])
 
 
 def classify(document: Document) -> Membership:
