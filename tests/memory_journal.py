@@ -58,6 +58,7 @@ class MemoryJournal:
         self.shape = shape_of(config)
         self.cluster = cluster
         self.manifests: dict[OperationName, OffsetPatch] = {}
+        self.adopted: list[ConnectorName] = []
         self.large_ones: dict[OperationName, Begun] = {}
         self.most = most
         self.chunks: list[tuple[int, int]] = []
@@ -73,6 +74,11 @@ class MemoryJournal:
 
     def intend(self, operation: Operation) -> None:
         self._record_call("intend", operation)
+
+    def adopt(self, connector: ConnectorName) -> None:
+        if self.faults["adopt"]:
+            raise self.faults["adopt"].popleft()
+        self.adopted.append(connector)
 
     def is_begun(self, operation: Operation) -> bool:
         return operation.name in self.unfinished

@@ -17,6 +17,7 @@ from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
@@ -64,6 +65,8 @@ def carry_out(
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
     for outcome in outcomes:
+        if outcome.step.action is Action.ADOPT and outcome.result is Result.APPLIED:
+            records.adopt(outcome.step.connector)
         records.after(outcome)
     if not killed:
         records.end(outcomes)
@@ -108,12 +111,31 @@ def test_a_declared_connector_that_exists_is_adopted(ledger: WatchedLedger) -> N
     assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
 
 
-def test_all_adoptions_are_one_write(ledger: WatchedLedger) -> None:
-    many = [wanted(f"orders-{number}") for number in range(5)]
-    everything = situation(many, [as_observed(one) for one in many])
-    LedgerRecords(ledger, everything, plan(everything), ManualClock()).before()
-    assert len(owned(ledger)) == 5
-    assert ledger.writes == 2, "the attempt, and all that were adopted"
+def test_an_adopted_connector_is_managed_before_its_other_steps_and_in_sync_after_them(ledger: WatchedLedger) -> None:
+    """A step that fails leaves it managed, and no secret counts as applied that was not sent."""
+    secret = {"database.password": "hunter2"}
+    given = situation([wanted("orders", config=secret)], [seen("orders", "PAUSED")])
+    carry_out(ledger, given, [Result.APPLIED, Result.FAILED, Result.SKIPPED])
+    half = ledger.ownership(CLUSTER)[ORDERS]
+    assert (half.origin, half.desired, half.applied) == (Origin.ADOPTED, None, {})
+    carry_out(ledger, given)
+    whole = ledger.ownership(CLUSTER)[ORDERS]
+    assert (whole.origin, set(whole.applied)) == (Origin.ADOPTED, set(secret))
+    assert whole.desired is not None
+
+
+def test_a_connector_that_is_only_adopted_is_recorded_in_sync_with_one_write(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)]), killed=True)
+    assert ledger.ownership(CLUSTER)[ORDERS].desired is not None
+    assert ledger.writes == 2, "the attempt, and the connector"
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
+def test_a_connector_is_unmanaged_until_its_adoption_is_applied(ledger: WatchedLedger, result: Result) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)]), [result])
+    assert owned(ledger) == {}
 
 
 @pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])

@@ -15,6 +15,9 @@ class Journal(Protocol):
     Every method raises LedgerUnusable, or LedgerBusy if this process lost the lease on the cluster.
     """
 
+    def adopt(self, connector: ConnectorName) -> None:
+        """Record that the connector, which exists on the cluster, is managed from now on."""
+
     def intend(self, operation: Operation) -> None:
         """Record that a connector is about to be created that must not run before this operation."""
 

@@ -59,6 +59,12 @@ class LedgerRecords:
         self._partial = {one.name for one in plan.connectors if _is_partial(one)}
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
+    def adopt(self, connector: ConnectorName) -> None:
+        """If this is the only step, the connector is in sync. Otherwise it is recorded as such after the last step."""
+        record = remember(self._situation, self._desired[connector], Origin.ADOPTED, self._clock.now())
+        is_in_sync = self._left[connector] == 1 and connector not in self._partial
+        self._ledger.record(record if is_in_sync else replace(record, desired=None, applied={}))
+
     def intend(self, operation: Operation) -> None:
         self._operations.intend(self._cluster, operation, self._clock.now())
 
@@ -90,7 +96,7 @@ class LedgerRecords:
         self._ledger.record_restart(self._cluster, connector, RestartRecord(count, self._clock.now()))
 
     def before(self) -> None:
-        """Record changes without a step: adoptions, documents that match their connector, and deleted connectors."""
+        """Record changes without a step: documents that match their connector, and deleted connectors."""
         self._record_operations()
         attempted = self._ledger.revisions(self._cluster).attempted
         if attempted is None or attempted.revision != self._revision:
@@ -107,7 +113,7 @@ class LedgerRecords:
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
         untouchable = planned | self._situation.invalid | self._situation.observed.unknown
-        there = (self._situation.ownership.keys() | self._plan.adopted) & self._situation.observed.connectors.keys()
+        there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
 
@@ -173,7 +179,7 @@ class LedgerRecords:
             if name in self._clearing:
                 self._record_cleared(name)
             self._ledger.forget(self._cluster, name)
-        elif name in self._desired:
+        elif name in self._desired and action is not Action.ADOPT:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from manual_clock import START, ManualClock
 from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
-from memory_journal import execute_options
+from memory_journal import MemoryJournal, execute_options
 from plans_of_steps import OF_THE_CONNECTOR, plan, step
 
 from gitops_connect.apply.executor import execute
@@ -15,6 +15,7 @@ from gitops_connect.errors import (
     AlreadyExists,
     ConnectUnavailable,
     LedgerBusy,
+    LedgerUnusable,
     OutcomeUnknown,
     RebalanceInProgress,
     Rejected,
@@ -41,6 +42,22 @@ def test_an_empty_plan_asks_the_cluster_nothing(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     assert run(cluster) == ()
     assert (cluster.calls, cluster.looks, clock.slept) == ([], 0, [])
+
+
+def test_an_adoption_is_recorded_and_asks_the_cluster_nothing(clock: ManualClock) -> None:
+    cluster, journal = MemoryCluster(clock, connector("a", RUNNING)), MemoryJournal()
+    ended = run(cluster, step("a", Action.ADOPT), journal=journal)
+    assert (results(ended), journal.adopted) == ([APPLIED], ["a"])
+    assert (cluster.calls, cluster.looks, clock.slept) == ([], 0, [])
+
+
+def test_a_connector_that_cannot_be_recorded_as_managed_is_not_changed(clock: ManualClock) -> None:
+    cluster, journal = MemoryCluster(clock, connector("a", RUNNING)), MemoryJournal()
+    journal.faults["adopt"].append(LedgerUnusable("the disk is full"))
+    ended = run(cluster, step("a", Action.ADOPT), step("a", Action.STOP), journal=journal)
+    assert results(ended) == [BAD, SKIPPED]
+    assert ended[0].message == "the disk is full"
+    assert cluster.calls == []
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_connector_that_must_not_run_is_restarted_later(state: str) -> None:
 
 def test_a_connector_that_is_not_managed_yet_is_adopted_without_a_restart() -> None:
     """A lost ledger repeats no restart."""
-    assert planned(WHOLE, owned=[]).is_empty
+    assert [step.action for step in planned(WHOLE, owned=[]).steps] == [Action.ADOPT]
     given = situation([wanted("orders", restarts=(WHOLE, TASKS))], [seen("orders")])
     assert [*seen_before_managed(given)] == [("orders", WHOLE), ("orders", TASKS)]
     managed = situation([wanted("orders", restarts=(WHOLE,))], [seen("orders")], owned=["orders"])
