@@ -196,6 +196,16 @@ def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: Watc
     assert owned(ledger) == {}
 
 
+def test_a_connector_that_is_stopped_with_an_invalid_config_is_not_in_sync(ledger: WatchedLedger) -> None:
+    """Its new secret was not sent. Otherwise a server that masks it would never get it."""
+    before = wanted("orders", config={"database.password": "hunter2"})
+    carry_out(ledger, situation([before], [as_observed(before)]))
+    recorded = ledger.ownership(CLUSTER)[ORDERS]
+    after = wanted("orders", "stopped", config={"database.password": "hunter3", "file": ""})
+    carry_out(ledger, situation([after], [as_observed(before)], invalid=frozenset({ORDERS})))
+    assert ledger.ownership(CLUSTER)[ORDERS] == recorded
+
+
 def test_a_deleted_connector_is_forgotten(ledger: WatchedLedger) -> None:
     orders = wanted("orders")
     carry_out(ledger, situation([orders]))

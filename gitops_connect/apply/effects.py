@@ -185,7 +185,8 @@ def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectChe
     keys += [change.key for change in step.changes if change.after is None and change.key in seen.config]
     if not keys:
         return None
-    return EffectCheck(Progress.PENDING, f"another config (keys that differ: {', '.join(sorted(keys))})")
+    hint = "if the server sets them itself, list them in spec.ignore"
+    return EffectCheck(Progress.PENDING, f"another config (keys that differ: {', '.join(sorted(keys))}); {hint}")
 
 
 def _failure(seen: ObservedConnector) -> str:

@@ -56,7 +56,7 @@ class LedgerRecords:
         self._clearing: set[ConnectorName] = set()
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
-        self._partial = {one.name for one in plan.connectors if _is_partial(one)}
+        self._partial = {one.name for one in plan.connectors if _is_partial(one)} | situation.invalid
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def adopt(self, connector: ConnectorName) -> None:
@@ -166,7 +166,8 @@ class LedgerRecords:
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         The steps of a suspended connector only finish an offset change, and do not bring it in sync with its document.
-        Those of a connector that nobody has reviewed do not either, unless they undo drift or roll back its config.
+        Those of a connector that nobody has reviewed do not either, unless they undo drift or roll back its config. Nor
+        does the stop of a connector whose config has errors: neither its config nor its secrets were sent.
         """
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)

@@ -202,9 +202,15 @@ def _change(
 def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
     if not config.changes:
         return ()
-    count = len(config.changes)
-    reason = f"{count} key{'s differ' if count > 1 else ' differs'}"
-    return (Step(desired.name, Action.CONFIGURE, reason, config.changes, config.config, config.sensitive),)
+    return (Step(desired.name, Action.CONFIGURE, _why(config), config.changes, config.config, config.sensitive),)
+
+
+def _why(config: ConfigDiff) -> str:
+    count, secrets = len(config.changes), len(config.rotated)
+    if count == secrets:
+        return "the secret changed" if count == 1 else f"{count} secrets changed"
+    differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
+    return f"{differ}, {secrets} of them because the secret changed" if secrets else differ
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
