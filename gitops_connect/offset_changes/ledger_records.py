@@ -221,9 +221,10 @@ class LedgerRecords:
             self._ledger.forget_stopped(self._cluster, [step.connector])
 
     def _record_restart(self, step: Step) -> None:
-        """Record that a restart which the document requests was carried out."""
+        """Record that the restarts which the document requests were carried out."""
         if step.restart is not None and step.restart.request is not None:
-            self._ledger.record_restart_request(self._cluster, step.connector, step.restart.request)
+            for request in (step.restart.request, *step.restart.also):
+                self._ledger.record_restart_request(self._cluster, step.connector, request)
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.
