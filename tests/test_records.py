@@ -64,9 +64,10 @@ def carry_out(
     records.before()
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
+    adopted = [one for one in outcomes if one.step.action is Action.ADOPT and one.result is Result.APPLIED]
+    if adopted:
+        records.adopt([one.step.connector for one in adopted])
     for outcome in outcomes:
-        if outcome.step.action is Action.ADOPT and outcome.result is Result.APPLIED:
-            records.adopt(outcome.step.connector)
         records.after(outcome)
     if not killed:
         records.end(outcomes)
@@ -122,6 +123,15 @@ def test_an_adopted_connector_is_managed_before_its_other_steps_and_in_sync_afte
     whole = ledger.ownership(CLUSTER)[ORDERS]
     assert (whole.origin, set(whole.applied)) == (Origin.ADOPTED, set(secret))
     assert whole.desired is not None
+
+
+def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedLedger) -> None:
+    many = [wanted(f"orders-{number}") for number in range(5)]
+    carry_out(ledger, situation(many, [as_observed(one) for one in many]), killed=True)
+    assert len(owned(ledger)) == 5
+    assert ledger.writes == 2, "the attempt, and all that were adopted"
+    steps = ledger.status.steps(CLUSTER, limit=10)
+    assert sorted((one.connector, one.action) for one in steps) == [(one.name, Action.ADOPT) for one in many]
 
 
 def test_a_connector_that_is_only_adopted_is_recorded_in_sync_with_one_write(ledger: WatchedLedger) -> None:

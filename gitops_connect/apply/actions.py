@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
 from gitops_connect.apply.cluster_api import Cluster
+from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.large_offset_change import change_large_offsets
 from gitops_connect.apply.offset_change import change_offsets, leftovers
 from gitops_connect.apply.step_context import StepContext
@@ -26,6 +27,11 @@ def _sized(operation: Operation, context: StepContext) -> Operation:
     return replace(operation, is_large=True) if is_large else operation
 
 
+def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult:
+    """Carry out the step `adopt` of these connectors, for all of them or for none."""
+    return _recorded(partial(journal.adopt, connectors))
+
+
 def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
 
@@ -33,8 +39,6 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """
     if step.action is Action.CREATE:
         return _create(step, context)
-    if step.action is Action.ADOPT:
-        return _recorded(partial(context.journal.adopt, step.connector))
     if step.operation is not None and step.action is Action.RECORD:
         return _recorded(partial(context.journal.record, step.operation))
     if step.operation is not None:
