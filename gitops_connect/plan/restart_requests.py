@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import RESTART_FAILED_SINCE, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restarts import Restart, RestartRequest
+from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
 from gitops_connect.plan.situation import Situation
 
 _AT_REST = (WorkerState.STOPPED, WorkerState.PAUSED)
 
 
 def requested_restarts(situation: Situation, desired: DesiredConnector, before: Collection[Step]) -> Iterator[Step]:
-    """The restarts that are due after the other steps of the connector, if it runs then."""
+    """The restarts that are due after the other steps of the connector, if it runs then.
+
+    A new `secretVersion` restarts the connector with all its tasks, so it covers all other requests.
+    """
     observed = situation.observed.connectors.get(desired.name)
     if observed is None or desired.state is not TargetState.RUNNING or desired.name in situation.observed.unknown:
         return
     if observed.state in _AT_REST and not any(step.action is Action.RESUME for step in before):
         return
-    for request in desired.restarts:
-        if _is_due(situation, desired.name, request):
-            reason = why_restarted(desired, request)
-            yield Step(
-                desired.name, Action.RESTART, reason, restart=restart_for(request, observed, situation.observed.version)
-            )
+    due = [request for request in desired.restarts if _is_due(situation, desired.name, request)]
+    whole = [request for request in due if request.kind is RestartKind.SECRETS]
+    for request in whole or due:
+        restart = restart_for(request, observed, situation.observed.version)
+        also = tuple(one for one in due if whole and one is not request)
+        reason = "; ".join(_reason(desired, one) for one in (request, *also))
+        yield Step(desired.name, Action.RESTART, reason, restart=replace(restart, also=also))
+
+
+def _reason(desired: DesiredConnector, request: RestartRequest) -> str:
+    """The id in the document. A resource of Strimzi has an annotation, and the commit that added it is the id."""
+    if request.kind is RestartKind.SECRETS:
+        return f"spec.secretVersion is {request.id!r}: the worker reads the values of config providers again"
+    if desired.document.resource is not None:
+        return f"an annotation that commit {request.id} added"
+    return f"spec.{request.kind.value}.id is {request.id!r}"
 
 
 def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, RestartRequest]]:
@@ -39,13 +53,6 @@ def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, R
             for request in connector.restarts:
                 if situation.restart_requests.get((connector.name, request.kind)) != request.id:
                     yield connector.name, request
-
-
-def why_restarted(desired: DesiredConnector, request: RestartRequest) -> str:
-    """The reason of a requested restart: the id in the document, or the commit that added the annotation."""
-    if desired.document.resource is None:
-        return f"spec.{request.kind.value}.id is {request.id!r}"
-    return f"an annotation that commit {request.id} added"
 
 
 def _is_due(situation: Situation, name: ConnectorName, request: RestartRequest) -> bool:

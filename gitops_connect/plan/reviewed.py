@@ -24,7 +24,7 @@ from gitops_connect.model.reviewed_plans import (
 )
 from gitops_connect.model.strimzi_annotations import reviewed_name
 
-_WITHOUT_REVIEW = (Action.RECORD, Action.RESTART, Action.LIST)
+_WITHOUT_REVIEW = (Action.ADOPT, Action.LIST, Action.RECORD, Action.RESTART)
 """Steps that change neither a config, nor a state, nor offsets."""
 
 

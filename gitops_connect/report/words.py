@@ -22,7 +22,7 @@ _SYMBOLS = {
 def kind(connector: ConnectorPlan) -> str:
     """`create`, `change`, `delete`, or `keep` if the connector does not change: the effect on it as a whole."""
     actions = {step.action for step in connector.steps}
-    if actions and actions <= {Action.RECORD, Action.LIST}:
+    if actions <= {Action.ADOPT, Action.LIST, Action.RECORD}:
         return "keep"
     if Action.CREATE in actions:
         return "create"
