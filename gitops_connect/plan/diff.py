@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from gitops_connect.model.canonical import keyed_digest
 from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.jaas import same_value
 from gitops_connect.model.names import Digest
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Change
@@ -45,7 +46,7 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
     before = {**_DEFAULTS, **observed.config} if observed else {}
     after = _keep_ignored(desired, observed)
     changes, uncompared, rotated = [], [], []
-    for key in sorted(key for key in {*before, *after} if before.get(key) != after.get(key)):
+    for key in sorted(key for key in {*before, *after} if not same_value(key, before.get(key), after.get(key))):
         old, new = before.get(key), after.get(key)
         if old is not None and new is not None and is_mask(old):
             remembered = _remembered(situation, desired, key)
@@ -76,7 +77,8 @@ def _matches(desired: DesiredConnector, key: str) -> bool:
 
 
 def _is_ignored(desired: DesiredConnector, key: str, before: Mapping[str, str]) -> bool:
-    return bool(before) and _matches(desired, key) and before.get(key) != desired.config.get(key)
+    same = same_value(key, before.get(key), desired.config.get(key))
+    return bool(before) and _matches(desired, key) and not same
 
 
 def _remembered(situation: Situation, desired: DesiredConnector, key: str) -> Digest | None:

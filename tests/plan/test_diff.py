@@ -129,3 +129,12 @@ def test_a_connector_without_tasks_max_has_one_task() -> None:
     assert diff(situation(), wanted("orders"), without).changes == ()
     four = wanted("orders", config={"tasks.max": "4"})
     assert diff(situation(), four, without).changes == (Change("tasks.max", "1", "4"),)
+
+
+def test_options_of_jaas_in_another_order_are_no_change() -> None:
+    line = 'M required username="a" password="b";'
+    desired = wanted("orders", config={"x.sasl.jaas.config": line, "retries": "1"})
+    observed = seen("orders", config={"x.sasl.jaas.config": 'M required password="b" username="a";', "retries": "2"})
+    made = diff(situation(), desired, observed)
+    assert [change.key for change in made.changes] == ["retries"]
+    assert made.config["x.sasl.jaas.config"] == line
