@@ -18,6 +18,7 @@ from gitops_connect.checks import connect, document_schemas
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.ledger.leases import Lease
+from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -179,7 +180,9 @@ def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
 def _positions(
     runtime: Runtime, desired: DesiredState, observed: ObservedState
 ) -> Mapping[ConnectorName, OffsetPosition]:
-    """The current offsets of the connectors that must move within a time."""
+    """The current offsets of the connectors that must move within a time; none if the workers cannot return offsets."""
+    if not GET_OFFSETS.is_in(observed.version):
+        return {}
     moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
     before = runtime.ledger.status.offset_positions(desired.cluster)
     return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -207,11 +208,37 @@ def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allo
     assert (len(found), expected in " ".join(found)) == (1 if expected else 0, True)
 
 
-def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandIn) -> None:
-    standin.cluster.version = "3.4.0"
-    assert "cannot stop connectors (requires 3.5)" in at.run("doctor").out
-    standin.cluster.version = "3.6.2"
-    assert "cannot create connectors paused or stopped (requires 3.7)" in at.run("doctor").out
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("4.3.1", []),
+        ("4.0.0", ["4.1"]),
+        ("3.6.2", ["3.7", "4.1", "KAFKA-9228"]),
+        ("3.4.0", ["3.5", "3.5", "3.6", "3.7", "4.1", "KAFKA-9228"]),
+        ("2.8.2", ["3.0", "3.2", "3.5", "3.5", "3.6", "3.7", "4.1", "KAFKA-9228"]),
+    ],
+)
+def test_doctor_says_what_an_old_worker_cannot_do(
+    at: Workplace, standin: StandIn, version: str, expected: list[str]
+) -> None:
+    standin.cluster.version = version
+    ran = at.run("doctor", "-o", "json")
+    first, *others = (value for value in json.loads(ran.out) if value["part"] == "cluster local")
+    assert (ran.code, first["verdict"]) == (0, "ok")
+    assert first["found"] == f"Kafka Connect {version}, 0 connectors"
+    assert {other["verdict"] for other in others} <= {"note"}
+    assert [re.findall(r"\((.*) and later can\)|(KAFKA-\d+)", other["found"])[0] for other in others] == [
+        ("", one) if one.startswith("KAFKA") else (one, "") for one in expected
+    ]
+    stop = "cannot stop connectors (3.5 and later can): no step is planned for a connector with `state: stopped`"
+    assert any(stop in other["found"] for other in others) is ("3.5" in expected)
+
+
+def test_doctor_refuses_a_worker_that_no_command_can_read(at: Workplace, standin: StandIn) -> None:
+    standin.cluster.version = "2.2.1"
+    ran = at.run("doctor")
+    assert ran.code == 1
+    assert "cannot list the states and configs of its connectors (2.3 and later can)" in ran.out
 
 
 def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:
