@@ -83,10 +83,11 @@ class _Repository:
 
 def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: _Repository) -> dict[str, Any] | None:
     from gitops_connect.model.names import ConnectorName
+    from gitops_connect.model.validation import installed_versions
     from gitops_connect.observed import observe
     from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
     from gitops_connect.plan.unhealthy import find_unhealthy
-    from gitops_connect.report.connector_view import describe_connector
+    from gitops_connect.report.connector_view import PluginView, describe_connector
 
     client = runtime.clients[cluster]
     state = observe(client, ())
@@ -98,7 +99,9 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
     secret = sensitive_keys(situation, observed.name, declared, frozenset(observed.config))
     safe = known_secrets(situation).mask_traces(observed)
     problem = find_unhealthy(situation).get(observed.name)
-    return describe_connector(cluster, safe, problem, situation.ownership.get(observed.name), secret)
+    owned = situation.ownership.get(observed.name)
+    installed = installed_versions(client.plugins(), observed.config.get("connector.class", ""))
+    return describe_connector(cluster, safe, problem, owned, PluginView(secret, installed))
 
 
 def _situation(
@@ -139,11 +142,11 @@ def _situation(
 
 def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:
     """The keys of the plugin's type PASSWORD; every key if no worker has the plugin, because any may be a password."""
-    from gitops_connect.errors import NotFound
+    from gitops_connect.errors import NotFound, Rejected
 
     try:
-        return client.sensitive_keys(observed.config.get("connector.class", ""))
-    except NotFound:
+        return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
+    except (NotFound, Rejected):
         echo("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
         return frozenset(observed.config) - {"connector.class", "tasks.max"}
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli.console import echo
 from gitops_connect.cli.import_names import UniqueNames, variable_name
-from gitops_connect.errors import GitopsConnectError, NotFound
+from gitops_connect.errors import GitopsConnectError, NotFound, Rejected
 
 if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import Settings
 
 _CLASS = "connector.class"
-_SHOWN = frozenset((_CLASS, "tasks.max"))
+_SHOWN = frozenset((_CLASS, "connector.plugin.version", "tasks.max"))
 """Keys that are never secrets: `spec.class` and `spec.tasksMax`."""
 _PART = re.compile(r"(?:transforms|predicates)\..+\.type|(?:key|value|header)\.converter", re.DOTALL)
 """Keys with the class of a part of the connector, which has config keys of its own."""
@@ -78,9 +78,9 @@ def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imp
     imported = Imported(failed=dict.fromkeys(found.unread, "the workers did not report its state and config"))
     prefix = (client.cluster,) if len(settings.clusters) > 1 else ()
     variables = UniqueNames(own_variables(settings))
-    described = cache(lambda class_name: _password_keys(client, class_name))
+    described = cache(partial(_password_keys, client))
     for observed in found.connectors:
-        passwords = _all_password_keys(observed.config, described)
+        passwords = _all_password_keys(observed, described)
         if isinstance(passwords, GitopsConnectError):
             imported.failed[observed.name] = f"cannot determine which config keys are passwords: {passwords}"
             continue
@@ -95,12 +95,13 @@ def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imp
     return imported
 
 
-def _all_password_keys(config: Mapping[str, str], described: Callable[[str], PasswordKeys]) -> PasswordKeys:
+def _all_password_keys(observed: ObservedConnector, described: Callable[..., PasswordKeys]) -> PasswordKeys:
     """The keys of type PASSWORD of the connector's plugin, and of its transforms, predicates and converters.
 
-    `described` returns those of one class. A part that no worker has is left out.
+    `described` returns those of one class, in a version if it is known. A part that no worker has is left out.
     """
-    own = described(config.get(_CLASS, ""))
+    config = observed.config
+    own = described(config.get(_CLASS, ""), observed.version)
     if not isinstance(own, frozenset):
         return own
     found = set(own)
@@ -113,11 +114,11 @@ def _all_password_keys(config: Mapping[str, str], described: Callable[[str], Pas
     return frozenset(found)
 
 
-def _password_keys(client: ConnectClient, class_name: str) -> PasswordKeys:
+def _password_keys(client: ConnectClient, class_name: str, version: str = "") -> PasswordKeys:
     """The keys of type PASSWORD; None if no worker has the plugin, or the error of the request."""
     try:
-        return client.sensitive_keys(class_name)
-    except NotFound:
+        return client.sensitive_keys(class_name, version)
+    except (NotFound, Rejected):
         return None
     except GitopsConnectError as error:
         return error

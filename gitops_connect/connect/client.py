@@ -145,9 +145,14 @@ class ConnectClient:
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)
 
-    def sensitive_keys(self, class_name: str) -> frozenset[str]:
-        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD. Raises NotFound."""
-        return self._read(wire.parse_sensitive, Request("GET", f"/connector-plugins/{_quoted(class_name)}/config"))
+    def sensitive_keys(self, class_name: str, version: str = "") -> frozenset[str]:
+        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD. Raises NotFound.
+
+        Workers from 4.1 on describe the `version` of the class; without one, the newest.
+        """
+        query = f"?version={_quoted(version)}" if version else ""
+        path = f"/connector-plugins/{_quoted(class_name)}/config{query}"
+        return self._read(wire.parse_sensitive, Request("GET", path))
 
     def create(
         self,

@@ -22,6 +22,7 @@ from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import suspension_of, why_observed_only
+from gitops_connect.plan.version_notes import version_notes
 
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
@@ -70,7 +71,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     decided, notes = decide(situation, desired, operations)
     steps = (*decided, *requested_restarts(situation, desired, decided))
     notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
-    notes = (*notes, *_without_offsets(situation, desired))
+    notes = (*notes, *version_notes(situation, desired, steps), *_without_offsets(situation, desired))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
     return ConnectorPlan(

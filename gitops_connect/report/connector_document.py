@@ -10,7 +10,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped
 
-_CLASS, _TASKS = "connector.class", "tasks.max"
+_CLASS, _VERSION, _TASKS = "connector.class", "connector.plugin.version", "tasks.max"
 _MOST_TASKS = 2**31 - 1
 
 
@@ -43,6 +43,8 @@ def render(document: ConnectorDocument) -> str:
     ]
     if _CLASS in config:
         lines.append(yaml_text.field("class", config.pop(_CLASS), "  "))
+    if config.get(_VERSION):
+        lines.append(yaml_text.field("version", config.pop(_VERSION), "  "))
     if _is_number_of_tasks(config.get(_TASKS, "")):
         lines.append(f"  tasksMax: {config.pop(_TASKS)}")
     lines.append(f"  state: {document.state.value}")
