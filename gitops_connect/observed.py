@@ -187,7 +187,7 @@ def _password_keys(client: ConnectClient, plugins: Iterable[_Plugin]) -> Mapping
     for plugin in plugins:
         try:
             found[plugin] = client.sensitive_keys(*plugin)
-        except (NotFound, Rejected):  # this worker does not have the class, or not this version of it
+        except NotFound:
             continue
         except GitopsConnectError:  # more is masked: every value of a connector whose class is not described
             break

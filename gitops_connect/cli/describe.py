@@ -142,11 +142,11 @@ def _situation(
 
 def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:
     """The keys of the plugin's type PASSWORD; every key if no worker has the plugin, because any may be a password."""
-    from gitops_connect.errors import NotFound, Rejected
+    from gitops_connect.errors import NotFound
 
     try:
         return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
-    except (NotFound, Rejected):
+    except NotFound:
         echo("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
         return frozenset(observed.config) - {"connector.class", "tasks.max"}
 

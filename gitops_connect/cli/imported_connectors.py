@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitops_connect.cli.console import echo
 from gitops_connect.cli.import_names import UniqueNames, variable_name
-from gitops_connect.errors import GitopsConnectError, NotFound, Rejected
+from gitops_connect.errors import GitopsConnectError, NotFound
 
 if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
@@ -118,7 +118,7 @@ def _password_keys(client: ConnectClient, class_name: str, version: str = "") ->
     """The keys of type PASSWORD; None if no worker has the plugin, or the error of the request."""
     try:
         return client.sensitive_keys(class_name, version)
-    except (NotFound, Rejected):
+    except NotFound:
         return None
     except GitopsConnectError as error:
         return error

@@ -30,6 +30,7 @@ from gitops_connect.model.validation import ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")
+_NO_SUCH_VERSION = "not found that matches the version range"
 _ANYBODY = ConnectorName("gitops-connect")
 """Used in requests for which it does not matter whether the connector exists."""
 
@@ -146,13 +147,19 @@ class ConnectClient:
         return replace(verdict, errors=errors)
 
     def sensitive_keys(self, class_name: str, version: str = "") -> frozenset[str]:
-        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD. Raises NotFound.
+        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD.
 
-        Workers from 4.1 on describe the `version` of the class; without one, the newest.
+        Workers from 4.1 on describe the `version` of the class; without one, the newest. Raises NotFound, also for a
+        version that the worker does not have.
         """
         query = f"?version={_quoted(version)}" if version else ""
         path = f"/connector-plugins/{_quoted(class_name)}/config{query}"
-        return self._read(wire.parse_sensitive, Request("GET", path))
+        try:
+            return self._read(wire.parse_sensitive, Request("GET", path))
+        except Rejected as error:
+            if _NO_SUCH_VERSION in str(error):
+                raise NotFound(str(error)) from error
+            raise
 
     def create(
         self,

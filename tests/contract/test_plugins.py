@@ -33,6 +33,8 @@ def test_the_version_of_a_plugin_that_runs(contract: Contract) -> None:
     version = contract.client.info().reported
     assert contract.client.connectors()[0][name].version == version
     assert contract.client.sensitive_keys(MIRROR, version) >= {"sasl.jaas.config", "ssl.key.password"}
+    with pytest.raises(NotFound, match=rf"available versions: \[{version}\]"):
+        contract.client.sensitive_keys(MIRROR, "9")
 
 
 def test_a_class_without_password_keys(contract: Contract) -> None:
