@@ -52,6 +52,5 @@ def versions() -> str:
         lines.append(f"| {' | '.join(map(cell, cells))} |")
     lines += ["", "## Known bugs of workers", "", "| before Kafka | bug | what to do |", "| --- | --- | --- |"]
     for bug in KNOWN_BUGS:
-        fixed = f"{bug.fixed.major}.{bug.fixed.minor}"
-        lines.append(f"| {fixed} | {cell(f'{bug.effect} ({bug.source})')} | {cell(bug.advice)} |")
+        lines.append(f"| {bug.fixed} | {cell(f'{bug.effect} ({bug.source})')} | {cell(bug.advice)} |")
     return "\n".join([*lines, "", CONFLUENT])

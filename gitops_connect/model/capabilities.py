@@ -117,7 +117,7 @@ class KnownBug:
 KNOWN_BUGS = (
     KnownBug(
         "KAFKA-9228",
-        ConnectVersion(3, 8),
+        ConnectVersion(3, 7, 1),
         "if only converters, transforms or client settings of a connector change, its tasks may keep the old ones",
         "restart the connector with `spec.restart` after such a change",
     ),
