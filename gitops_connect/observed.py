@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError, NotFound, Rejected
+from gitops_connect.model.capabilities import PLUGIN_KEYS
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.health import unhealthy
@@ -168,16 +169,18 @@ class PasswordKeys:
     undescribed: frozenset[ConnectorName] = frozenset()
 
 
-def password_keys(client: ConnectClient, connectors: Collection[ObservedConnector]) -> PasswordKeys:
+def password_keys(client: ConnectClient, observed: ObservedState) -> PasswordKeys:
     """The keys that the plugins call a PASSWORD, for all connectors if one is unhealthy: its trace may quote any value.
 
     One request for each class and version, and none if all connectors are healthy. If a worker does not answer, the
-    remaining classes are skipped.
+    remaining classes are skipped. Workers before Kafka 3.2 describe no class.
     """
+    connectors = observed.connectors.values()
     if all(unhealthy(one) is None for one in connectors):
         return PasswordKeys()
     plugins = {one.name: (one.config.get(_CLASS, ""), one.version) for one in connectors}
-    by_plugin = _password_keys(client, sorted(set(plugins.values())))
+    can_describe = PLUGIN_KEYS.is_in(observed.version)
+    by_plugin = _password_keys(client, sorted(set(plugins.values()))) if can_describe else {}
     known = {name: by_plugin[plugin] for name, plugin in plugins.items() if plugin in by_plugin}
     return PasswordKeys(known, frozenset(one.name for one in connectors) - known.keys())
 

@@ -134,7 +134,7 @@ def propose(
     client.conceal(resolved.values)
     observed = observe_at_rest(client, expected, runtime.clock)
     unsupported = plugin_versions.unsupported(resolved.desired.connectors, observed.version)
-    passwords = password_keys(client, observed.connectors.values())
+    passwords = password_keys(client, observed)
     situation = Situation(
         declared.revision,
         resolved.desired,

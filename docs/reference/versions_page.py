@@ -17,6 +17,7 @@ connector and offset change that needs it, before anything is changed.
 | 3.9, 3.6 | before each release, on real workers of 3.9.1 and 3.6.2: create, change, stop, seed, rewind, reset, \
 rename, restart and delete connectors, `doctor` and `plan` |
 | 4.1, 3.7, 3.5, 3.4 | the same tests, run once, on 4.1.1, 3.7.2, 3.5.1 and 3.4.1 |
+| 2.8 | `doctor`, `plan`, `apply`, `describe`, `import` and `restart`, tried once on 2.8.2 |
 | others | not tested; the table below applies |
 
 To try another version: `gitops-connect sandbox up --kafka-version 3.9.1`. During a rolling upgrade, workers of a

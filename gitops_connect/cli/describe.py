@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.desired import DesiredState
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.observed_state import ObservedConnector, ObservedState
+    from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState
     from gitops_connect.plan.situation import Situation
     from gitops_connect.reconcile import Declared
     from gitops_connect.runtime import Runtime
@@ -125,8 +126,8 @@ def _situation(
     is_known = owned is not None and bool(owned.applied) and unhealthy(observed) is None
     desired = DesiredState(state.cluster) if is_known else repository.desired(state.cluster)
     resolved = resolve(desired, runtime.settings, runtime.environment)
-    passwords = password_keys(client, state.connectors.values())
-    own = {observed.name: _passwords(client, observed)}
+    passwords = password_keys(client, state)
+    own = {observed.name: _passwords(client, state.version, observed)}
     return Situation(
         Revision(""),
         resolved.desired,
@@ -140,15 +141,17 @@ def _situation(
     )
 
 
-def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:
-    """The keys of the plugin's type PASSWORD; every key if no worker has the plugin, because any may be a password."""
+def _passwords(client: ConnectClient, version: ConnectVersion, observed: ObservedConnector) -> frozenset[str]:
+    """The keys of the plugin's type PASSWORD; every key if no worker describes it, because any may be a password."""
     from gitops_connect.errors import NotFound
+    from gitops_connect.model.capabilities import PLUGIN_KEYS
 
-    try:
-        return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
-    except NotFound:
-        echo("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
-        return frozenset(observed.config) - {"connector.class", "tasks.max"}
+    why = "no worker has the plugin" if PLUGIN_KEYS.is_in(version) else PLUGIN_KEYS.missing(version)
+    if PLUGIN_KEYS.is_in(version):
+        with suppress(NotFound):
+            return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
+    echo(f"note: all config values are masked: {why}, so it is unknown which keys are passwords")
+    return frozenset(observed.config) - {"connector.class", "connector.plugin.version", "tasks.max"}
 
 
 def _render(values: list[dict[str, Any]], output: TableOutput) -> str:

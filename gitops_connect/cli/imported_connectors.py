@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.desired import TargetState
     from gitops_connect.model.names import ClusterName, ConnectorName
-    from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
+    from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState, WorkerState
     from gitops_connect.report.connector_document import ConnectorDocument
     from gitops_connect.settings.sections import Settings
 
@@ -37,6 +37,7 @@ class Found:
     connectors: tuple[ObservedConnector, ...]
     unread: tuple[ConnectorName, ...]
     names: frozenset[ConnectorName]
+    version: ConnectVersion
 
 
 def find(client: ConnectClient, selectors: Collection[str]) -> Found:
@@ -51,7 +52,8 @@ def find(client: ConnectClient, selectors: Collection[str]) -> Found:
         if not any(fnmatchcase(name, pattern) for name in chosen):
             raise NotFound(f"cluster {client.cluster} has no connector that matches {pattern!r}")
     readable = tuple(observed.connectors[name] for name in chosen if name in observed.connectors)
-    return Found(readable, tuple(name for name in chosen if name in observed.unknown), frozenset(names))
+    unread = tuple(name for name in chosen if name in observed.unknown)
+    return Found(readable, unread, frozenset(names), observed.version)
 
 
 def _observe(client: ConnectClient) -> ObservedState:
@@ -73,18 +75,19 @@ class Imported:
 
 def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imported:
     """A document for each connector. If its secret keys cannot be determined, it has none."""
+    from gitops_connect.model.capabilities import PLUGIN_KEYS
     from gitops_connect.settings.own import own_variables
 
     imported = Imported(failed=dict.fromkeys(found.unread, "the workers did not report its state and config"))
     prefix = (client.cluster,) if len(settings.clusters) > 1 else ()
     variables = UniqueNames(own_variables(settings))
-    described = cache(partial(_password_keys, client))
+    described = _described_by(client, found.version)
     for observed in found.connectors:
         passwords = _all_password_keys(observed, described)
         if isinstance(passwords, GitopsConnectError):
             imported.failed[observed.name] = f"cannot determine which config keys are passwords: {passwords}"
             continue
-        if passwords is None:
+        if passwords is None and PLUGIN_KEYS.is_in(found.version):
             echo(f"note: connector {observed.name}: no worker has its plugin, so every config value counts as a secret")
         secrets = {
             key: variables.choose(variable_name(*prefix, observed.name, key), "_")
@@ -93,6 +96,16 @@ def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imp
         }
         imported.documents.append(_document(client.cluster, observed, secrets))
     return imported
+
+
+def _described_by(client: ConnectClient, version: ConnectVersion) -> Callable[..., PasswordKeys]:
+    """A function from a class and its version to its keys of type PASSWORD."""
+    from gitops_connect.model.capabilities import PLUGIN_KEYS
+
+    if PLUGIN_KEYS.is_in(version):
+        return cache(partial(_password_keys, client))
+    echo(f"note: {PLUGIN_KEYS.missing(version)}, so every config value counts as a secret")
+    return lambda _class_name, _version="": None
 
 
 def _all_password_keys(observed: ObservedConnector, described: Callable[..., PasswordKeys]) -> PasswordKeys:

@@ -109,6 +109,17 @@ def test_describe_masks_everything_if_no_worker_knows_the_plugin(at: Workplace, 
     assert "all config values are masked" in shown.err
 
 
+def test_describe_masks_everything_on_a_worker_that_describes_no_plugin(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders", pin="1234"))
+    at.apply()
+    standin.cluster.version = "3.1.0"
+    shown = at.run("describe", "connector", at.name("orders"))
+    assert shown.code == 0
+    assert "1234" not in shown.out
+    assert "Kafka Connect 3.1.0 cannot list the config keys of a plugin (3.2 and later can)" in shown.err
+    assert standin.count("GET", "/connector-plugins/.*/config.*") == 0
+
+
 def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
