@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitops_connect.model.canonical import digest
+from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector
-from gitops_connect.model.observed_state import OFFSETS_SINCE
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing, failed
@@ -47,8 +47,8 @@ def _is_done(situation: Situation, one: RequestedListing) -> bool:
 def _problem(situation: Situation, one: RequestedListing) -> str:
     if one.problem:
         return one.problem
-    if situation.observed.version < OFFSETS_SINCE:
-        return f"Kafka Connect {situation.observed.version}, which cannot return offsets (3.5 and later can)"
+    if not GET_OFFSETS.is_in(situation.observed.version):
+        return GET_OFFSETS.missing(situation.observed.version)
     if not situation.policy.lists_offsets:
         return "no destination for ConfigMaps in the settings: set [strimzi] output or output_branch"
     return ""

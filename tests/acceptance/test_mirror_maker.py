@@ -111,6 +111,14 @@ class Mirrors:
         )
         return RESOURCE.format(api=api, clusters=clusters, topic=TOPIC)
 
+    def annotated(self, action: str = "", state: str = "state: running") -> str:
+        """The resource with the ConfigMaps of its source connector, and annotations that request an action."""
+        name = f'strimzi.io/mirrormaker-connector: "{self.connector}"'
+        annotations = f"annotations: {{strimzi.io/connector-offsets: {action}, {name}}}, " if action else ""
+        maps = "listOffsets: {toConfigMap: {name: found}}\n      alterOffsets: {fromConfigMap: {name: found}}"
+        text = self.resource("v1").replace("metadata: {", f"metadata: {{{annotations}")
+        return text.replace("      tasksMax: 1\n", f"      tasksMax: 1\n      {state}\n      {maps}\n", 1)
+
     def mirrored(self, at_least: int) -> list[str]:
         """The records in the target cluster: waits for some, and then for more until none arrives for 5 seconds."""
         topic = f"{self.source_alias}.{TOPIC}"
@@ -172,6 +180,38 @@ def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirr
     place.apply()
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
     assert mirrors.is_in_sync()
+    assert mirrors.is_in_sync()
+
+
+def test_annotations_list_offsets_and_rewind_with_them(mirrors: Mirrors) -> None:
+    """Proposal 083: list, edit the ConfigMap, stop and alter in one commit, then run again."""
+    place, entry = mirrors.place, f"{mirrors.connector.replace('->', '--')}.json"
+    place.settings(cluster='strimzi = ["my-mirrors"]', more='[strimzi]\noutput = "repository/offsets"')
+    run_sandbox(mirrors.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
+    place.commit("mirrors.yaml", mirrors.annotated())
+    place.apply()
+    assert mirrors.mirrored(len(RECORDS)) == RECORDS
+    before = mirrors.offset()
+
+    place.commit("mirrors.yaml", mirrors.annotated("list"))
+    place.apply()
+    listed = (place.repository / "offsets" / "kafka" / "found.yaml").read_text()
+    assert f"  {entry}: |\n" in listed
+    rewound = listed.replace(f'"offset": {before}\n', f'"offset": {KEPT - 1}\n')
+    assert rewound != listed
+    place.write("offsets/kafka/found.yaml", rewound)
+    place.commit("mirrors.yaml", mirrors.annotated("alter", "state: stopped"))
+    place.apply()
+    assert mirrors.offset() == KEPT - 1
+    assert mirrors.is_in_sync()
+
+    place.commit("mirrors.yaml", mirrors.annotated("alter"))
+    place.apply()
+    assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
+    place.commit("mirrors.yaml", mirrors.annotated("reset", "state: stopped"))
+    place.apply()
+    offsets = f"/connectors/{quote(mirrors.connector, safe='')}/offsets"
+    assert place.rest("GET", offsets) == {"offsets": []}
     assert mirrors.is_in_sync()
 
 
