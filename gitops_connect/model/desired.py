@@ -17,7 +17,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Opera
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.restarts import AutoRestart, RestartRequest
 from gitops_connect.model.rollbacks import RollbackOptions, RolledBack
-from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing
+from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
 
 class TargetState(Enum):
@@ -108,6 +108,14 @@ class DesiredOperation:
     """What annotations of a Strimzi resource request; None for a document of gitops-connect."""
     problem: str = ""
     """Why it cannot be carried out, as the end of a sentence. It does not matter once the change was applied."""
+
+    @property
+    def warning(self) -> AnnotationWarning | None:
+        """The warning of a change that annotations request and that cannot be carried out; None for all others."""
+        if not self.problem or self.annotation is None:
+            return None
+        message = failed(self.annotation, self.connector, self.problem)
+        return AnnotationWarning(self.annotation, message, self.locate(), connector=self.connector)
 
     def locate(self, *pointer: str | int) -> Location:
         """The location of a field of the operation, as in `locate("acknowledge")`."""

@@ -209,4 +209,5 @@ def check_manifests(
         for one in verdicts.values():
             one.check_large()
     found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
+    found += Diagnostics.of(warning.diagnostic() for one in unapplied if (warning := one.warning) is not None)
     return found, len(declared) - len(unapplied)

@@ -158,6 +158,26 @@ def test_what_cannot_be_done_is_a_warning_until_it_is_fixed(
     assert resource.position == 4
 
 
+def test_validate_names_offsets_that_cannot_be_used(at: Workplace, resource: Resource) -> None:
+    at.write("lines.yaml", resource.text(ALTER))
+    ran = at.run("validate", str(at.repository))
+    assert f"warning: Failed to alter the connector offsets for {resource.name} due to missing ConfigMap" in ran.out
+    assert ran.code == 0
+
+
+def test_a_directory_without_git_acts_once_for_each_value(at: Workplace, resource: Resource) -> None:
+    resource.offsets(4, commit=False)
+    at.write("lines.yaml", resource.text(ALTER))
+    assert at.run("apply", str(at.repository), "--yes").code == 0
+    assert resource.position == 4
+    resource.put(8)
+    assert "No changes." in at.run("apply", str(at.repository), "--yes").out
+    resource.commit(ALTER)
+    commit = at.git("rev-parse", "HEAD")
+    planned = at.run("plan")
+    assert f"ledger resolve {resource.name}.alter.{commit[:12]}" in planned.err, "it may be the same change"
+
+
 def test_the_entry_may_have_the_name_of_the_connector(at: Workplace, resource: Resource) -> None:
     resource.offsets(4, f"{resource.name}.json")
     resource.commit(ALTER)
