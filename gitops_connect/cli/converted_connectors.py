@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import assert_never
@@ -17,6 +18,7 @@ from gitops_connect.model.sensitivity import is_mask, is_reference
 from gitops_connect.report import connector_document, strimzi_document
 from gitops_connect.report.connector_document import ConnectorDocument
 
+_PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
 _NEVER_SECRET = ("connector.class", "tasks.max")
 
 
@@ -34,9 +36,11 @@ class Converted:
         return any(one.severity is Severity.ERROR for one in self.problems)
 
 
-def convert_all(declarations: Sequence[ConnectorDeclaration], target: TargetFormat) -> list[Converted]:
-    """Each connector as a document. Variables that a document names already are not chosen for another secret."""
-    taken = [one.name for source in declarations for one in source.secrets.values()]
+def convert_all(
+    declarations: Sequence[ConnectorDeclaration], target: TargetFormat, reserved: Collection[str] = ()
+) -> list[Converted]:
+    """Each connector as a document. `reserved` variables, and those of documents, are not chosen for another secret."""
+    taken = [*reserved, *(one.name for source in declarations for one in source.secrets.values())]
     variables = UniqueNames(taken)
     several = len({source.cluster for source in declarations}) > 1
     return [_convert(source, variables, target, with_cluster=several) for source in declarations]
@@ -100,6 +104,7 @@ def _convert(
         fields=source.fields,
     )
     problems = [*_unknown_values(source, secrets), *_losses(source, document, target)]
+    problems += _placeholders(source) if target is not TargetFormat.STRIMZI else ()
     return Converted(source, document, problems)
 
 
@@ -119,6 +124,13 @@ def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) ->
             yield _problem(source, "unknown-value", f"the value of {key!r} is {mask(expression)}", key, is_error=True)
         else:
             yield _problem(source, "unknown-value", summary, key)
+
+
+def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
+    for key, value in sorted(source.config.items()):
+        if _PLACEHOLDER.search(value):
+            summary = f"the value of {key!r} has a placeholder that only workers of Strimzi resolve"
+            yield _problem(source, "placeholder", summary, key)
 
 
 def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: TargetFormat) -> Iterator[Diagnostic]:

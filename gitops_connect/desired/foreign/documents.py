@@ -11,15 +11,15 @@ from gitops_connect.desired.foreign.findings import Findings
 from gitops_connect.desired.foreign.part import Part
 from gitops_connect.desired.recognition import GROUP
 from gitops_connect.desired.refused import Refused
+from gitops_connect.desired.strimzi import recognition
 from gitops_connect.desired.values import read as read_values
 from gitops_connect.desired.yaml import parse
+from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import KINDS, Blob, Document
+from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document
 from gitops_connect.model.file_formats import FileFormat
 
-STRIMZI_GROUP = "kafka.strimzi.io/"
-STRIMZI_KINDS = ("KafkaConnector", "KafkaMirrorMaker2")
-_LOOK_ALIKES = ("Connector", "KafkaConnector", "KafkaMirrorMaker2")
+_LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
     rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
@@ -108,12 +108,27 @@ def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) ->
         findings.documents.append(_whole(part))
     elif kind == "KafkaConnector" and (version.startswith(jikkou.GROUP) or forced is FileFormat.JIKKOU):
         jikkou.read(part, findings)
+    elif version.startswith(f"{strimzi.GROUP}/") or (forced is FileFormat.STRIMZI and kind in strimzi.KINDS):
+        return _read_strimzi(_whole(part), findings, is_forced=forced is FileFormat.STRIMZI)
     elif kind in _LOOK_ALIKES:
         summary = f"{kind} of {version or 'no apiVersion'!r} is in none of the formats"
         hint = "if it is compatible with one of them, name that format with --from"
         findings.error("convert/unsupported", summary, part.location, hint)
     else:
         return False
+    return True
+
+
+def _read_strimzi(resource: Document, findings: Findings, *, is_forced: bool) -> bool:
+    """Keep a resource of Strimzi that declares connectors. Returns whether it does."""
+    membership = recognition.classify(resource)
+    if membership is recognition.Membership.MISTAKEN and not is_forced:
+        mistake = recognition.mistake(resource)
+        findings.error(mistake.rule, mistake.summary, mistake.location, mistake.hint)
+        return True
+    if resource.value.get("kind") not in strimzi.KINDS:
+        return False
+    findings.resources.append(resource)
     return True
 
 

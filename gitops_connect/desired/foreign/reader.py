@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from gitops_connect.desired.file_content import MAX_SIZE
 from gitops_connect.desired.foreign import documents, ksqldb, standalone, terraform
 from gitops_connect.desired.foreign.findings import Findings
-from gitops_connect.desired.load import MAX_SIZE
 from gitops_connect.model.declarations import FileReading
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat

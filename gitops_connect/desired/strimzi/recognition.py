@@ -17,6 +17,8 @@ from gitops_connect.model.suggestions import closest, did_you_mean
 CONFIG_MAP = "ConfigMap"
 API_VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1alpha1"))
 
+_JIKKOU = "kafka.jikkou.io/"
+"""The API group of Jikkou, which has a `KafkaConnector` too, and reads its files without Kubernetes."""
 _OTHER_KINDS = (
     "Kafka",
     "KafkaBridge",
@@ -76,7 +78,9 @@ def is_kubernetes(root: Node) -> bool:
         for key, value in root.pairs
         if isinstance(key, Scalar) and isinstance(value, Scalar) and key.text in ("apiVersion", "kind")
     }
-    return fields.get("apiVersion", "").startswith(GROUP) or fields.get("kind") in (*KINDS, CONFIG_MAP)
+    version = fields.get("apiVersion", "")
+    is_kind = fields.get("kind") in (*KINDS, CONFIG_MAP) and not version.startswith(_JIKKOU)
+    return version.startswith(GROUP) or is_kind
 
 
 def classify(document: Document) -> Membership:
