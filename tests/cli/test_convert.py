@@ -303,7 +303,8 @@ def test_fields_of_strimzi_resources_without_a_counterpart_are_named(convert: Co
 def test_a_mirror_becomes_its_connectors(convert: Convert) -> None:
     cluster = "{{alias: {0}, bootstrapServers: '{0}:9092', groupId: g, configStorageTopic: c,"
     cluster += " offsetStorageTopic: o, statusStorageTopic: s}}"
-    spec = f"replicas: 1\n  target: {cluster.format('b')}\n  mirrors:\n    - source: {{alias: a, bootstrapServers: 'a:9092'}}\n"
+    spec = f"replicas: 1\n  target: {cluster.format('b')}\n  mirrors:\n"
+    spec += "    - source: {alias: a, bootstrapServers: 'a:9092'}\n"
     spec += "      sourceConnector: {tasksMax: 2}\n      checkpointConnector: {}\n"
     write(
         "mm.yaml", f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaMirrorMaker2\nmetadata: {{name: mm}}\nspec:\n  {spec}"

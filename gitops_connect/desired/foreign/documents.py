@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 from gitops_connect.desired.encoding import decode
 from gitops_connect.desired.foreign import jikkou, json_configs, json_nodes, terraform_json
@@ -16,10 +18,13 @@ from gitops_connect.desired.values import read as read_values
 from gitops_connect.desired.yaml import parse
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document
+from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document, Pointer
 from gitops_connect.model.file_formats import FileFormat
 
+T = TypeVar("T")
 _LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
+_MAX_NODES = 2_000_000
+"""Keys and values of one JSON file: a cluster may have thousands of connectors. JSON has no aliases."""
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
     rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
@@ -58,7 +63,7 @@ def _json(blob: Blob) -> Iterator[Part]:
             raise refused from None
         yield from map(Part.of, parsed.documents)
         return
-    reading = read_values(root)
+    reading = read_values(root, max_nodes=_MAX_NODES)
     for refusal in reading.refusals:
         raise refusal
     document = Document(Location(blob.path, *root.place), reading.value, reading.positions, reading.texts)
@@ -89,8 +94,8 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
     """Read a document, or each item of a list of documents."""
     listed = part if isinstance(part.value, list) else part.get("items")
     if isinstance(listed.value, list) and (listed is part or str(part.get("kind").value).endswith("List")):
-        for item in listed.items():
-            _read_one(item, forced, findings)
+        for item in _items(listed):
+            _read_one(Part.of(item), forced, findings)
         return
     recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False
     if not (recognized or terraform_json.read(part, findings) or json_configs.read(part, findings)):
@@ -105,11 +110,11 @@ def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) ->
     """Read a resource with `apiVersion` and `kind`. Returns whether it is one that declares a connector."""
     version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
     if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
-        findings.documents.append(_whole(part))
+        findings.documents.append(part.document)
     elif kind == "KafkaConnector" and (version.startswith(jikkou.GROUP) or forced is FileFormat.JIKKOU):
         jikkou.read(part, findings)
     elif version.startswith(f"{strimzi.GROUP}/") or (forced is FileFormat.STRIMZI and kind in strimzi.KINDS):
-        return _read_strimzi(_whole(part), findings, is_forced=forced is FileFormat.STRIMZI)
+        return _read_strimzi(part.document, findings, is_forced=forced is FileFormat.STRIMZI)
     elif kind in _LOOK_ALIKES:
         summary = f"{kind} of {version or 'no apiVersion'!r} is in none of the formats"
         hint = "if it is compatible with one of them, name that format with --from"
@@ -132,13 +137,19 @@ def _read_strimzi(resource: Document, findings: Findings, *, is_forced: bool) ->
     return True
 
 
-def _whole(part: Part) -> Document:
-    """The part as a document of its own."""
-    depth = len(part.pointer)
-    if not depth:
-        return part.document
-    below = {
-        pointer[depth:]: place for pointer, place in part.document.positions.items() if pointer[:depth] == part.pointer
-    }
-    texts = {pointer[depth:]: text for pointer, text in part.document.texts.items() if pointer[:depth] == part.pointer}
-    return Document(part.location, part.value, {key: place for key, place in below.items() if key}, texts)
+def _items(listed: Part) -> Iterator[Document]:
+    """The items of a list, each as a document of its own."""
+    depth = len(listed.pointer)
+    positions, texts = _below(listed.document.positions, depth), _below(listed.document.texts, depth)
+    for item in listed.items():
+        at = item.pointer[-1]
+        yield Document(item.location, item.value, positions[at], texts[at])
+
+
+def _below(fields: Mapping[Pointer, T], depth: int) -> Mapping[object, dict[Pointer, T]]:
+    """The fields of each item of a list, by the index of the item. `depth` is the length of the list's pointer."""
+    found: dict[object, dict[Pointer, T]] = defaultdict(dict)
+    for pointer, one in fields.items():
+        if len(pointer) > depth + 1:
+            found[pointer[depth]][pointer[depth + 1 :]] = one
+    return found

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
-from gitops_connect.desired.encoding import decode, place_after
+from gitops_connect.desired.encoding import decode
 from gitops_connect.desired.foreign.findings import Draft, Findings
+from gitops_connect.desired.foreign.line_starts import LineStarts
 from gitops_connect.desired.refused import Refused
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
@@ -61,7 +62,7 @@ def read(blob: Blob, findings: Findings) -> None:
     except Refused as refused:
         findings.error(refused.rule, refused.summary, refused.place, refused.hint)
         return
-    reader = _Reader(text, findings)
+    reader = _Reader(LineStarts(text), len(text), findings)
     for statement in _statements(text):
         reader.read(statement)
 
@@ -87,7 +88,8 @@ def _statements(text: str) -> Iterator[list[_Token]]:
 
 @dataclass(slots=True)
 class _Reader:
-    text: str
+    lines: LineStarts
+    end: int
     findings: Findings
     defined: dict[str, str] = field(default_factory=dict)
     """The variables that `DEFINE` statements set before."""
@@ -106,7 +108,7 @@ class _Reader:
             self.findings.error("convert/syntax", summary, self._where(error.token))
 
     def _connector(self, tokens: list[_Token], where: Location) -> None:
-        rest = _Rest(tokens, len(self.text))
+        rest = _Rest(tokens, self.end)
         if rest.take_words("IF", "NOT", "EXISTS"):
             summary = "IF NOT EXISTS is left out: gitops-connect also updates a connector that exists"
             self.findings.note("convert/unknown-field", summary, where)
@@ -171,7 +173,7 @@ class _Reader:
         return (text, False) if unknown else (substituted, True)
 
     def _where(self, token: _Token) -> Location:
-        return Location(self.findings.path, *place_after(self.text[: token.at]))
+        return Location(self.findings.path, *self.lines.place(token.at))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.hcl.blocks import Attribute, items
 from gitops_connect.desired.foreign.hcl.expressions import Literal, Null, Object, Unknown, Value
 from gitops_connect.desired.foreign.hcl.scanner import NotHcl
+from gitops_connect.desired.foreign.line_starts import LineStarts
 from gitops_connect.desired.refused import Refused
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
@@ -51,8 +52,10 @@ def read(blob: Blob, findings: Findings) -> None:
 
 
 def _read_blocks(text: str, findings: Findings) -> None:
+    lines = LineStarts(text)
+
     def locate(at: int) -> Location:
-        return Location(findings.path, *place_after(text[:at]))
+        return Location(findings.path, *lines.place(at))
 
     for block in items(text):
         if isinstance(block, Attribute) or block.type != "resource" or not block.labels:

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitops_connect.desired.foreign.reader import read
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
@@ -234,3 +236,65 @@ def test_the_user_can_name_the_format_of_another_group() -> None:
     resource = JIKKOU.replace("kafka.jikkou.io", "example.org") + "spec: {connectorClass: A}\n"
     assert not reading("a.yaml", resource).declarations
     assert reading("a.yaml", resource, FileFormat.JIKKOU).declarations
+
+
+PIECES = [
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        "(",
+        ")",
+        '"',
+        "'",
+        "`",
+        "\\",
+        "\n",
+        ",",
+        ":",
+        "=",
+        ";",
+        "<<EOT",
+        "EOT",
+        "${",
+        "%{",
+        "$${",
+        "/*",
+    ),
+    *("*/", "#", "--", "\\u", "name", "config", "connector.class", "CREATE SOURCE CONNECTOR", "WITH", "kind", "items"),
+    *('resource "kafka-connect_connector" "a" {', "KafkaConnector", "apiVersion", "kafka.strimzi.io/v1", "metadata"),
+    *("kafka.jikkou.io/v1", "null", "1e999", "-", " ", "\ufeff", "\x00", "é", '{"a":', "- ", "spec", "info", "values"),
+]
+
+
+@pytest.mark.parametrize("file", ["a.json", "a.yaml", "a.properties", "a.tf", "a.tf.json", "a.sql", "-"])
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=30), forced=st.sampled_from([None, *FileFormat]))
+def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFormat | None) -> None:
+    reading(file, "".join(pieces), forced)
+    reading(file, " ".join(pieces), forced)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("a.json", '{"connector.class":' * 200),
+        ("a.tf", RESOURCE + "a = " + "{b = " * 200),
+        ("a.tf", RESOURCE + 'a = "' + '${"' * 200),
+        ("a.tf", RESOURCE + "a = 1 " + "/*" * 100_000),
+        ("a.tf", RESOURCE + "a = " + "(" * 100_000),
+        ("a.sql", SQL + ", '" + "(" * 100_000),
+        ("a.properties", PROPERTIES + "a\\" * 100_000),
+    ],
+)
+def test_deep_and_long_files_are_refused_fast(file: str, content: str) -> None:
+    reading(file, content)
+
+
+def test_a_cluster_with_two_thousand_connectors_is_read() -> None:
+    config = {"connector.class": "A", **{f"key.{number}": "x" for number in range(60)}}
+    answer = {f"c{number}": {"info": {"name": f"c{number}", "config": config}} for number in range(2000)}
+    assert len(reading("all.json", json.dumps(answer)).declarations) == 2000
+    listed = {"kind": "List", "items": [{"name": name, "config": config} for name in answer]}
+    found = reading("all.json", json.dumps(listed, indent=1)).declarations
+    assert len({one.location.line for one in found}) == 2000
