@@ -121,16 +121,18 @@ def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) ->
     for key, expression in source.unknown.items():
         summary = f"the value of {key!r} is {mask(expression)}, which is unknown: it is read from {secrets[key]}"
         if key in _NEVER_SECRET:
-            yield _problem(source, "unknown-value", f"the value of {key!r} is {mask(expression)}", key, is_error=True)
+            yield _problem(
+                source, "convert/unknown-value", f"the value of {key!r} is {mask(expression)}", key, is_error=True
+            )
         else:
-            yield _problem(source, "unknown-value", summary, key)
+            yield _problem(source, "convert/unknown-value", summary, key)
 
 
 def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
     for key, value in sorted(source.config.items()):
         if _PLACEHOLDER.search(value):
             summary = f"the value of {key!r} has a placeholder that only workers of Strimzi resolve"
-            yield _problem(source, "placeholder", summary, key)
+            yield _problem(source, "convert/placeholder", summary, key)
 
 
 def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: TargetFormat) -> Iterator[Diagnostic]:
@@ -139,28 +141,30 @@ def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: T
             return
         case TargetFormat.STRIMZI:
             if problem := strimzi_document.problem_of(document):
-                yield _problem(source, "target", problem, "metadata.name", is_error=True)
+                yield _problem(source, "convert/target", problem, "metadata.name", is_error=True)
             yield from (_lost(source, name, "Strimzi") for name in strimzi_document.lost(document))
         case TargetFormat.JSON:
             if document.state is TargetState.ABSENT:
-                yield _problem(source, "target", "JSON has no state `absent`", "state", is_error=True)
+                yield _problem(source, "convert/target", "JSON has no state `absent`", "state", is_error=True)
             texts = [name for name, found in (("labels", source.labels), ("annotations", source.annotations)) if found]
             yield from (_lost(source, name, "JSON") for name in [*texts, *document.fields])
         case _:
             assert_never(target)
     for key, path in document.secret_files.items():
         summary = f"the secret of {key!r} is read on the worker, from the file {path}"
-        yield _problem(source, "target", summary, key)
+        yield _problem(source, "convert/target", summary, key)
 
 
 def _lost(source: ConnectorDeclaration, name: str, target: str) -> Diagnostic:
-    return _problem(source, "target", f"{target} has no counterpart of {name}: it is left out", name.partition(".")[0])
+    return _problem(
+        source, "convert/target", f"{target} has no counterpart of {name}: it is left out", name.partition(".")[0]
+    )
 
 
 def _problem(source: ConnectorDeclaration, rule: str, summary: str, key: str, *, is_error: bool = False) -> Diagnostic:
     severity = Severity.ERROR if is_error else Severity.WARNING
     summary = f"connector {source.name}: {summary}"
-    return Diagnostic(severity, f"convert/{rule}", summary, source.locate(key), "", source.name)
+    return Diagnostic(severity, rule, summary, source.locate(key), "", source.name)
 
 
 def _with_references(document: ConnectorDocument, target: TargetFormat) -> ConnectorDocument:

@@ -315,6 +315,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "check-a-very-large-manifest": check_a_very_large_manifest,
     "look-at-the-status-page": nothing,
     "monitor-with-prometheus-and-grafana": nothing,
+    "move-from-another-tool": nothing,
     "protect-connectors-from-deletion": protect_connectors_from_deletion,
     "recover-a-failed-offset-change": recover_a_failed_offset_change,
     "reset-a-source": reset_a_source,
