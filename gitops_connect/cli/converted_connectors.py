@@ -13,12 +13,14 @@ from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.file_formats import TargetFormat
-from gitops_connect.model.masking import holds_secret, mask
-from gitops_connect.model.sensitivity import is_mask, is_reference
+from gitops_connect.model.masking import MASK, holds_secret, mask
+from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
 from gitops_connect.report import connector_document, strimzi_document
 from gitops_connect.report.connector_document import ConnectorDocument
 
 _PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
+_NAMES_ONLY = re.compile(r"[A-Za-z_][\w.-]*|\$\{[^{}]*\}")
+"""Expressions without any literal, such as `var.password`, or `${PASSWORD}` of ksqlDB."""
 _NEVER_SECRET = ("connector.class", "tasks.max")
 
 
@@ -119,13 +121,19 @@ def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
 
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
-        summary = f"the value of {key!r} is {mask(expression)}, which is unknown: it is read from {secrets[key]}"
+        shown = _shown(source, key, expression)
+        summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key]}"
         if key in _NEVER_SECRET:
-            yield _problem(
-                source, "convert/unknown-value", f"the value of {key!r} is {mask(expression)}", key, is_error=True
-            )
+            yield _problem(source, "convert/unknown-value", f"the value of {key!r} is {shown}", key, is_error=True)
         else:
             yield _problem(source, "convert/unknown-value", summary, key)
+
+
+def _shown(source: ConnectorDeclaration, key: str, expression: str) -> str:
+    """The expression. Its literals may be a part of a secret."""
+    if _NAMES_ONLY.fullmatch(expression):
+        return expression
+    return MASK if key in source.sensitive or is_sensitive_key(key) else mask(expression)
 
 
 def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:

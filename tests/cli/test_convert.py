@@ -27,6 +27,7 @@ from gitops_connect.model.strimzi import StrimziOptions
 
 CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 BODY = f'{{"name": "orders", "config": {{"connector.class": "{CLASS}", "topic": "x"}}}}'
+JIKKOU = "kind: KafkaConnector\napiVersion: kafka.jikkou.io/v1\nmetadata: {name: a}\n"
 OWN = f"""apiVersion: gitops-connect/v1
 kind: Connector
 metadata: {{name: orders, cluster: prod, labels: {{team: a}}}}
@@ -162,6 +163,30 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
     assert json.loads(Path("out/orders.json").read_text())["config"]["url"] == "${env:ORDERS_URL}"
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("a.json", '{"name": "a", "config": {"connector.class": "A", "a.password": "hunter2"}, "password": "hunter2"}'),
+        ("a.properties", "name=a\nconnector.class=A\na.password=hunter2ä\na.password=hunter2ä\n"),
+        ("a.tf", '"a.password" = "hunter2${var.x ? 1 : 2}"\n"b" = "jdbc:x://u:hunter2@${var.host}"\n'),
+        ("a.tf", '}\nconfig_sensitive = {\n"c" = join("", ["hunter2"])\n'),
+        ("a.tf", '}\nconfig_sensitive = merge(local.x, { "a.password" = "hunter2" })\ntags = {\n'),
+        ("a.sql", "CREATE SINK CONNECTOR `a` WITH ('connector.class'='A', 'a.password'='hunter2${x}');"),
+        ("a.yaml", JIKKOU + "spec: {connectorClass: A, config: {a.password: 0123.40}}\n"),
+    ],
+)
+def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
+    if file == "a.tf":
+        head = 'resource "kafka-connect_connector" "a" {\nname = "a"\nconfig = {\n"connector.class" = "A"\n'
+        content = f"{head}{content}}}\n}}\n"
+    write(file, content)
+    for target in TargetFormat:
+        ran = convert(file, "--to", target.value, "--cluster", "prod")
+        assert "hunter2" not in ran.out + ran.err
+        assert "123.4" not in ran.out + ran.err
+        assert not ran.err.startswith("This is a bug")
+
+
 def test_an_expression_of_terraform_becomes_a_variable(convert: Convert) -> None:
     config = f'"connector.class" = "{CLASS}"\n"topic" = var.topic\n"tasks.max" = var.tasks\n'
     resource = 'resource "kafka-connect_connector" "x" {\nname = "orders"\nconfig = {\n%s}\n}\n'
@@ -255,6 +280,16 @@ def test_invalid_documents_and_offset_changes_are_not_converted(convert: Convert
     assert (ran.code, ran.out) == (4, "")
     assert "in/a.yaml:7:3: error: spec.state" in ran.err
     assert "in/b.yaml:2:1: warning: the offset change 'a' is not converted" in ran.err
+
+
+def test_a_cluster_that_is_a_path_is_no_directory(convert: Convert) -> None:
+    metadata = "metadata: {name: a, labels: {kafka.jikkou.io/connect-cluster: ../x}}\n"
+    write("in/a.yaml", JIKKOU.replace("metadata: {name: a}\n", metadata) + "spec: {connectorClass: A}\n")
+    ran = convert("in", "--out", "out")
+    assert ran.code == 4
+    assert "'../x' is no name of a cluster" in ran.err
+    assert not Path("x").exists()
+    assert convert("in", "--out", "out", "--cluster", "prod").code == 0
 
 
 def test_a_name_that_no_document_can_have_is_an_error(convert: Convert) -> None:
