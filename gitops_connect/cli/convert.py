@@ -50,7 +50,7 @@ def convert(
     from gitops_connect.settings.own import own_variables
 
     settings = cluster_commands.settings_of(context)
-    workers = settings.strimzi_options.workers or to is TargetFormat.STRIMZI
+    workers = settings.strimzi.workers or to is TargetFormat.STRIMZI
     options = ReadOptions(
         from_, ClusterName(cluster) if cluster else None, out, replace(settings.strimzi_options, workers=workers)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitops_connect.desired import recognition
 from gitops_connect.desired.recognition import Membership
@@ -27,14 +27,21 @@ def read_file(blob: Blob) -> ParsedFile | None:
         is_ours = recognition.says_ours(content) or strimzi.says_strimzi(content)
         return _too_large(blob.path) if is_ours else None
     if recognition.may_be_ours(content) or strimzi.may_be_strimzi(content):
-        return _sort_out(blob, parse(blob))
+        return _sort_out(blob, _unpacked(parse(blob)))
     return CONFIG_MAPS if strimzi.may_be_config_map(content) else None
 
 
 def read_config_maps(blob: Blob) -> ParsedFile | None:
     """The ConfigMaps of a file without other documents that matter, or None. Its errors are not reported."""
-    found = tuple(one for one in parse(blob).documents if strimzi.classify(one) is strimzi.Membership.CONFIG_MAP)
+    found = tuple(
+        one for one in _unpacked(parse(blob)).documents if strimzi.classify(one) is strimzi.Membership.CONFIG_MAP
+    )
     return ParsedFile(strimzi=found) if found else None
+
+
+def _unpacked(file: ParsedFile) -> ParsedFile:
+    documents, broken = tuple(strimzi.unpacked(file.documents)), tuple(strimzi.unpacked(file.broken))
+    return replace(file, documents=documents, broken=broken)
 
 
 def _sort_out(blob: Blob, file: ParsedFile) -> ParsedFile | None:

@@ -252,6 +252,10 @@ class Settings:
 
     @property
     def strimzi_options(self) -> StrimziOptions:
-        """`[strimzi]`, and the names of Strimzi's Connect clusters in `[clusters.NAME] strimzi`."""
+        """`[strimzi]`, and the names of Strimzi's Connect clusters in `[clusters.NAME] strimzi`.
+
+        Without clusters, as in `validate` of a directory, nothing is known of the workers: placeholders are left.
+        """
         names = {name: cluster.name for cluster in self.clusters.values() for name in cluster.strimzi}
-        return StrimziOptions(self.strimzi.version, names, self.strimzi.placeholders, self.strimzi.workers)
+        workers = self.strimzi.workers or not self.clusters
+        return StrimziOptions(self.strimzi.version, names, self.strimzi.placeholders, workers)

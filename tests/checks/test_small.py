@@ -277,6 +277,7 @@ entries_of_all_kinds = st.one_of(
 configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
 
 
+@pytest.mark.slow
 @given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
 def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
     found = verdict(entries, config, current)

@@ -271,6 +271,13 @@ def test_what_strimzi_cannot_have_at_all_is_an_error(convert: Convert, change: t
     assert message in ran.err
 
 
+def test_a_config_key_that_strimzi_drops_is_an_error(convert: Convert) -> None:
+    write("a.json", BODY.replace('"topic"', '"Tasks.Max": "2", "topic"'))
+    ran = convert("a.json", "--to", "strimzi", "--cluster", "prod")
+    assert (ran.code, ran.out) == (4, "")
+    assert "the file cannot have these config keys: Tasks.Max" in ran.err
+
+
 def test_invalid_documents_and_offset_changes_are_not_converted(convert: Convert) -> None:
     change = "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: a}\n"
     change += "spec: {connector: b, operation: reset}\n"

@@ -20,7 +20,7 @@ from guides.reader import Reader
 DEADLINE = 60.0
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 MANY_OFFSETS = {"mirror-orders"}
-"""Connect cannot remove so many offsets in one request. No other guide has a connector with this name."""
+"""Connect cannot remove so many offsets in one request. Its guide has a cluster of its own."""
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}

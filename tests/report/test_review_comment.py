@@ -141,6 +141,7 @@ def test_a_large_plan_is_cut_to_the_limit() -> None:
     assert f"gitops-connect approve {DIGEST}`" in text.splitlines()[-2]
 
 
+@pytest.mark.slow
 def test_destructive_changes_are_left_out_last() -> None:
     text = review_comment(many(2000, deleted=300), OPTIONS)
     assert len(text) <= OPTIONS.longest
@@ -156,6 +157,7 @@ def test_without_a_status_page_the_comment_says_why_it_is_cut() -> None:
     assert "The whole plan" not in text
 
 
+@pytest.mark.slow
 @given(st.integers(4096, 30_000), st.integers(0, 400), st.integers(0, 3000), st.integers(0, 40))
 def test_no_comment_is_longer_than_the_limit(longest: int, count: int, width: int, problems: int) -> None:
     options = replace(OPTIONS, longest=longest)
@@ -212,6 +214,7 @@ def comments(reviewed: PullRequestPlan, text: Callable[[str], str] = str) -> lis
 EXPECTED = [structure(text) for text in comments(everything())]
 
 
+@pytest.mark.slow
 @given(values, st.booleans())
 def test_no_value_breaks_out_of_a_comment(value: str, in_front: bool) -> None:
     def text(given: str) -> str:

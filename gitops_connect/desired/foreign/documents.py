@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
 
 from gitops_connect.desired.encoding import decode
 from gitops_connect.desired.foreign import jikkou, json_configs, json_nodes, terraform_json
 from gitops_connect.desired.foreign.findings import Findings
 from gitops_connect.desired.foreign.part import Part
+from gitops_connect.desired.list_items import items_of
 from gitops_connect.desired.recognition import GROUP
 from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.strimzi import recognition
@@ -18,10 +17,9 @@ from gitops_connect.desired.values import read as read_values
 from gitops_connect.desired.yaml import parse
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document, Pointer
+from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document
 from gitops_connect.model.file_formats import FileFormat
 
-T = TypeVar("T")
 _LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
 _MAX_NODES = 2_000_000
 """Keys and values of one JSON file: a cluster may have thousands of connectors. JSON has no aliases."""
@@ -94,7 +92,7 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
     """Read a document, or each item of a list of documents."""
     listed = part if isinstance(part.value, list) else part.get("items")
     if isinstance(listed.value, list) and (listed is part or str(part.get("kind").value).endswith("List")):
-        for item in _items(listed):
+        for item in items_of(listed.document, listed.value, listed.pointer):
             _read_one(Part.of(item), forced, findings)
         return
     recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False
@@ -135,21 +133,3 @@ def _read_strimzi(resource: Document, findings: Findings, *, is_forced: bool) ->
         return False
     findings.resources.append(resource)
     return True
-
-
-def _items(listed: Part) -> Iterator[Document]:
-    """The items of a list, each as a document of its own."""
-    depth = len(listed.pointer)
-    positions, texts = _below(listed.document.positions, depth), _below(listed.document.texts, depth)
-    for item in listed.items():
-        at = item.pointer[-1]
-        yield Document(item.location, item.value, positions[at], texts[at])
-
-
-def _below(fields: Mapping[Pointer, T], depth: int) -> Mapping[object, dict[Pointer, T]]:
-    """The fields of each item of a list, by the index of the item. `depth` is the length of the list's pointer."""
-    found: dict[object, dict[Pointer, T]] = defaultdict(dict)
-    for pointer, one in fields.items():
-        if len(pointer) > depth + 1:
-            found[pointer[depth]][pointer[depth + 1 :]] = one
-    return found

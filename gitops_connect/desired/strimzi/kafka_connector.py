@@ -5,6 +5,7 @@ Source: `047-Crd-kafkaconnector.yaml` in the releases 0.17 to 1.2 of Strimzi.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.strimzi import StrimziVersion
 
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
 _SPEC: Pointer = ("spec",)
 _V1_SINCE = StrimziVersion(0, 49)
 _LAST_WITH_OLD_API = StrimziVersion(0, 51)
@@ -68,6 +71,9 @@ def expand(resource: Document, version: StrimziVersion) -> Expansion:
         return Expansion(complete=False)
     problems = Problems(resource)
     rules = _rules(resource, version)
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        summary = f"metadata.name must be the name of a Kubernetes resource, found {name!r}"
+        problems.error(INVALID, ("metadata", "name"), summary, "use lower case letters, digits, dashes and dots")
     if not isinstance(resource.value.get("spec"), Mapping):
         problems.error(INVALID, _SPEC, "spec is required, and must be of type object", "set spec.class and spec.config")
         return _blocked(name, problems)

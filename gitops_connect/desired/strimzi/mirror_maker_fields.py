@@ -21,7 +21,6 @@ _ONLY_OLD_SHAPE = Availability(before=NEW_SHAPE)
 
 _TEXT = Field(Kind.STRING)
 _NEEDED_TEXT = Field(Kind.STRING, required=ALWAYS)
-_NUMBER = Field(Kind.INTEGER)
 _SWITCH = Field(Kind.BOOLEAN)
 _UNCHECKED = Field(Kind.ANY)
 _OLD_TEXT = Field(Kind.STRING, available=_OLD_API)
@@ -36,7 +35,7 @@ def _secret_key(*, available: Availability = ALWAYS) -> Field:
     return _object(available=available, secretName=_NEEDED_TEXT, key=_NEEDED_TEXT)
 
 
-_CERTIFICATE_PATTERN = StrimziVersion(0, 43)
+_CERTIFICATE_PATTERN = StrimziVersion(0, 42)
 _CERTIFICATES: Mapping[str, Field] = {
     "secretName": _NEEDED_TEXT,
     "certificate": Field(Kind.STRING, required=Availability(before=_CERTIFICATE_PATTERN)),
@@ -124,7 +123,7 @@ _CONNECTOR: Mapping[str, Field] = {
     "version": Field(Kind.STRING, available=_NEW_SHAPE),
     "autoRestart": Field(
         Kind.OBJECT,
-        {"enabled": _SWITCH, "maxRestarts": _NUMBER},
+        {"enabled": _SWITCH, "maxRestarts": Field(Kind.INTEGER, available=Availability(since=StrimziVersion(0, 37)))},
         available=Availability(since=StrimziVersion(0, 33)),
     ),
     "listOffsets": _object(available=_OFFSETS, toConfigMap=_object(required=ALWAYS, name=_TEXT)),
@@ -160,7 +159,7 @@ _METRICS: Mapping[str, Field] = {
     "type": Field(
         Kind.STRING,
         required=ALWAYS,
-        values={"jmxPrometheusExporter": ALWAYS, "strimziMetricsReporter": Availability(since=StrimziVersion(0, 48))},
+        values={"jmxPrometheusExporter": ALWAYS, "strimziMetricsReporter": Availability(since=StrimziVersion(0, 47))},
     ),
     "valueFrom": _UNCHECKED,
     "values": _UNCHECKED,
@@ -197,7 +196,7 @@ SPEC: Mapping[str, Field] = {
     "target": Field(Kind.OBJECT, TARGET, required=_V1, available=_NEW_SHAPE),
     "mirrors": Field(Kind.ARRAY, MIRROR, required=ALWAYS),
     "rack": Field(Kind.OBJECT, _RACK, available=Availability(since=StrimziVersion(0, 29))),
-    "metricsConfig": Field(Kind.OBJECT, _METRICS, available=Availability(since=StrimziVersion(0, 22))),
+    "metricsConfig": Field(Kind.OBJECT, _METRICS, available=Availability(since=StrimziVersion(0, 21))),
     "tracing": Field(
         Kind.OBJECT,
         {"type": Field(Kind.STRING, values=_TRACING, required=ALWAYS)},

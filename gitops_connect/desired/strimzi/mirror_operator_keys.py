@@ -19,6 +19,7 @@ _JAEGER_IGNORED = StrimziVersion(0, 37)
 _OPENTELEMETRY_V2_6 = StrimziVersion(0, 40)
 _RACK = StrimziVersion(0, 29)
 _RACK_IF_DECLARED = StrimziVersion(0, 40)
+_REPORTER = StrimziVersion(0, 48)
 _CLIENT_REPORTER = StrimziVersion(1, 0)
 
 _RACK_KEY = "consumer.client.rack"
@@ -95,7 +96,7 @@ def _rack(spec: Section, mirror: Section, version: StrimziVersion) -> Layer:
 
 def _metrics(spec: Section, version: StrimziVersion, reporters: PlacedValue | None) -> Layer:
     metrics = spec.section("metricsConfig")
-    if metrics is None or metrics.get("type") != "strimziMetricsReporter":
+    if metrics is None or metrics.get("type") != "strimziMetricsReporter" or version < _REPORTER:
         return {}
     package = "io.strimzi.kafka.metrics"
     new = version >= _CLIENT_REPORTER

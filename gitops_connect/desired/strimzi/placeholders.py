@@ -18,7 +18,8 @@ from gitops_connect.model.documents import Document
 RULE = "strimzi/placeholder"
 
 _PLACEHOLDER = re.compile(r"\$\{([^${}]*)\}")
-_OF_STRIMZI = re.compile(r"strimzi(?:env|dir|file|secrets):")
+_OF_STRIMZI = re.compile(r"strimzi(?:env|dir|file|secrets):|file:/tmp/strimzi-[^:]*:")
+"""The beginning of a placeholder of Strimzi. Before 0.46, it was a file that only containers of Strimzi have."""
 
 
 def substitute(text: str, mapping: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
@@ -56,10 +57,10 @@ def substitute_config(
 
 
 def _unmapped(resource: Document, connector: ConnectorSpec, key: str, missing: tuple[str, ...]) -> Iterator[Diagnostic]:
-    place = connector.places.get(key, (*connector.pointer, "config", key))
+    location = resource.locate(connector.places.get(key, (*connector.pointer, "config", key)))
     for placeholder in missing:
+        beginning = _OF_STRIMZI.match(placeholder, len("${"))
         summary = f"{key} has the placeholder {placeholder}, which only workers of Strimzi can resolve"
-        beginning = f"{placeholder.removeprefix('${').partition(':')[0]}:"
-        hint = f"map '{beginning}' in [strimzi.placeholders] of the settings, to itself if Strimzi deploys the workers"
-        location = resource.locate(place)
+        hint = f'map "{beginning[0] if beginning else placeholder}" in [strimzi.placeholders] of the settings'
+        hint += ", or set workers = true in [strimzi] if Strimzi deploys the workers"
         yield Diagnostic(Severity.ERROR, RULE, summary, location, hint, connector.name)

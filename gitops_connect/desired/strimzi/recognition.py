@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from gitops_connect.desired.list_items import items_of
 from gitops_connect.desired.nodes import Mapping as MappingNode
 from gitops_connect.desired.nodes import Node, Scalar
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
@@ -15,6 +16,8 @@ from gitops_connect.model.strimzi import GROUP, KINDS
 from gitops_connect.model.suggestions import closest, did_you_mean
 
 CONFIG_MAP = "ConfigMap"
+_LISTS = ("List", *(f"{kind}List" for kind in KINDS))
+"""The kinds that `kubectl get -o yaml` writes."""
 API_VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1alpha1"))
 
 _JIKKOU = "kafka.jikkou.io/"
@@ -70,7 +73,7 @@ def may_be_config_map(content: bytes) -> bool:
 
 
 def is_kubernetes(root: Node) -> bool:
-    """Whether a document is read as `kubectl` reads it: a resource of Strimzi, or a ConfigMap."""
+    """Whether a document is read as `kubectl` reads it: a resource of Strimzi, a ConfigMap, or a list of resources."""
     if not isinstance(root, MappingNode):
         return False
     fields = {
@@ -79,8 +82,18 @@ def is_kubernetes(root: Node) -> bool:
         if isinstance(key, Scalar) and isinstance(value, Scalar) and key.text in ("apiVersion", "kind")
     }
     version = fields.get("apiVersion", "")
-    is_kind = fields.get("kind") in (*KINDS, CONFIG_MAP) and not version.startswith(_JIKKOU)
+    is_kind = fields.get("kind") in (*KINDS, *_LISTS, CONFIG_MAP) and not version.startswith(_JIKKOU)
     return version.startswith(GROUP) or is_kind
+
+
+def unpacked(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, with the items of each list as documents of their own, as `kubectl apply` reads them."""
+    for document in documents:
+        items = document.value.get("items")
+        if document.value.get("kind") in _LISTS and isinstance(items, list):
+            yield from (one for one in items_of(document, items, ("items",)) if isinstance(one.value, Mapping))
+        else:
+            yield document
 
 
 def classify(document: Document) -> Membership:

@@ -133,6 +133,13 @@ def test_a_broken_resource_holds_its_connector(spec: str, rule: str) -> None:
     assert state.complete
 
 
+@pytest.mark.parametrize("name", ["Orders", "a->b", "a_b", "-a", "a."])
+def test_a_name_that_kubernetes_rejects(name: str) -> None:
+    state, diagnostics = read(kafka_connector(name=f'"{name}"'))
+    assert [(item.rule, item.connector) for item in diagnostics.errors] == [("strimzi/invalid-field", name)]
+    assert state.held == {name}
+
+
 def test_a_field_of_a_future_version_is_a_warning() -> None:
     state, diagnostics = read(kafka_connector(SPEC + "  futureField: {a: 1}\n"))
     assert rules(diagnostics) == ["strimzi/unknown-field"]

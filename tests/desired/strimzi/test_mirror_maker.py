@@ -227,6 +227,11 @@ def test_metrics_reporter(version: str, own: str | None, reporters: str) -> None
     }
 
 
+def test_the_metrics_reporter_of_047_is_only_for_the_worker() -> None:
+    document = resource(old_shape(metricsConfig={"type": "strimziMetricsReporter"}), "v1beta2")
+    assert configs(document, "0.47")["SourceConnector"] == PLAINTEXT
+
+
 @pytest.mark.parametrize(
     ("connector", "version", "state"),
     [

@@ -31,8 +31,9 @@ def test_placeholders_are_replaced(text: str, expected: str) -> None:
 
 
 def test_placeholders_of_strimzi_that_are_not_mapped_are_missing() -> None:
-    text = "${strimzifile:/a:b} ${strimzisecrets:other/s:k} ${file:/a:b}"
-    assert substitute(text, MAPPING) == (text, ("${strimzifile:/a:b}", "${strimzisecrets:other/s:k}"))
+    text = "${strimzifile:/a:b} ${strimzisecrets:other/s:k} ${file:/a:b} ${file:/tmp/strimzi-connect.properties:c}"
+    missing = ("${strimzifile:/a:b}", "${strimzisecrets:other/s:k}", "${file:/tmp/strimzi-connect.properties:c}")
+    assert substitute(text, MAPPING) == (text, missing)
 
 
 def test_the_error_names_placeholder_line_and_setting() -> None:
@@ -44,7 +45,7 @@ def test_the_error_names_placeholder_line_and_setting() -> None:
     assert unchanged.config == connector.config
     assert error.rule == "strimzi/placeholder"
     assert "source.cluster.sasl.jaas.config has the placeholder ${strimzisecrets:kafka/s:f}" in error.summary
-    assert "map 'strimzisecrets:' in [strimzi.placeholders] of the settings" in error.hint
+    assert 'map "strimzisecrets:" in [strimzi.placeholders] of the settings' in error.hint
     assert error.location == document.locate(("spec", "mirrors", 0, "source", "authentication"))
     assert error.connector == connector.name
     changed, problems = substitute_config(document, connector, {"strimzisecrets:kafka/s:": "env:"})

@@ -109,6 +109,19 @@ def test_a_template_is_named_and_not_reported_as_broken(text: str) -> None:
     assert not state.complete
 
 
+@pytest.mark.parametrize("kind", ["List", "KafkaConnectorList"])
+def test_the_items_of_a_list_are_resources(kind: str) -> None:
+    def items(*specs: str) -> str:
+        texts = (_indented(kafka_connector(spec, name=f"c{number}")) for number, spec in enumerate(specs))
+        return f"apiVersion: v1\nkind: {kind}\nitems:\n" + "".join(f"-{text[1:]}" for text in texts)
+
+    state, diagnostics = read(items(SPEC, "  tasksMax: yes\n"))
+    assert [connector.name for connector in state.connectors] == ["c0"]
+    assert [(item.connector, item.location.line) for item in diagnostics.errors] == [("c1", 17)]
+    state, diagnostics = read(items(SPEC, SPEC + SPEC))
+    assert (state.held, rules(diagnostics)) == ({"c0", "c1"}, ["yaml/duplicate-key"])
+
+
 def test_braces_in_a_value_do_not_make_a_template() -> None:
     state, diagnostics = read(kafka_connector(SPEC + '  config: {a: "{{x}}"}\n'))
     assert len(state.connectors) == 1
