@@ -13,7 +13,7 @@ import pytest
 from acceptance.workplace import Workplace
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
 
 TOPIC = "orders"
 RECORDS = [f"order {number}" for number in range(50)]
