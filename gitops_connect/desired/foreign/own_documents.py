@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gitops_connect.desired import connector_rules
-from gitops_connect.desired.fields import CLASS, NAME, TASKS, ConnectorFields
+from gitops_connect.desired.fields import TASKS, ConnectorFields
 from gitops_connect.desired.foreign import strimzi_resources
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
@@ -15,7 +15,8 @@ from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 
 _DIRECTORY = "clusters"
-_CONFIG_FIELDS = ("class", "tasksMax", "state", "config", "secrets")
+_CONFIG_FIELDS = ("class", "version", "tasksMax", "state", "config", "secrets")
+"""The fields of `spec` that are not in `ConnectorDeclaration.fields`: what Connect gets, and the state."""
 _RELATIVE = ("./", "../")
 
 
@@ -29,11 +30,9 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
     spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource
-    config = {key: value for key, value in fields.config.items() if key != NAME}
-    if fields.connector_class is not None:
-        config[CLASS] = fields.connector_class
-    if fields.tasks_max is not None:
-        config[TASKS] = str(fields.tasks_max)
+    config = dict(fields.connector().config)
+    if fields.tasks_max is None and TASKS not in fields.config:
+        del config[TASKS]
     declaration = ConnectorDeclaration(
         name=fields.name,
         format=FileFormat.STRIMZI if resource else FileFormat.GITOPS_CONNECT,
