@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from gitops_connect import secrets
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.execute_options import ExecuteOptions
+from gitops_connect.apply.executor import execute
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, document_schemas
 from gitops_connect.desired.desired_state import build

@@ -21,7 +21,7 @@ def imported(at: Workplace) -> Ran:
 
 
 @pytest.mark.parametrize("cluster", ["", 'strimzi = ["here/kc", "my-connect"]'])
-def test_the_plan_of_imported_resources_has_no_steps(at: Workplace, standin: StandIn, cluster: str) -> None:
+def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: StandIn, cluster: str) -> None:
     at.settings(cluster)
     create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
     create(standin, "paused.orders", "PAUSED")
@@ -35,7 +35,8 @@ def test_the_plan_of_imported_resources_has_no_steps(at: Workplace, standin: Sta
     at.git("commit", "--quiet", "--message", "imported")
     assert at.run("validate", "--offline").code == 0
     (planned,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
-    assert planned["resource_changes"] == []
+    steps = {one["name"]: [step["action"] for step in one["steps"]] for one in planned["resource_changes"]}
+    assert steps == {name: ["adopt"] for name in ("orders", "paused.orders", "stopped")}, "no request to Connect"
     assert sorted(planned["adopted"]) == ["orders", "paused.orders", "stopped"]
 
 
