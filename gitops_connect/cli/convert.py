@@ -44,8 +44,9 @@ def convert(
     for them, which the command lists. No cluster is contacted. Exits with 4 if something was not converted.
     """
     from gitops_connect.cli.connector_files import ReadOptions, read_all
-    from gitops_connect.cli.converted_connectors import convert_all
+    from gitops_connect.cli.converted_connectors import ConvertOptions, convert_all
     from gitops_connect.cli.converted_files import Output, valid
+    from gitops_connect.cli.imported_resources import connect_cluster
     from gitops_connect.model.names import ClusterName
     from gitops_connect.settings.own import own_variables
 
@@ -55,7 +56,9 @@ def convert(
         from_, ClusterName(cluster) if cluster else None, out, replace(settings.strimzi_options, workers=workers)
     )
     declared = read_all(paths, options)
-    converted, problems = valid(convert_all(declared.connectors, to, own_variables(settings)), to)
+    connect_clusters = {name: connect_cluster(name, settings) for name in settings.clusters}
+    found = convert_all(declared.connectors, ConvertOptions(to, own_variables(settings), connect_clusters))
+    converted, problems = valid(found, to)
     output = Output(out, to, force)
     files = output.write(converted)
     diagnostics = declared.diagnostics + problems

@@ -14,6 +14,7 @@ from gitops_connect.model.desired import SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.masking import MASK, holds_secret, mask
+from gitops_connect.model.names import ClusterName
 from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
 from gitops_connect.report import connector_document, strimzi_document
 from gitops_connect.report.connector_document import ConnectorDocument
@@ -38,14 +39,21 @@ class Converted:
         return any(one.severity is Severity.ERROR for one in self.problems)
 
 
-def convert_all(
-    declarations: Sequence[ConnectorDeclaration], target: TargetFormat, reserved: Collection[str] = ()
-) -> list[Converted]:
-    """Each connector as a document. `reserved` variables, and those of documents, are not chosen for another secret."""
-    taken = [*reserved, *(one.name for source in declarations for one in source.secrets.values())]
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """The target, the variables that no secret may have, and the names of the clusters for Strimzi, if they differ."""
+
+    target: TargetFormat
+    reserved: Collection[str] = ()
+    connect_clusters: Mapping[ClusterName, ClusterName] = field(default_factory=dict)
+
+
+def convert_all(declarations: Sequence[ConnectorDeclaration], options: ConvertOptions) -> list[Converted]:
+    """Each connector as a document. Variables that a document names already are not chosen for another secret."""
+    taken = [*options.reserved, *(one.name for source in declarations for one in source.secrets.values())]
     variables = UniqueNames(taken)
     several = len({source.cluster for source in declarations}) > 1
-    return [_convert(source, variables, target, with_cluster=several) for source in declarations]
+    return [_convert(source, variables, options, with_cluster=several) for source in declarations]
 
 
 def text_of(converted: Converted, target: TargetFormat) -> str:
@@ -88,15 +96,18 @@ def references(converted: Sequence[Converted], target: TargetFormat) -> str:
 
 
 def _convert(
-    source: ConnectorDeclaration, variables: UniqueNames, target: TargetFormat, *, with_cluster: bool
+    source: ConnectorDeclaration, variables: UniqueNames, options: ConvertOptions, *, with_cluster: bool
 ) -> Converted:
+    target, cluster = options.target, source.cluster
+    if target is TargetFormat.STRIMZI and cluster is not None:
+        cluster = options.connect_clusters.get(cluster, cluster)
     prefix = (source.cluster,) if with_cluster and source.cluster else ()
     own = {key: one.name for key, one in source.secrets.items() if one.source is SecretSource.ENV}
     hidden = sorted({*(key for key, value in source.config.items() if _is_secret(source, key, value)), *source.unknown})
     secrets = {key: variables.choose(variable_name(*prefix, source.name, key), "_") for key in hidden}
     document = ConnectorDocument(
         name=source.name,
-        cluster=source.cluster,
+        cluster=cluster,
         state=source.state,
         config={key: value for key, value in source.config.items() if key not in secrets},
         secrets={**secrets, **own},

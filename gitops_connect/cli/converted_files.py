@@ -50,7 +50,8 @@ def _problems(
     if target is TargetFormat.JSON:
         return {}
     texts = {one.source.name: text_of(one, target) for one in converted}
-    read = read_back(texts, cluster, StrimziOptions(workers=True))
+    known = None if target is TargetFormat.STRIMZI else cluster
+    read = read_back(texts, known, StrimziOptions(workers=True))
     found = dict(read.problems)
     for one in converted:
         config, expected = read.configs.get(one.source.name), one.document.config

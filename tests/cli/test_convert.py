@@ -14,7 +14,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gitops_connect.cli.converted_connectors import convert_all, text_of
+from gitops_connect.cli.converted_connectors import ConvertOptions, convert_all, text_of
 from gitops_connect.cli.main import run_command
 from gitops_connect.desired.foreign import own_documents, strimzi_resources
 from gitops_connect.desired.foreign.reader import read
@@ -342,6 +342,17 @@ def test_fields_of_strimzi_resources_without_a_counterpart_are_named(convert: Co
     assert convert("a.yaml", "--to", "strimzi").err.count("placeholder") == 0
 
 
+def test_the_settings_name_the_clusters_of_strimzi(convert: Convert) -> None:
+    write("gitops-connect.toml", '[clusters.prod]\nurl = ["http://127.0.0.1:1"]\nstrimzi = "my-connect"\n')
+    metadata = "metadata: {name: a, labels: {strimzi.io/cluster: my-connect}}\n"
+    write("a.yaml", f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n{metadata}spec: {{class: {CLASS}}}\n")
+    ran = convert("a.yaml", "--out", "out")
+    assert ran.code == 0
+    ran = convert("out/clusters/prod/a.yaml", "--to", "strimzi")
+    assert ran.code == 0, ran
+    assert yaml.safe_load(ran.out)["metadata"]["labels"] == {"strimzi.io/cluster": "my-connect"}
+
+
 def test_a_mirror_becomes_its_connectors(convert: Convert) -> None:
     cluster = "{{alias: {0}, bootstrapServers: '{0}:9092', groupId: g, configStorageTopic: c,"
     cluster += " offsetStorageTopic: o, statusStorageTopic: s}}"
@@ -399,7 +410,7 @@ def test_every_config_that_is_written_is_read_back(target: TargetFormat, config:
     whole = {"connector.class": CLASS, "tasks.max": "2", **config}
     labels = {} if target is TargetFormat.JSON else {"a": label}
     source = ConnectorDeclaration(name, FileFormat.JSON, Location("a"), whole, cluster=cluster, labels=labels)
-    (converted,) = convert_all([source], target)
+    (converted,) = convert_all([source], ConvertOptions(target))
     hidden = dict.fromkeys(converted.document.secrets, "")
     text = text_of(converted, target)
     found = read_back(text, target)
