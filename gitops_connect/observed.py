@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError, NotFound, Rejected
+from gitops_connect.model.capabilities import PLUGIN_KEYS
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.health import unhealthy
@@ -21,6 +22,7 @@ from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, OffsetPosition, WorkerState
 from gitops_connect.model.offsets import Offsets, offsets_digest
+from gitops_connect.model.validation import Plugin
 
 MAX_HELD = 16 * 1024 * 1024
 """Bytes of an answer with offsets. As Python values they take about six times as much."""
@@ -28,6 +30,8 @@ PATIENCE = 5.0
 """Seconds. Longer than a restart takes; a connector that is in transit for longer is planned in its current state."""
 _PAUSE = 0.25
 _CLASS = "connector.class"
+_Plugin = tuple[str, str]
+"""A class, and the version that runs; empty before Kafka 4.1."""
 _NO_EXACTLY_ONCE = "does not have exactly-once source support enabled"
 _IN_TRANSIT = {WorkerState.UNASSIGNED, WorkerState.RESTARTING, WorkerState.DESTROYED}
 
@@ -74,6 +78,14 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
         connectors, unknown = client.connectors()
         unknown |= missing - absent - connectors.keys()
     return ObservedState(client.cluster, info.version, connectors, unknown)
+
+
+def observe_plugins(client: ConnectClient) -> tuple[Plugin, ...] | None:
+    """The plugins of the worker that answers; None if the request fails. They only explain a plan."""
+    try:
+        return client.plugins()
+    except GitopsConnectError:
+        return None
 
 
 def has_exactly_once(client: ConnectClient, connector: DesiredConnector) -> bool:
@@ -157,24 +169,27 @@ class PasswordKeys:
     undescribed: frozenset[ConnectorName] = frozenset()
 
 
-def password_keys(client: ConnectClient, connectors: Collection[ObservedConnector]) -> PasswordKeys:
+def password_keys(client: ConnectClient, observed: ObservedState) -> PasswordKeys:
     """The keys that the plugins call a PASSWORD, for all connectors if one is unhealthy: its trace may quote any value.
 
-    One request for each class, and none if all connectors are healthy. If a worker does not answer, the remaining
-    classes are skipped.
+    One request for each class and version, and none if all connectors are healthy. If a worker does not answer, the
+    remaining classes are skipped. Workers before Kafka 3.2 describe no class.
     """
+    connectors = observed.connectors.values()
     if all(unhealthy(one) is None for one in connectors):
         return PasswordKeys()
-    by_class = _password_keys(client, sorted({one.config.get(_CLASS, "") for one in connectors}))
-    known = {one.name: by_class[cls] for one in connectors if (cls := one.config.get(_CLASS, "")) in by_class}
+    plugins = {one.name: (one.config.get(_CLASS, ""), one.version) for one in connectors}
+    can_describe = PLUGIN_KEYS.is_in(observed.version)
+    by_plugin = _password_keys(client, sorted(set(plugins.values()))) if can_describe else {}
+    known = {name: by_plugin[plugin] for name, plugin in plugins.items() if plugin in by_plugin}
     return PasswordKeys(known, frozenset(one.name for one in connectors) - known.keys())
 
 
-def _password_keys(client: ConnectClient, classes: Iterable[str]) -> Mapping[str, frozenset[str]]:
+def _password_keys(client: ConnectClient, plugins: Iterable[_Plugin]) -> Mapping[_Plugin, frozenset[str]]:
     found = {}
-    for name in classes:
+    for plugin in plugins:
         try:
-            found[name] = client.sensitive_keys(name)
+            found[plugin] = client.sensitive_keys(*plugin)
         except NotFound:
             continue
         except GitopsConnectError:  # more is masked: every value of a connector whose class is not described

@@ -15,11 +15,12 @@ from gitops_connect import secrets
 from gitops_connect.apply.execute_options import ExecuteOptions
 from gitops_connect.apply.executor import execute
 from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.checks import connect, document_schemas
+from gitops_connect.checks import connect, document_schemas, plugin_versions
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.desired.strimzi.translation import TranslationCache, translate
 from gitops_connect.ledger.leases import Lease
+from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -28,7 +29,8 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.model.strimzi import DEFAULT_OPTIONS, StrimziOptions
-from gitops_connect.observed import must_move, observe_at_rest, observe_positions, password_keys
+from gitops_connect.model.validation import ConnectChecks
+from gitops_connect.observed import must_move, observe_at_rest, observe_plugins, observe_positions, password_keys
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.offset_changes.planned_changes import PlannedChanges
@@ -140,7 +142,8 @@ def propose(
     expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
     client.conceal(resolved.values)
     observed = observe_at_rest(client, expected, runtime.clock)
-    passwords = password_keys(client, observed.connectors.values())
+    unsupported = plugin_versions.unsupported(resolved.desired.connectors, observed.version)
+    passwords = password_keys(client, observed)
     situation = Situation(
         declared.revision,
         resolved.desired,
@@ -148,7 +151,7 @@ def propose(
         runtime.clock.now(),
         runtime.policy(cluster, is_daemon=is_daemon),
         ownership,
-        invalid=resolved.unresolved,
+        invalid=resolved.unresolved | {problem.connector for problem in unsupported if problem.connector},
         quoted=passwords.known,
         undescribed=passwords.undescribed,
         secrets=resolved.values,
@@ -164,7 +167,7 @@ def propose(
         reviews=reviews,
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
-    diagnostics = resolved.diagnostics + manifests
+    diagnostics = resolved.diagnostics + unsupported + manifests
     proposed = plan(situation)
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
@@ -172,15 +175,19 @@ def propose(
 
 
 def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
-    """The proposal after Connect has validated the configs that would be sent."""
+    """The proposal after Connect has listed its plugins, and validated the configs that would be sent."""
     situation, cluster = proposal.situation, proposal.plan.cluster
     diagnostics, settings = proposal.diagnostics, runtime.cluster(cluster)
-    unvalidated = unproven(situation, proposal.plan) if settings.connect_validate else []
+    unvalidated = unproven(situation, proposal.plan)
     if not unvalidated:
         return replace(proposal, diagnostics=diagnostics + proposal.plan.diagnostics)
-    options = connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
-    checked = connect.validate(runtime.clients[cluster], unvalidated, options)
-    situation = replace(situation, invalid=situation.invalid | checked.invalid, passwords=checked.sensitive)
+    client, checked = runtime.clients[cluster], ConnectChecks()
+    plugins = observe_plugins(client)
+    if settings.connect_validate:
+        options = connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
+        checked = connect.validate(client, unvalidated, options, plugins)
+    invalid = situation.invalid | checked.invalid
+    situation = replace(situation, invalid=invalid, passwords=checked.sensitive, plugins=plugins or ())
     proposed = plan(situation)
     return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
 
@@ -188,7 +195,9 @@ def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
 def _positions(
     runtime: Runtime, desired: DesiredState, observed: ObservedState
 ) -> Mapping[ConnectorName, OffsetPosition]:
-    """The current offsets of the connectors that must move within a time."""
+    """The current offsets of the connectors that must move within a time; none if the workers cannot return offsets."""
+    if not GET_OFFSETS.is_in(observed.version):
+        return {}
     moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
     before = runtime.ledger.status.offset_positions(desired.cluster)
     return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())

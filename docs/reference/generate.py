@@ -4,6 +4,7 @@ cli.md        every command and option, from the command line itself (cli_page.p
 settings.md   every setting, from the docstrings of its fields and from gitops-connect.toml (settings_page.py)
 errors.md     every error by situation, from the docstring of its class (error_page.py)
 connectors.md what decides where each known connector class resumes, from the rules of the plan
+versions.md   what each version of Connect can do, from the table of capabilities (versions_page.py)
 rules.md      every rule: trigger, severity, fix and example
 ../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/test_docs.py holds it to the code
@@ -21,6 +22,7 @@ from generated_tables import NOTICE
 from picture import PICTURE, picture
 from resume_page import connectors
 from settings_page import settings
+from versions_page import versions
 
 from gitops_connect.report.rules import RULE_EXPLANATIONS
 
@@ -35,6 +37,7 @@ def pages() -> dict[str, str]:
         "errors.md": error_page(),
         "rules.md": rules(),
         "connectors.md": connectors(),
+        "versions.md": versions(),
     }
 
 

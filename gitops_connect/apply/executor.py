@@ -22,7 +22,7 @@ from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_sna
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import AwaitEffect, NextAction, SendAgain, StepResult
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.model.observed_state import OFFSETS_SINCE
+from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.tracing.spans import in_trace, span
@@ -57,12 +57,11 @@ class _Run:
             options.changes,
             options.clock,
             options.settle_timeout,
-            plan.connect_version >= OFFSETS_SINCE,
+            GET_OFFSETS.is_in(plan.connect_version),
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        times = options.settle_timeout, options.min_running
-        shared = RunContext(plan.cluster, *times, options.before, options.stopped)
+        shared = RunContext(plan.cluster, options.settle_timeout, options.min_running, options.before, options.stopped)
         self._runs = [ConnectorRun(one, shared) for one in plan.connectors if one.applicable and one.steps]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from gitops_connect.checks.plugin_versions import is_not_installed, not_installed
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.suggestions import closest
@@ -27,6 +28,9 @@ def config_errors(connector: DesiredConnector, verdict: ConfigVerdict) -> Iterat
         for message in _causes(messages):
             keys.setdefault(message, []).append(key)
     for message, concerned in keys.items():
+        if is_not_installed(message):
+            yield from not_installed(connector, message, concerned)
+            continue
         first, *others = sorted(concerned, key=lambda key: (not _is_set(connector, key), _place(connector, key), key))
         hint = "; ".join(filter(None, (_hint(connector, verdict, message), _same(others))))
         yield Diagnostic(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.desired import DesiredState
     from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.observed_state import ObservedConnector, ObservedState
+    from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState
     from gitops_connect.plan.situation import Situation
     from gitops_connect.reconcile import Declared
     from gitops_connect.runtime import Runtime
@@ -83,10 +84,11 @@ class _Repository:
 
 def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: _Repository) -> dict[str, Any] | None:
     from gitops_connect.model.names import ConnectorName
+    from gitops_connect.model.validation import installed_versions
     from gitops_connect.observed import observe
     from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
     from gitops_connect.plan.unhealthy import find_unhealthy
-    from gitops_connect.report.connector_view import describe_connector
+    from gitops_connect.report.connector_view import PluginView, describe_connector
 
     client = runtime.clients[cluster]
     state = observe(client, ())
@@ -98,7 +100,9 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
     secret = sensitive_keys(situation, observed.name, declared, frozenset(observed.config))
     safe = known_secrets(situation).mask_traces(observed)
     problem = find_unhealthy(situation).get(observed.name)
-    return describe_connector(cluster, safe, problem, situation.ownership.get(observed.name), secret)
+    owned = situation.ownership.get(observed.name)
+    installed = installed_versions(client.plugins(), observed.config.get("connector.class", ""))
+    return describe_connector(cluster, safe, problem, owned, PluginView(secret, installed))
 
 
 def _situation(
@@ -122,8 +126,8 @@ def _situation(
     is_known = owned is not None and bool(owned.applied) and unhealthy(observed) is None
     desired = DesiredState(state.cluster) if is_known else repository.desired(state.cluster)
     resolved = resolve(desired, runtime.settings, runtime.environment)
-    passwords = password_keys(client, state.connectors.values())
-    own = {observed.name: _passwords(client, observed)}
+    passwords = password_keys(client, state)
+    own = {observed.name: _passwords(client, state.version, observed)}
     return Situation(
         Revision(""),
         resolved.desired,
@@ -137,15 +141,17 @@ def _situation(
     )
 
 
-def _passwords(client: ConnectClient, observed: ObservedConnector) -> frozenset[str]:
-    """The keys of the plugin's type PASSWORD; every key if no worker has the plugin, because any may be a password."""
+def _passwords(client: ConnectClient, version: ConnectVersion, observed: ObservedConnector) -> frozenset[str]:
+    """The keys of the plugin's type PASSWORD; every key if no worker describes it, because any may be a password."""
     from gitops_connect.errors import NotFound
+    from gitops_connect.model.capabilities import PLUGIN_KEYS
 
-    try:
-        return client.sensitive_keys(observed.config.get("connector.class", ""))
-    except NotFound:
-        echo("note: all config values are masked: no worker has the plugin, so it is unknown which keys are passwords")
-        return frozenset(observed.config) - {"connector.class", "tasks.max"}
+    why = "no worker has the plugin" if PLUGIN_KEYS.is_in(version) else PLUGIN_KEYS.missing(version)
+    if PLUGIN_KEYS.is_in(version):
+        with suppress(NotFound):
+            return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
+    echo(f"note: all config values are masked: {why}, so it is unknown which keys are passwords")
+    return frozenset(observed.config) - {"connector.class", "connector.plugin.version", "tasks.max"}
 
 
 def _render(values: list[dict[str, Any]], output: TableOutput) -> str:

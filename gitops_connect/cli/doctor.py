@@ -24,7 +24,6 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError
 
 if TYPE_CHECKING:
-    from gitops_connect.model.observed_state import ConnectVersion
     from gitops_connect.settings.sections import ClusterSettings, Settings
 
 
@@ -176,25 +175,27 @@ def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
     for number, url in enumerate(cluster.url):
         worker = replace(cluster, url=(url,))
         part = f"cluster {cluster.name}" if len(cluster.url) == 1 else f"cluster {cluster.name} worker {number + 1}"
-        yield _examine(part, lambda worker=worker: _worker(worker))  # type: ignore[misc]  # a default binds it now
+        yield from _look_at_worker(part, worker)
 
 
-def _worker(cluster: ClusterSettings) -> str:
+def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult]:
+    """The worker, and what it cannot do because it is too old, each with the consequence."""
     from gitops_connect.connect.client import ConnectClient
+    from gitops_connect.model.capabilities import EXPANDED_LIST, bugs_of, missing_in
     from gitops_connect.runtime import SystemClock
 
-    with closing(ConnectClient(cluster, SystemClock())) as client:
-        info = client.info()
-        connectors = len(client.names())
-    return f"Kafka Connect {info.version}, {connectors} connectors{_missing(info.version)}"
-
-
-def _missing(version: ConnectVersion) -> str:
-    """The features of documents that this version of Connect does not support."""
-    from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE
-
-    if version < STOP_SINCE:
-        return "; it cannot stop connectors (requires 3.5)"
-    if version < INITIAL_STATE_SINCE:
-        return "; it cannot create connectors paused or stopped (requires 3.7), so they run briefly first"
-    return ""
+    try:
+        with closing(ConnectClient(cluster, SystemClock())) as client:
+            version = client.info().version
+            connectors = len(client.names())
+    except GitopsConnectError as error:
+        yield CheckResult(CheckStatus.ERROR, part, str(error))
+        return
+    yield CheckResult(CheckStatus.OK, part, f"Kafka Connect {version}, {connectors} connectors")
+    for one in missing_in(version):
+        status = CheckStatus.ERROR if one is EXPANDED_LIST else CheckStatus.NOTE
+        yield CheckResult(status, part, f"{one.missing(version)}: {one.without}")
+    for bug in bugs_of(version):
+        yield CheckResult(
+            CheckStatus.NOTE, part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}"
+        )

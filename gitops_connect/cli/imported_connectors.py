@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from gitops_connect.cli.console import echo
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.desired import TargetState
     from gitops_connect.model.names import ClusterName, ConnectorName
-    from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
+    from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState, WorkerState
     from gitops_connect.model.strimzi import StrimziOptions
     from gitops_connect.report.connector_document import ConnectorDocument
     from gitops_connect.settings.sections import Settings
 
 _CLASS = "connector.class"
-_SHOWN = frozenset((_CLASS, "tasks.max"))
+_SHOWN = frozenset((_CLASS, "connector.plugin.version", "tasks.max"))
 """Keys that are never secrets: `spec.class` and `spec.tasksMax`."""
 _PART = re.compile(r"(?:transforms|predicates)\..+\.type|(?:key|value|header)\.converter", re.DOTALL)
 """Keys with the class of a part of the connector, which has config keys of its own."""
@@ -38,6 +38,7 @@ class Found:
     connectors: tuple[ObservedConnector, ...]
     unread: tuple[ConnectorName, ...]
     names: frozenset[ConnectorName]
+    version: ConnectVersion
 
 
 def find(client: ConnectClient, selectors: Collection[str]) -> Found:
@@ -52,7 +53,8 @@ def find(client: ConnectClient, selectors: Collection[str]) -> Found:
         if not any(fnmatchcase(name, pattern) for name in chosen):
             raise NotFound(f"cluster {client.cluster} has no connector that matches {pattern!r}")
     readable = tuple(observed.connectors[name] for name in chosen if name in observed.connectors)
-    return Found(readable, tuple(name for name in chosen if name in observed.unknown), frozenset(names))
+    unread = tuple(name for name in chosen if name in observed.unknown)
+    return Found(readable, unread, frozenset(names), observed.version)
 
 
 def _observe(client: ConnectClient) -> ObservedState:
@@ -74,18 +76,19 @@ class Imported:
 
 def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imported:
     """A document for each connector. If its secret keys cannot be determined, it has none."""
+    from gitops_connect.model.capabilities import PLUGIN_KEYS
     from gitops_connect.settings.own import own_variables
 
     imported = Imported(failed=dict.fromkeys(found.unread, "the workers did not report its state and config"))
     prefix = (client.cluster,) if len(settings.clusters) > 1 else ()
     variables = UniqueNames(own_variables(settings))
-    described = cache(lambda class_name: _password_keys(client, class_name))
+    described = _described_by(client, found.version)
     for observed in found.connectors:
-        passwords = _all_password_keys(observed.config, described)
+        passwords = _all_password_keys(observed, described)
         if isinstance(passwords, GitopsConnectError):
             imported.failed[observed.name] = f"cannot determine which config keys are passwords: {passwords}"
             continue
-        if passwords is None:
+        if passwords is None and PLUGIN_KEYS.is_in(found.version):
             echo(f"note: connector {observed.name}: no worker has its plugin, so every config value counts as a secret")
         secrets = {
             key: variables.choose(variable_name(*prefix, observed.name, key), "_")
@@ -96,12 +99,23 @@ def documents_of(client: ConnectClient, found: Found, settings: Settings) -> Imp
     return imported
 
 
-def _all_password_keys(config: Mapping[str, str], described: Callable[[str], PasswordKeys]) -> PasswordKeys:
+def _described_by(client: ConnectClient, version: ConnectVersion) -> Callable[..., PasswordKeys]:
+    """A function from a class and its version to its keys of type PASSWORD."""
+    from gitops_connect.model.capabilities import PLUGIN_KEYS
+
+    if PLUGIN_KEYS.is_in(version):
+        return cache(partial(_password_keys, client))
+    echo(f"note: {PLUGIN_KEYS.missing(version)}, so every config value counts as a secret")
+    return lambda _class_name, _version="": None
+
+
+def _all_password_keys(observed: ObservedConnector, described: Callable[..., PasswordKeys]) -> PasswordKeys:
     """The keys of type PASSWORD of the connector's plugin, and of its transforms, predicates and converters.
 
-    `described` returns those of one class. A part that no worker has is left out.
+    `described` returns those of one class, in a version if it is known. A part that no worker has is left out.
     """
-    own = described(config.get(_CLASS, ""))
+    config = observed.config
+    own = described(config.get(_CLASS, ""), observed.version)
     if not isinstance(own, frozenset):
         return own
     found = set(own)
@@ -114,10 +128,10 @@ def _all_password_keys(config: Mapping[str, str], described: Callable[[str], Pas
     return frozenset(found)
 
 
-def _password_keys(client: ConnectClient, class_name: str) -> PasswordKeys:
+def _password_keys(client: ConnectClient, class_name: str, version: str = "") -> PasswordKeys:
     """The keys of type PASSWORD; None if no worker has the plugin, or the error of the request."""
     try:
-        return client.sensitive_keys(class_name)
+        return client.sensitive_keys(class_name, version)
     except NotFound:
         return None
     except GitopsConnectError as error:

@@ -109,13 +109,11 @@ def read_current(client: ConnectClient, name: ConnectorName, directory: Path) ->
 
 def require_offsets(client: ConnectClient) -> None:
     """Raise ConnectRefused if the workers are too old to return offsets, and the errors of the request."""
-    from gitops_connect.model.observed_state import OFFSETS_SINCE
+    from gitops_connect.model.capabilities import GET_OFFSETS
 
     version = client.info().version
-    if version < OFFSETS_SINCE:
-        raise ConnectRefused(
-            f"connect cluster {client.cluster}: Kafka Connect {version} cannot show offsets (requires 3.5)"
-        )
+    if not GET_OFFSETS.is_in(version):
+        raise ConnectRefused(f"connect cluster {client.cluster}: {GET_OFFSETS.missing(version)}")
 
 
 def repository_of(settings: Settings) -> Declared | None:

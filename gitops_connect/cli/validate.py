@@ -110,7 +110,7 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
     """Connect's validation of each config. A cluster that does not answer is reported, and causes no other error."""
     import os
 
-    from gitops_connect.checks import connect
+    from gitops_connect.checks import connect, plugin_versions
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.runtime import SystemClock
@@ -123,10 +123,11 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
         try:
             resolved = resolve(declared.states[name], settings, os.environ)
             client.conceal(resolved.values)
-            client.info()
-            whole = [one for one in resolved.desired.connectors if one.name not in resolved.unresolved]
+            unsupported = plugin_versions.unsupported(resolved.desired.connectors, client.info().version)
+            invalid = resolved.unresolved | {problem.connector for problem in unsupported}
+            whole = [one for one in resolved.desired.connectors if one.name not in invalid]
             options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
-            diagnostics += resolved.diagnostics + connect.validate(client, whole, options).diagnostics
+            diagnostics += resolved.diagnostics + unsupported + connect.validate(client, whole, options).diagnostics
         except GitopsConnectError as error:
             echo(f"note: cannot validate configs on cluster {name}: {error}")
         finally:

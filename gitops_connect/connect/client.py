@@ -30,6 +30,7 @@ from gitops_connect.model.validation import ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")
+_NO_SUCH_VERSION = "not found that matches the version range"
 _ANYBODY = ConnectorName("gitops-connect")
 """Used in requests for which it does not matter whether the connector exists."""
 
@@ -145,9 +146,20 @@ class ConnectClient:
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)
 
-    def sensitive_keys(self, class_name: str) -> frozenset[str]:
-        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD. Raises NotFound."""
-        return self._read(wire.parse_sensitive, Request("GET", f"/connector-plugins/{_quoted(class_name)}/config"))
+    def sensitive_keys(self, class_name: str, version: str = "") -> frozenset[str]:
+        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD.
+
+        Workers from 4.1 on describe the `version` of the class; without one, the newest. Raises NotFound, also for a
+        version that the worker does not have.
+        """
+        query = f"?version={_quoted(version)}" if version else ""
+        path = f"/connector-plugins/{_quoted(class_name)}/config{query}"
+        try:
+            return self._read(wire.parse_sensitive, Request("GET", path))
+        except Rejected as error:
+            if _NO_SUCH_VERSION in str(error):
+                raise NotFound(str(error)) from error
+            raise
 
     def create(
         self,

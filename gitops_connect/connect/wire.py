@@ -112,6 +112,7 @@ def _connector(name: ConnectorName, entity: Any) -> ObservedConnector:
         parse_config(info.get("config")),
         _tasks(status.get("tasks")),
         str(connector.get("trace") or ""),
+        str(connector.get("version") or ""),
     )
 
 

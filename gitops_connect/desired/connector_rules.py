@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from gitops_connect.desired.fields import CLASS, NAME, TASKS, ConnectorFields
+from gitops_connect.desired.fields import CLASS, NAME, TASKS, VERSION, ConnectorFields
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, OWN_ANNOTATIONS, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Pointer
 from gitops_connect.model.masking import MASK, holds_secret, masked_value
 
-_RESERVED = (NAME, CLASS, TASKS)
+_RESERVED = (NAME, CLASS, TASKS, VERSION)
+_SET = r"(?:\[[^][(),]+\]|[\[(][^][(),]*,[^][(),]*[\])])"
+_VERSION_RANGE = re.compile(rf"\s*(?:[^][(),\s]+|{_SET}(?:\s*,\s*{_SET})*)\s*")
+"""A version, or sets of versions: `[1.0]`, `[1.0,2.0)`, `(,1.0],[2.0,)` (Maven's `createFromVersionSpec`)."""
 
 
 def check(fields: ConnectorFields) -> Iterator[Diagnostic]:
@@ -18,6 +22,7 @@ def check(fields: ConnectorFields) -> Iterator[Diagnostic]:
     yield from _names(fields)
     yield from _class(fields)
     yield from _tasks(fields)
+    yield from _version(fields)
     yield from _secrets(fields)
     yield from _clear_passwords(fields)
     yield from _annotations(fields)
@@ -45,6 +50,21 @@ def _tasks(fields: ConnectorFields) -> Iterator[Diagnostic]:
     if within is not None and fields.tasks_max is not None and within != str(fields.tasks_max):
         summary = f"the config's tasks.max is {within!r}, but spec.tasksMax is {fields.tasks_max}"
         yield _error(fields, "connector/tasks-conflict", summary, ("spec", "config", TASKS), "keep spec.tasksMax only")
+
+
+def _version(fields: ConnectorFields) -> Iterator[Diagnostic]:
+    within = fields.config.get(VERSION)
+    if within is not None and fields.version is not None and within != fields.version:
+        summary = f"the config's {VERSION} is {within!r}, but spec.version is {fields.version!r}"
+        yield _error(
+            fields, "connector/version-conflict", summary, ("spec", "config", VERSION), "keep spec.version only"
+        )
+    places = ((fields.version, ("spec", "version")), (within, ("spec", "config", VERSION)))
+    for text, pointer in places:
+        if text is not None and not _VERSION_RANGE.fullmatch(text):
+            summary = f"expected a version or a range of versions, found {text!r}"
+            hint = "write a version such as 1.2.3, or a range such as [1.0,2.0) in quotes"
+            yield _error(fields, "connector/invalid-version", summary, pointer, hint)
 
 
 def _secrets(fields: ConnectorFields) -> Iterator[Diagnostic]:

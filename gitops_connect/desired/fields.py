@@ -26,6 +26,7 @@ from gitops_connect.model.rollbacks import RollbackOptions, RollbackTrigger
 NAME = "name"
 CLASS = "connector.class"
 TASKS = "tasks.max"
+VERSION = "connector.plugin.version"
 _DEFAULT_TASKS = 1
 
 
@@ -38,6 +39,7 @@ class ConnectorFields:
     config: Mapping[str, str] = field(repr=False)
     connector_class: str | None
     tasks_max: int | None
+    version: str | None
     state: TargetState
     secrets: Mapping[str, SecretReference]
 
@@ -52,6 +54,7 @@ class ConnectorFields:
             config=_config(document),
             connector_class=spec.get("class"),
             tasks_max=int(tasks_max) if tasks_max is not None else None,
+            version=spec.get("version"),
             state=TargetState(spec.get("state", TargetState.RUNNING.value)),
             secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()},
         )
@@ -70,6 +73,8 @@ class ConnectorFields:
             config[CLASS] = self.connector_class
         if self.tasks_max is not None or TASKS not in config:
             config[TASKS] = str(self.tasks_max or _DEFAULT_TASKS)
+        if self.version is not None:
+            config[VERSION] = self.version
         return DesiredConnector(
             name=self.name,
             state=self.state,

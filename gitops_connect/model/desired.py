@@ -156,6 +156,8 @@ class DesiredConnector:
             return self.locate(("spec", "class"))
         if key == "tasks.max":
             return self.locate(("spec", "tasksMax"))
+        if key == "connector.plugin.version" and ("spec", "version") in self.document.positions:
+            return self.locate(("spec", "version"))
         section = "secrets" if key in self.secrets else "config"
         return self.locate(("spec", section, key))
 

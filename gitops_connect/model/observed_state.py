@@ -42,7 +42,10 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ObservedConnector:
-    """One connector as the cluster reports it. `config` is without `name`, which Connect adds by itself."""
+    """One connector as the cluster reports it. `config` is without `name`, which Connect adds by itself.
+
+    `version` is the version of the plugin that runs; empty before Kafka 4.1, which does not report it (KIP-891).
+    """
 
     name: ConnectorName
     type: ConnectorType
@@ -51,6 +54,7 @@ class ObservedConnector:
     config: Mapping[str, str] = field(repr=False)
     tasks: tuple[TaskStatus, ...] = ()
     trace: str = ""
+    version: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -60,7 +64,7 @@ class ObservedConnector:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConnectVersion:
-    """The worker's Kafka version, comparable: `ConnectVersion(3, 7)` is the first with `initial_state` (KIP-980)."""
+    """The worker's Kafka version, comparable; `model.capabilities` has what each can do."""
 
     major: int
     minor: int
@@ -78,18 +82,6 @@ class ClusterInfo:
     reported: str
     commit: str
     kafka_cluster_id: str
-
-
-RESTART_FAILED_SINCE = ConnectVersion(3, 0)
-"""POST /connectors/X/restart?includeTasks=true&onlyFailed=true (KIP-745)."""
-STOP_SINCE = ConnectVersion(3, 5)
-"""PUT /connectors/X/stop (KIP-875)."""
-OFFSETS_SINCE = ConnectVersion(3, 5)
-"""GET /connectors/X/offsets (KIP-875)."""
-ALTER_OFFSETS_SINCE = ConnectVersion(3, 6)
-"""PATCH and DELETE /connectors/X/offsets (KIP-875); an older worker answers 405."""
-INITIAL_STATE_SINCE = ConnectVersion(3, 7)
-"""`initial_state` in POST /connectors (KIP-980); an older worker answers 500 "Unrecognized field"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
+from gitops_connect.model.shapes import class_names
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A connector class that the worker can load."""
+    """A connector class that the worker can load, in one version: a class may be installed in several."""
 
     class_name: str
     type: ConnectorType
     version: str
+
+
+def installed_versions(plugins: Iterable[Plugin], class_name: str) -> tuple[str, ...]:
+    """The versions of a class, by its full name or one of its short names, in the order of `plugins`."""
+    return tuple(one.version for one in plugins if class_name in class_names(one.class_name) and one.version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from pathlib import Path
 from gitops_connect.checks.large.verdict_cache import CachedVerdict
 from gitops_connect.checks.rules import as_notes
 from gitops_connect.model.canonical import digest
+from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.history import OperationHistory, Past
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
-from gitops_connect.model.observed_state import OFFSETS_SINCE, WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.shapes import schema_of, shape_of
 from gitops_connect.model.worker_heap import count_copies
@@ -146,7 +147,7 @@ def _with_current_offsets(
     runtime: Runtime, situation: Situation, connectors: Set[ConnectorName], schemas: Schemas, directory: Path
 ) -> Situation:
     """Add the current offsets of the connectors."""
-    can_read = situation.observed.version >= OFFSETS_SINCE
+    can_read = GET_OFFSETS.is_in(situation.observed.version)
     names = sorted(connectors & situation.observed.connectors.keys()) if can_read else []
     read, offsets = observe_offsets(runtime.clients[situation.desired.cluster], names, directory), situation.offsets
     current, large_current = {**offsets.current, **read.current}, {**offsets.large_current, **read.large}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gitops_connect.model.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.observed_state import INITIAL_STATE_SINCE, STOP_SINCE, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.shapes import shape_of
@@ -21,6 +22,7 @@ from gitops_connect.plan.ownership_records import adoption, drifted
 from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import suspension_of, why_observed_only
+from gitops_connect.plan.version_notes import version_notes
 
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
@@ -70,6 +72,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     changes = (*decided, *requested_restarts(situation, desired, decided))
     steps = (*adoption(situation, desired, changes), *changes)
     notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
+    notes = (*notes, *version_notes(situation, desired, steps), *_without_offsets(situation, desired))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
     return ConnectorPlan(
@@ -106,6 +109,13 @@ def _rolled_back(desired: DesiredConnector) -> Notes:
     return (f"{what}, because the connector did not work with it: {found.reason}; commit another config",)
 
 
+def _without_offsets(situation: Situation, desired: DesiredConnector) -> Notes:
+    version = situation.observed.version
+    if desired.offsets_move_within is None or GET_OFFSETS.is_in(version):
+        return ()
+    return (f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect",)
+
+
 def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
     """Whether it is unexpectedly there, or not STOPPED as declared: it is unmanaged, or the worker is too old."""
     if observed is None:
@@ -121,11 +131,17 @@ def decide(situation: Situation, desired: DesiredConnector, operations: Operatio
         return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
         return _absent(situation, desired) if observed else _NOTHING
-    if desired.state is TargetState.STOPPED and situation.observed.version < STOP_SINCE:
-        return (), (f"Kafka Connect {situation.observed.version} cannot stop connectors (3.5 and later can): no steps",)
+    if _needs_stop(desired, observed) and not STOP.is_in(situation.observed.version):
+        return (), (f"{STOP.missing(situation.observed.version)}: no steps",)
     if observed is None:
         return _create(situation, desired, operations)
     return _change(situation, desired, observed, operations)
+
+
+def _needs_stop(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
+    """Whether the desired state needs a stop: also PAUSED, if the connector is FAILED."""
+    is_failed = observed is not None and steady(observed.state) is None
+    return desired.state is TargetState.STOPPED or (desired.state is TargetState.PAUSED and is_failed)
 
 
 def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
@@ -146,7 +162,7 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
         return (), (f"{operations.blocked}: the connector is not created",)
     config = diff(situation, desired, None)
     state = TargetState.STOPPED if operations.steps else desired.state
-    at_once = state is TargetState.RUNNING or situation.observed.version >= INITIAL_STATE_SINCE
+    at_once = state is TargetState.RUNNING or INITIAL_STATE.is_in(situation.observed.version)
     create = Step(
         desired.name,
         Action.CREATE,
@@ -161,11 +177,8 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
     if at_once:
         return (create, *then), ()
     bring = Step(desired.name, Action.STOP if state is TargetState.STOPPED else Action.PAUSE, f"state: {state.value}")
-    note = (
-        f"Kafka Connect {situation.observed.version} cannot create a connector {state.value} (3.7 and later"
-        " can): it runs briefly before that"
-    )
-    return (create, bring, *then), (note,)
+    why = INITIAL_STATE.missing(situation.observed.version)
+    return (create, bring, *then), (f"{why}: it runs briefly before that",)
 
 
 def start(desired: DesiredConnector) -> Steps:

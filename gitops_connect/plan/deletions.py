@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gitops_connect.model.canonical import digest
+from gitops_connect.model.capabilities import CHANGE_OFFSETS
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.plan.situation import Situation
@@ -21,9 +22,8 @@ def delete(
     final = Step(name, Action.DELETE, reason)
     if on_delete is OnDelete.KEEP:
         return (final,), ()
-    if situation.observed.version < ALTER_OFFSETS_SINCE:
-        note = f"Kafka Connect {situation.observed.version} cannot reset offsets (3.6 and later can): not deleted"
-        return (), (note,)
+    if not CHANGE_OFFSETS.is_in(situation.observed.version):
+        return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
     clear = Operation(
         clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
     )

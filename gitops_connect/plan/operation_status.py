@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
+from gitops_connect.model.capabilities import CHANGE_OFFSETS, INITIAL_STATE
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
-from gitops_connect.model.observed_state import ALTER_OFFSETS_SINCE, INITIAL_STATE_SINCE, WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import OperationStatus
 from gitops_connect.model.revisions import origin
@@ -54,12 +55,8 @@ def assess(situation: Situation, connector: DesiredConnector, operation: Desired
     if why := _why_not_now(situation, connector):
         return Assessment(OperationStatus.WAITING, why)
     version = situation.observed.version
-    if version < ALTER_OFFSETS_SINCE:
-        return Assessment(
-            OperationStatus.WAITING,
-            f"Kafka Connect {version} cannot change offsets (3.6 and later can)",
-            "offsets/too-old",
-        )
+    if not CHANGE_OFFSETS.is_in(version):
+        return Assessment(OperationStatus.WAITING, CHANGE_OFFSETS.missing(version), "offsets/too-old")
     return Assessment(OperationStatus.PLANNED)
 
 
@@ -117,7 +114,7 @@ def _must_run_first(situation: Situation, operation: Operation) -> bool:
     """
     creates = operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
     is_unread = operation.connector in situation.observed.unknown
-    return creates and not is_unread and situation.observed.version < INITIAL_STATE_SINCE
+    return creates and not is_unread and not INITIAL_STATE.is_in(situation.observed.version)
 
 
 def _ask(name: OperationName) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from gitops_connect.model.capabilities import RESTART_FAILED
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import RESTART_FAILED_SINCE, ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
 from gitops_connect.plan.situation import Situation
@@ -60,7 +61,7 @@ def restart_for(request: RestartRequest, observed: ObservedConnector, version: C
     """What carries out the request on workers of that version."""
     if request.tasks:
         return Restart(parts=request.tasks, request=request)
-    if version >= RESTART_FAILED_SINCE:
+    if RESTART_FAILED.is_in(version):
         return Restart(request.include_tasks, request.only_failed, request=request)
     states: list[tuple[int | None, WorkerState]] = [(None, observed.state)]
     states += [(task.id, task.state) for task in observed.tasks if request.include_tasks]

@@ -12,10 +12,11 @@ from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
+from gitops_connect.model.capabilities import RESTART_FAILED
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.health import UnhealthyConnector, failures
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import RESTART_FAILED_SINCE, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart, RestartOutlook, RestartRecord, pause_after
 from gitops_connect.plan.manual_pause import manual_pause, why_paused
@@ -138,6 +139,6 @@ def _due(
 
 def _step(situation: Situation, one: UnhealthyConnector, outlook: RestartOutlook) -> Step:
     number = f"automatic restart {outlook.count + 1} of {outlook.limit}"
-    all_at_once = situation.observed.version >= RESTART_FAILED_SINCE
+    all_at_once = RESTART_FAILED.is_in(situation.observed.version)
     parts = () if all_at_once else tuple(failed.task for failed in one.failures)
     return Step(one.name, Action.RESTART, f"{number}; {'; '.join(one.problems)}", restart=Restart(parts=parts))

@@ -22,6 +22,7 @@ from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
 from gitops_connect.model.shapes import Shape
 from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
+from gitops_connect.model.validation import Plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,8 @@ class Situation:
     gitops-connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of
     reviews, and the plans that were reviewed. `invalid` are connectors
     whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that Connect validated, the
-    config keys of type PASSWORD. `key` is the key of all digests that cover a secret.
+    config keys of type PASSWORD. `plugins` are those of a worker, if a config is sent. `key` is the key of all digests
+    that cover a secret.
 
     The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
     type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
@@ -129,6 +131,7 @@ class Situation:
     suspensions: Suspensions = field(default_factory=Suspensions)
     stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)
     reviews: Reviews = NO_REVIEWS
+    plugins: tuple[Plugin, ...] = ()
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown.

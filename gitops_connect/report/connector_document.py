@@ -11,7 +11,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped
 
-CLASS, TASKS = "connector.class", "tasks.max"
+CLASS, VERSION, TASKS = "connector.class", "connector.plugin.version", "tasks.max"
 _MOST_TASKS = 2**31 - 1
 
 
@@ -51,6 +51,8 @@ def render(document: ConnectorDocument) -> str:
     ]
     if CLASS in config:
         lines.append(yaml_text.field("class", config.pop(CLASS), "  "))
+    if config.get(VERSION):
+        lines.append(yaml_text.field("version", config.pop(VERSION), "  "))
     if is_number_of_tasks(config.get(TASKS, "")):
         lines.append(f"  tasksMax: {config.pop(TASKS)}")
     lines.append(f"  state: {document.state.value}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from gitops_connect.model.health import UnhealthyConnector
@@ -13,6 +14,14 @@ from gitops_connect.report.connector_status import connector_health, task_count
 from gitops_connect.report.health_lines import remedy
 
 HEADERS = ("CLUSTER", "NAME", "TYPE", "STATE", "TASKS", "CLASS", "OWNED")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginView:
+    """What a worker returns about a connector's class: its config keys of type PASSWORD, and its installed versions."""
+
+    passwords: Collection[str]
+    installed: tuple[str, ...] = ()
 
 
 def connector_row(cluster: str, observed: ObservedConnector, owned: Ownership | None) -> dict[str, str]:
@@ -33,9 +42,9 @@ def describe_connector(
     observed: ObservedConnector,
     problem: UnhealthyConnector | None,
     owned: Ownership | None,
-    passwords: Collection[str],
+    plugin: PluginView,
 ) -> dict[str, Any]:
-    """Everything about one connector. `passwords` are the keys of the plugin's type PASSWORD.
+    """Everything about one connector.
 
     Stack traces are shown unchanged: the caller must have masked their secrets, also in `problem`.
     """
@@ -47,9 +56,11 @@ def describe_connector(
         "Health": connector_health(observed, problem)[0].value,
         **_problems(problem),
         "Worker": observed.worker,
+        "Plugin": _plugin(observed, plugin),
         "Ownership": _ownership(owned),
         "Config": {
-            key: masked_value(key, value, sensitive=key in passwords) for key, value in sorted(observed.config.items())
+            key: masked_value(key, value, sensitive=key in plugin.passwords)
+            for key, value in sorted(observed.config.items())
         },
         "Tasks": [
             {
@@ -69,6 +80,17 @@ def _problems(problem: UnhealthyConnector | None) -> dict[str, Any]:
         return {}
     restart = {"Hint": remedy(problem.name)} if problem.failures else {}
     return {"Problems": list(problem.problems), **restart}
+
+
+def _plugin(observed: ObservedConnector, plugin: PluginView) -> dict[str, str]:
+    """The class, and its versions as far as they are known: in the config, running (from Kafka 4.1 on), installed."""
+    class_name = observed.config.get("connector.class", "-")
+    versions = {
+        "Requested version": observed.config.get("connector.plugin.version", ""),
+        "Running version": observed.version,
+        "Installed versions": ", ".join(plugin.installed),
+    }
+    return {"Class": class_name, **{name: text for name, text in versions.items() if text}}
 
 
 def _ownership(owned: Ownership | None) -> Any:

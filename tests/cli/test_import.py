@@ -182,7 +182,7 @@ class TestTheCommand:
             "org.apache.kafka.connect.storage.StringConverter",
             "org.apache.kafka.connect.json.JsonConverter",
         )
-        standin.answer("GET", f"/connector-plugins/{part}/config", 200, [{"name": "pin", "type": "PASSWORD"}])
+        standin.answer("GET", f"/connector-plugins/{part}/config.*", 200, [{"name": "pin", "type": "PASSWORD"}])
         classes = {
             "transforms.a.type": part,
             "predicates.b.type": part,
@@ -210,7 +210,7 @@ class TestTheCommand:
     ) -> None:
         create(standin, "orders")
         standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, "STOPPED")
-        standin.refuse("GET", r"/connector-plugins/.*Mirror.*/config", 403, "Forbidden", times=ALWAYS)
+        standin.refuse("GET", r"/connector-plugins/.*Mirror.*/config.*", 403, "Forbidden", times=ALWAYS)
         ran = imported(at)
         assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
         assert "error: connector mirror: cannot determine which config keys are passwords" in ran.err

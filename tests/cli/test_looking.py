@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,17 @@ def test_describe_masks_everything_if_no_worker_knows_the_plugin(at: Workplace, 
     assert "all config values are masked" in shown.err
 
 
+def test_describe_masks_everything_on_a_worker_that_describes_no_plugin(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders", pin="1234"))
+    at.apply()
+    standin.cluster.version = "3.1.0"
+    shown = at.run("describe", "connector", at.name("orders"))
+    assert shown.code == 0
+    assert "1234" not in shown.out
+    assert "Kafka Connect 3.1.0 cannot list the config keys of a plugin (3.2 and later can)" in shown.err
+    assert standin.count("GET", "/connector-plugins/.*/config.*") == 0
+
+
 def test_describe_shows_why_a_task_has_failed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()
@@ -207,11 +219,39 @@ def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allo
     assert (len(found), expected in " ".join(found)) == (1 if expected else 0, True)
 
 
-def test_doctor_says_what_an_old_worker_cannot_do(at: Workplace, standin: StandIn) -> None:
-    standin.cluster.version = "3.4.0"
-    assert "cannot stop connectors (requires 3.5)" in at.run("doctor").out
-    standin.cluster.version = "3.6.2"
-    assert "cannot create connectors paused or stopped (requires 3.7)" in at.run("doctor").out
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("4.3.1", []),
+        ("4.0.0", ["4.1"]),
+        ("3.7.1", ["4.1"]),
+        ("3.7.0", ["4.1", "KAFKA-9228"]),
+        ("3.6.2", ["3.7", "4.1", "KAFKA-9228"]),
+        ("3.4.0", ["3.5", "3.5", "3.6", "3.7", "4.1", "KAFKA-9228"]),
+        ("2.8.2", ["3.0", "3.2", "3.5", "3.5", "3.6", "3.7", "4.1", "KAFKA-9228"]),
+    ],
+)
+def test_doctor_says_what_an_old_worker_cannot_do(
+    at: Workplace, standin: StandIn, version: str, expected: list[str]
+) -> None:
+    standin.cluster.version = version
+    ran = at.run("doctor", "-o", "json")
+    first, *others = (value for value in json.loads(ran.out) if value["part"] == "cluster local")
+    assert (ran.code, first["verdict"]) == (0, "ok")
+    assert first["found"] == f"Kafka Connect {version}, 0 connectors"
+    assert {other["verdict"] for other in others} <= {"note"}
+    assert [re.findall(r"\((.*) and later can\)|(KAFKA-\d+)", other["found"])[0] for other in others] == [
+        ("", one) if one.startswith("KAFKA") else (one, "") for one in expected
+    ]
+    stop = "cannot stop connectors (3.5 and later can): no step is planned for a connector with `state: stopped`"
+    assert any(stop in other["found"] for other in others) is ("3.5" in expected)
+
+
+def test_doctor_refuses_a_worker_that_no_command_can_read(at: Workplace, standin: StandIn) -> None:
+    standin.cluster.version = "2.2.1"
+    ran = at.run("doctor")
+    assert ran.code == 1
+    assert "cannot list the states and configs of its connectors (2.3 and later can)" in ran.out
 
 
 def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:

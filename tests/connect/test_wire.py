@@ -35,6 +35,7 @@ connectors = st.builds(
     st.dictionaries(texts.filter(lambda key: key != "name"), texts, max_size=4),
     tasks,
     texts,
+    texts,
 )
 
 
@@ -42,8 +43,11 @@ def entity(connector: ObservedConnector) -> dict[str, Any]:
     """A connector as Kafka writes it in the expanded list: tasks in any order, `name` in the config."""
     status = {
         "name": connector.name,
-        "connector": _entry(connector.state, connector.worker, connector.trace),
-        "tasks": [{"id": task.id, **_entry(task.state, task.worker, task.trace)} for task in reversed(connector.tasks)],
+        "connector": _entry(connector.state, connector.worker, connector.trace, connector.version),
+        "tasks": [
+            {"id": task.id, **_entry(task.state, task.worker, task.trace, connector.version)}
+            for task in reversed(connector.tasks)
+        ],
         "type": connector.type.value,
     }
     config = {**connector.config, "name": connector.name}
@@ -51,8 +55,8 @@ def entity(connector: ObservedConnector) -> dict[str, Any]:
     return {"status": status, "info": info}
 
 
-def _entry(state: WorkerState, worker: str, trace: str) -> dict[str, Any]:
-    return {"state": state.value, "worker_id": worker, "version": "4.3.1"} | ({"trace": trace} if trace else {})
+def _entry(state: WorkerState, worker: str, trace: str, version: str) -> dict[str, Any]:
+    return {"state": state.value, "worker_id": worker, "version": version or None} | ({"trace": trace} if trace else {})
 
 
 @given(connectors)
@@ -67,6 +71,7 @@ GOOD = ObservedConnector(
     "w:1",
     {"a": "b"},
     (TaskStatus(0, WorkerState.FAILED, "w:1", "t"),),
+    version="4.3.1",
 )
 
 

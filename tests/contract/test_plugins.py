@@ -27,6 +27,16 @@ def test_password_keys_of_a_class_by_any_of_its_names(contract: Contract, class_
     assert contract.client.sensitive_keys(class_name) >= {"sasl.jaas.config", "ssl.key.password"}
 
 
+def test_the_version_of_a_plugin_that_runs(contract: Contract) -> None:
+    name = contract.create("versioned", contract.source())
+    contract.await_state(name, "RUNNING", ["RUNNING"])
+    version = contract.client.info().reported
+    assert contract.client.connectors()[0][name].version == version
+    assert contract.client.sensitive_keys(MIRROR, version) >= {"sasl.jaas.config", "ssl.key.password"}
+    with pytest.raises(NotFound, match=rf"available versions: \[{version}\]"):
+        contract.client.sensitive_keys(MIRROR, "9")
+
+
 def test_a_class_without_password_keys(contract: Contract) -> None:
     assert contract.client.sensitive_keys(SOURCE) == frozenset()
 

@@ -32,6 +32,7 @@ def test_every_field() -> None:
   class: X
   tasksMax: 0x10
   state: stopped
+  version: "[1.0,2.0)"
   config: {name: orders, a: 1.10}
   secrets: {p: {env: P}, q: {file: /q}}
   ignore: ["x.*"]
@@ -44,7 +45,12 @@ def test_every_field() -> None:
 """
     found = declare_one(connector("orders", spec))
     assert found.name == "orders"
-    assert found.config == {"connector.class": "X", "tasks.max": "16", "a": "1.10"}
+    assert found.config == {
+        "connector.class": "X",
+        "connector.plugin.version": "[1.0,2.0)",
+        "tasks.max": "16",
+        "a": "1.10",
+    }
     assert found.secrets == {
         "p": SecretReference(SecretSource.ENV, "P"),
         "q": SecretReference(SecretSource.FILE, "/q"),
@@ -61,7 +67,8 @@ def test_every_field() -> None:
         RestartRequest(RestartKind.CONNECTOR, "1", include_tasks=False, only_failed=True),
         RestartRequest(RestartKind.TASKS, "2", tasks=(0, 3)),
     )
-    assert str(found.locate_config("p")) == "a.yaml:10:13"
+    assert str(found.locate_config("p")) == "a.yaml:11:13"
+    assert str(found.locate_config("connector.plugin.version")) == "a.yaml:9:3"
     assert str(found.locate_config("tasks.max")) == "a.yaml:7:3"
 
 
@@ -71,6 +78,12 @@ def test_every_field() -> None:
 def test_a_secret_version_is_a_restart_request_with_the_version_as_it_is_written(written: str, version: str) -> None:
     found = declare_one(connector("a", f"  class: X\n  secretVersion: {written}\n"))
     assert found.restarts == (RestartRequest(RestartKind.SECRETS, version),)
+
+
+def test_a_version_in_the_config_is_the_same_as_spec_version() -> None:
+    found = declare_one(connector("a", "  class: X\n  config: {connector.plugin.version: 1.10}\n"))
+    assert found.config["connector.plugin.version"] == "1.10"
+    assert str(found.locate_config("connector.plugin.version")) == "a.yaml:7:12"
 
 
 def test_a_whole_number_may_be_written_as_a_float() -> None:

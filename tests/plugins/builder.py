@@ -6,10 +6,11 @@ runtime; it comes from Maven Central and is cached next to Kafka's jars.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from gitops_connect.sandbox.jars import JarSet, fetch_jars, kafka
@@ -24,6 +25,19 @@ def build_plugins(directory: Path, environment: Mapping[str, str]) -> Path:
     """Build a jar with all of them in `directory`, and return the directory for the plugin path."""
     plugins = directory / "plugins"
     build_jar(_HERE, plugins / "fixtures.jar", environment)
+    return plugins
+
+
+def build_versions(directory: Path, environment: Mapping[str, str], versions: Iterable[str]) -> Path:
+    """Build them once for each version, in a directory for the plugin path with a directory for each version."""
+    plugins = directory / "plugins"
+    for version in versions:
+        sources = directory / f"sources-{version}"
+        for part in ("java", "services"):
+            shutil.copytree(_HERE / part, sources / part)
+        for file in (sources / "java").glob("*.java"):
+            file.write_text(file.read_text().replace('return "1";', f'return "{version}";'))
+        build_jar(sources, plugins / f"fixtures-{version}" / "fixtures.jar", environment)
     return plugins
 
 

@@ -15,7 +15,7 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown, plan_json
-from gitops_connect.report.connector_view import describe_connector
+from gitops_connect.report.connector_view import PluginView, describe_connector
 from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.text import TextReport
 
@@ -52,7 +52,7 @@ def test_neither_end_of_a_password_survives(place: str, middle: str) -> None:
     created = plan(situation([desired]))
     changed = plan(situation([desired], [observed]))
     shown = {**rendered(created), **{f"changed {key}": text for key, text in rendered(changed).items()}}
-    shown["describe"] = json.dumps(describe_connector("local", observed, None, None, ()))
+    shown["describe"] = json.dumps(describe_connector("local", observed, None, None, PluginView(())))
     for where, text in shown.items():
         assert not {"Zq7", "Xk9", "Wv3", "Yj5"} & {text[at : at + 3] for at in range(len(text))}, where
 

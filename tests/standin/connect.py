@@ -143,15 +143,17 @@ class StandIn:
             case _, ["connectors", name, *endpoint]:
                 return self._connector(call, name, "/".join(endpoint))
             case _, ["connector-plugins", *endpoint]:
-                return self._plugin(call, endpoint)
+                return self._plugin(call, endpoint, query)
             case _:
                 raise Refused(404, "HTTP 404 Not Found")
 
-    def _plugin(self, call: Call, endpoint: list[str]) -> Reply:
+    def _plugin(self, call: Call, endpoint: list[str], query: dict[str, list[str]]) -> Reply:
         match call.method, endpoint:
             case "GET", []:
                 return Reply(200, plugins.listing(self.cluster.version))
             case "GET", [name, "config"]:
+                if self.cluster.since >= (4, 1):
+                    plugins.require_version(name, query.get("version", [self.cluster.version])[0], self.cluster.version)
                 return Reply(200, plugins.definitions(name))
             case "PUT", [name, "config", "validate"]:
                 return Reply(200, plugins.verdict(name, call.body))

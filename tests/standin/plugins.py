@@ -141,6 +141,14 @@ def definitions(name: str) -> list[dict[str, Any]]:
     return [_definition(key, spec) for key, spec in keys_of(plugin).items()]
 
 
+def require_version(name: str, version: str, installed: str) -> None:
+    """Each class is installed in one version, that of the worker."""
+    plugin = find(name)
+    if plugin is not None and version != installed:
+        text = f"Plugin {plugin.name} not found that matches the version range [{version},{version}]"
+        raise Refused(400, f"{text}, available versions: [{installed}]")
+
+
 def require(config: Mapping[str, str]) -> PluginClass:
     """The class that a config names."""
     if "connector.class" not in config:

@@ -48,13 +48,23 @@ _CONNECTOR: Mapping[str, RuleExplanation] = {
         "Keep only `spec.tasksMax`.",
         "error: the config's tasks.max is '2', but spec.tasksMax is 4",
     ),
+    "connector/version-conflict": RuleExplanation(
+        "`spec.version` and `connector.plugin.version` in the config differ.",
+        "Keep only `spec.version`.",
+        "error: the config's connector.plugin.version is '1.0', but spec.version is '2.0'",
+    ),
+    "connector/invalid-version": RuleExplanation(
+        "The version of the plugin is neither a version nor a range of versions in Maven's syntax.",
+        'Write a version such as `1.2.3`, or a range such as `"[1.0,2.0)"`.',
+        "error: expected a version or a range of versions, found '[1.0'",
+    ),
     "connector/secret-conflict": RuleExplanation(
         "The same key is in `spec.config` and in `spec.secrets`.",
         "Remove the key from `spec.config`.",
         "error: the key 'database.password' is in both spec.config and spec.secrets",
     ),
     "connector/secret-reserved": RuleExplanation(
-        "`spec.secrets` contains the name, the class or the number of tasks, which every plan shows.",
+        "`spec.secrets` contains the name, the class, the version or the number of tasks, which every plan shows.",
         "Set the value in `spec`.",
         "error: the key 'tasks.max' cannot be a secret: it is shown in every plan",
     ),
@@ -95,6 +105,18 @@ _CONNECT: Mapping[str, RuleExplanation] = {
         "The workers do not have the class of the connector.",
         "Correct the class, or install the plugin on every worker.",
         "error: the worker has no connector class 'FileStremSource'",
+    ),
+    "connect/version-not-installed": RuleExplanation(
+        "The workers do not have the version of the plugin that the config chooses, or no version in its range.",
+        "Use one of the installed versions, which the hint lists, or install the version on every worker.",
+        "error: the worker has no version 9 of org.example.OrdersSource",
+    ),
+    "connect/too-old": RuleExplanation(
+        "The config chooses the version of a plugin, and the workers are older than Kafka 4.1. They accept the key,"
+        " ignore it, and run the newest version that is installed.",
+        "Remove the version, or upgrade the workers to Kafka 4.1 or newer.",
+        "error: Kafka Connect 3.9.1 cannot choose the version of a plugin (4.1 and later can), and would ignore"
+        " connector.plugin.version",
     ),
     "connect/unknown-key": RuleExplanation(
         "A config contains a key that the plugin does not define, and that no connector is known to read anyway.",
