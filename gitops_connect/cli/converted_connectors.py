@@ -22,7 +22,7 @@ from gitops_connect.report.connector_document import ConnectorDocument
 _PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
 _NAMES_ONLY = re.compile(r"[A-Za-z_][\w.-]*|\$\{[^{}]*\}")
 """Expressions without any literal, such as `var.password`, or `${PASSWORD}` of ksqlDB."""
-_NEVER_SECRET = ("connector.class", "tasks.max")
+_NEVER_SECRET = (connector_document.CLASS, connector_document.VERSION, connector_document.TASKS)
 
 
 @dataclass(frozen=True, slots=True)

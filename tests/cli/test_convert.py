@@ -33,6 +33,7 @@ kind: Connector
 metadata: {{name: orders, cluster: prod, labels: {{team: a}}}}
 spec:
   class: {CLASS}
+  version: 1.2.3
   tasksMax: 2
   state: stopped
   config: {{topic: x, batch: 1.10}}
@@ -219,7 +220,8 @@ def test_what_a_format_cannot_express_is_said_for_each_field(convert: Convert) -
     ran = convert("own.yaml", "--to", "json")
     assert ran.code == 0
     assert json.loads(ran.out)["initial_state"] == "STOPPED"
-    for line, name in ((3, "labels"), (10, "autoRestart"), (11, "initialOffsets"), (12, "suspend")):
+    assert json.loads(ran.out)["config"]["connector.plugin.version"] == "1.2.3"
+    for line, name in ((3, "labels"), (11, "autoRestart"), (12, "initialOffsets"), (13, "suspend")):
         assert f"own.yaml:{line}:" in ran.err
         assert f"JSON has no counterpart of {name}: it is left out" in ran.err
     assert "the secret of 'c' is read on the worker, from the file /run/secrets/c" in ran.err
@@ -243,6 +245,7 @@ def test_a_strimzi_resource(convert: Convert) -> None:
         },
         "spec": {
             "class": CLASS,
+            "version": "1.2.3",
             "tasksMax": 2,
             "state": "stopped",
             "autoRestart": {"enabled": True, "maxRestarts": 3},
@@ -285,7 +288,7 @@ def test_invalid_documents_and_offset_changes_are_not_converted(convert: Convert
     write("in/b.yaml", change)
     ran = convert("in")
     assert (ran.code, ran.out) == (4, "")
-    assert "in/a.yaml:7:3: error: spec.state" in ran.err
+    assert "in/a.yaml:8:3: error: spec.state" in ran.err
     assert "in/b.yaml:2:1: warning: the offset change 'a' is not converted" in ran.err
 
 
