@@ -36,7 +36,7 @@ def problem(arguments: list[str], command: Any) -> str:
     for word in words:
         path += [] if word.startswith("-") or not hasattr(command, "commands") else [word]
         option = word.partition("=")[0]
-        if word.startswith("-"):
+        if word.startswith("-") and word != "-":
             if option not in known:
                 return f"{' '.join(path)}: no option {option}"
             if not known[option].is_flag and "=" not in word:

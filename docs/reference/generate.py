@@ -42,7 +42,7 @@ def pages() -> dict[str, str]:
 
 
 RULES_INTRODUCTION = """\
-Each problem that `validate`, `plan` or `offsets check` reports ends with the id of its rule in brackets:
+Each problem that `validate`, `plan`, `offsets check` or `convert` reports ends with the id of its rule in brackets:
 `orders.yaml:7:3: error: metadata.name is missing [schema/required]`.
 
 | severity | effect |
@@ -59,6 +59,7 @@ manifest with its connector are then notes.
 | `source/` | the files of the repository |
 | `yaml/`, `document/`, `schema/` | every document: its syntax, its kind, its fields |
 | `connector/`, `secret/` | a [Connector](documents/connector.md) |
+| `convert/` | the files that [`convert`](convert.md) reads and writes |
 | `connect/` | what Connect reports about the config of a connector |
 | `offsets/` | an [OffsetChange](documents/offset-change.md) or `initialOffsets` |
 | `manifest/` | the offsets of a document or of an offset manifest ([what Connect would do](manifest-rules.md)) |

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.desired.file_content import MAX_SIZE
-from gitops_connect.desired.foreign import own_documents, reader
+from gitops_connect.desired.foreign import own_documents, reader, strimzi_resources
 from gitops_connect.errors import UsageError
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.documents import Blob, Documents
+from gitops_connect.model.documents import Blob, Document
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.strimzi import StrimziOptions
 
 STDIN = Path("-")
 
@@ -31,27 +32,35 @@ class Declared:
     files: int
 
 
-def read_all(
-    paths: Sequence[Path], forced: FileFormat | None, cluster: ClusterName | None, out: Path | None
-) -> Declared:
-    """Read every file. `cluster` replaces the clusters of all connectors, if it is given. `out` is not read.
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """`forced` is the format of all files; None: each file is recognized. `out` is a directory that is not read.
 
-    Raises UsageError if a file cannot be read.
+    `cluster` replaces the clusters of all connectors, if it is not None.
     """
+
+    forced: FileFormat | None
+    cluster: ClusterName | None
+    out: Path | None
+    strimzi: StrimziOptions
+
+
+def read_all(paths: Sequence[Path], options: ReadOptions) -> Declared:
+    """Read every file. Raises UsageError if a file cannot be read."""
     found: list[ConnectorDeclaration] = []
     problems: list[Diagnostic] = []
     files = 0
     for path in paths:
-        for file in _files(path, out):
-            reading = _with_documents(reader.read(_blob(file), forced))
+        for file in _files(path, options.out):
+            reading = _with_documents(reader.read(_blob(file), options.forced), options)
             files += 1
             found += reading.declarations
             problems += reading.diagnostics
             if file == path and not reading.recognized:
                 summary = "the file declares no connector, in any of the formats"
                 problems.append(Diagnostic(Severity.ERROR, "convert/no-connector", summary, Location(str(path))))
-    if cluster is not None:
-        found = [replace(one, cluster=cluster) for one in found]
+    if options.cluster is not None:
+        found = [replace(one, cluster=options.cluster) for one in found]
     unique, repeated = _unique(found)
     return Declared(tuple(unique), Diagnostics.of([*problems, *repeated]), files)
 
@@ -84,18 +93,24 @@ def _blob(path: Path) -> Blob:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _with_documents(reading: FileReading) -> FileReading:
-    """The reading with the connectors of its documents of this project, which are checked here."""
-    documents = Documents(reading.documents, Diagnostics(), complete=True)
+def _with_documents(reading: FileReading, options: ReadOptions) -> FileReading:
+    """The reading with the connectors of its documents and resources, which are checked here."""
+    translated = strimzi_resources.documents_of(reading.resources, options.strimzi, options.cluster)
+    documents = replace(translated, documents=tuple(sorted((*reading.documents, *translated.documents), key=_place)))
     problems = document_schemas.check(documents)
-    invalid = {id(documents.at(error.location)) for error in problems.errors}
-    declarations, diagnostics = list(reading.declarations), [*reading.diagnostics, *problems]
-    for document in reading.documents:
+    invalid = {id(documents.of(error)) for error in problems.errors}
+    declarations = list(reading.declarations)
+    diagnostics = [*reading.diagnostics, *translated.diagnostics, *problems]
+    for document in documents.documents:
         if id(document) not in invalid:
             declaration, found = own_documents.read(document)
             diagnostics += found
             declarations += [declaration] if declaration else []
     return replace(reading, declarations=tuple(declarations), diagnostics=Diagnostics.of(diagnostics))
+
+
+def _place(document: Document) -> Location:
+    return document.location
 
 
 def _unique(

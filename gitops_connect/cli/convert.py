@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.console import echo
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def convert(
+    context: typer.Context,
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="Files, and directories with files; - is stdin.")
     ],
@@ -40,13 +43,22 @@ def convert(
     workers, and files of Jikkou, Terraform and ksqlDB. Secrets are not written: the files name environment variables
     for them, which the command lists. No cluster is contacted. Exits with 4 if something was not converted.
     """
-    from gitops_connect.cli.connector_files import read_all
-    from gitops_connect.cli.converted_connectors import convert_all
+    from gitops_connect.cli.connector_files import ReadOptions, read_all
+    from gitops_connect.cli.converted_connectors import ConvertOptions, convert_all
     from gitops_connect.cli.converted_files import Output, valid
+    from gitops_connect.cli.imported_resources import connect_cluster
     from gitops_connect.model.names import ClusterName
+    from gitops_connect.settings.own import own_variables
 
-    declared = read_all(paths, from_, ClusterName(cluster) if cluster else None, out)
-    converted, problems = valid(convert_all(declared.connectors, to), to)
+    settings = cluster_commands.settings_of(context)
+    workers = settings.strimzi.workers or to is TargetFormat.STRIMZI
+    options = ReadOptions(
+        from_, ClusterName(cluster) if cluster else None, out, replace(settings.strimzi_options, workers=workers)
+    )
+    declared = read_all(paths, options)
+    connect_clusters = {name: connect_cluster(name, settings) for name in settings.clusters}
+    found = convert_all(declared.connectors, ConvertOptions(to, own_variables(settings), connect_clusters))
+    converted, problems = valid(found, to)
     output = Output(out, to, force)
     files = output.write(converted)
     diagnostics = declared.diagnostics + problems

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import assert_never
@@ -12,12 +13,16 @@ from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.file_formats import TargetFormat
-from gitops_connect.model.masking import holds_secret, mask
-from gitops_connect.model.sensitivity import is_mask, is_reference
+from gitops_connect.model.masking import MASK, holds_secret, mask
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
 from gitops_connect.report import connector_document, strimzi_document
 from gitops_connect.report.connector_document import ConnectorDocument
 
-_NEVER_SECRET = ("connector.class", "tasks.max")
+_PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
+_NAMES_ONLY = re.compile(r"[A-Za-z_][\w.-]*|\$\{[^{}]*\}")
+"""Expressions without any literal, such as `var.password`, or `${PASSWORD}` of ksqlDB."""
+_NEVER_SECRET = (connector_document.CLASS, connector_document.VERSION, connector_document.TASKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,21 @@ class Converted:
         return any(one.severity is Severity.ERROR for one in self.problems)
 
 
-def convert_all(declarations: Sequence[ConnectorDeclaration], target: TargetFormat) -> list[Converted]:
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """The target, the variables that no secret may have, and the names of the clusters for Strimzi, if they differ."""
+
+    target: TargetFormat
+    reserved: Collection[str] = ()
+    connect_clusters: Mapping[ClusterName, ClusterName] = field(default_factory=dict)
+
+
+def convert_all(declarations: Sequence[ConnectorDeclaration], options: ConvertOptions) -> list[Converted]:
     """Each connector as a document. Variables that a document names already are not chosen for another secret."""
-    taken = [one.name for source in declarations for one in source.secrets.values()]
+    taken = [*options.reserved, *(one.name for source in declarations for one in source.secrets.values())]
     variables = UniqueNames(taken)
     several = len({source.cluster for source in declarations}) > 1
-    return [_convert(source, variables, target, with_cluster=several) for source in declarations]
+    return [_convert(source, variables, options, with_cluster=several) for source in declarations]
 
 
 def text_of(converted: Converted, target: TargetFormat) -> str:
@@ -82,15 +96,18 @@ def references(converted: Sequence[Converted], target: TargetFormat) -> str:
 
 
 def _convert(
-    source: ConnectorDeclaration, variables: UniqueNames, target: TargetFormat, *, with_cluster: bool
+    source: ConnectorDeclaration, variables: UniqueNames, options: ConvertOptions, *, with_cluster: bool
 ) -> Converted:
+    target, cluster = options.target, source.cluster
+    if target is TargetFormat.STRIMZI and cluster is not None:
+        cluster = options.connect_clusters.get(cluster, cluster)
     prefix = (source.cluster,) if with_cluster and source.cluster else ()
     own = {key: one.name for key, one in source.secrets.items() if one.source is SecretSource.ENV}
     hidden = sorted({*(key for key, value in source.config.items() if _is_secret(source, key, value)), *source.unknown})
     secrets = {key: variables.choose(variable_name(*prefix, source.name, key), "_") for key in hidden}
     document = ConnectorDocument(
         name=source.name,
-        cluster=source.cluster,
+        cluster=cluster,
         state=source.state,
         config={key: value for key, value in source.config.items() if key not in secrets},
         secrets={**secrets, **own},
@@ -100,6 +117,7 @@ def _convert(
         fields=source.fields,
     )
     problems = [*_unknown_values(source, secrets), *_losses(source, document, target)]
+    problems += _placeholders(source) if target is not TargetFormat.STRIMZI else ()
     return Converted(source, document, problems)
 
 
@@ -114,11 +132,26 @@ def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
 
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
-        summary = f"the value of {key!r} is {mask(expression)}, which is unknown: it is read from {secrets[key]}"
+        shown = _shown(source, key, expression)
+        summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key]}"
         if key in _NEVER_SECRET:
-            yield _problem(source, "unknown-value", f"the value of {key!r} is {mask(expression)}", key, is_error=True)
+            yield _problem(source, "convert/unknown-value", f"the value of {key!r} is {shown}", key, is_error=True)
         else:
-            yield _problem(source, "unknown-value", summary, key)
+            yield _problem(source, "convert/unknown-value", summary, key)
+
+
+def _shown(source: ConnectorDeclaration, key: str, expression: str) -> str:
+    """The expression. Its literals may be a part of a secret."""
+    if _NAMES_ONLY.fullmatch(expression):
+        return expression
+    return MASK if key in source.sensitive or is_sensitive_key(key) else mask(expression)
+
+
+def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
+    for key, value in sorted(source.config.items()):
+        if _PLACEHOLDER.search(value):
+            summary = f"the value of {key!r} has a placeholder that only workers of Strimzi resolve"
+            yield _problem(source, "convert/placeholder", summary, key)
 
 
 def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: TargetFormat) -> Iterator[Diagnostic]:
@@ -127,28 +160,30 @@ def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: T
             return
         case TargetFormat.STRIMZI:
             if problem := strimzi_document.problem_of(document):
-                yield _problem(source, "target", problem, "metadata.name", is_error=True)
+                yield _problem(source, "convert/target", problem, "metadata.name", is_error=True)
             yield from (_lost(source, name, "Strimzi") for name in strimzi_document.lost(document))
         case TargetFormat.JSON:
             if document.state is TargetState.ABSENT:
-                yield _problem(source, "target", "JSON has no state `absent`", "state", is_error=True)
+                yield _problem(source, "convert/target", "JSON has no state `absent`", "state", is_error=True)
             texts = [name for name, found in (("labels", source.labels), ("annotations", source.annotations)) if found]
             yield from (_lost(source, name, "JSON") for name in [*texts, *document.fields])
         case _:
             assert_never(target)
     for key, path in document.secret_files.items():
         summary = f"the secret of {key!r} is read on the worker, from the file {path}"
-        yield _problem(source, "target", summary, key)
+        yield _problem(source, "convert/target", summary, key)
 
 
 def _lost(source: ConnectorDeclaration, name: str, target: str) -> Diagnostic:
-    return _problem(source, "target", f"{target} has no counterpart of {name}: it is left out", name.partition(".")[0])
+    return _problem(
+        source, "convert/target", f"{target} has no counterpart of {name}: it is left out", name.partition(".")[0]
+    )
 
 
 def _problem(source: ConnectorDeclaration, rule: str, summary: str, key: str, *, is_error: bool = False) -> Diagnostic:
     severity = Severity.ERROR if is_error else Severity.WARNING
     summary = f"connector {source.name}: {summary}"
-    return Diagnostic(severity, f"convert/{rule}", summary, source.locate(key), "", source.name)
+    return Diagnostic(severity, rule, summary, source.locate(key), "", source.name)
 
 
 def _with_references(document: ConnectorDocument, target: TargetFormat) -> ConnectorDocument:

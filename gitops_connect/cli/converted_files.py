@@ -11,11 +11,12 @@ from pathlib import Path
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.converted_connectors import Converted, json_body, references, text_of
 from gitops_connect.cli.import_names import file_stems
-from gitops_connect.cli.imported_connectors import problems_of
+from gitops_connect.cli.imported_connectors import read_back
 from gitops_connect.cli.output_files import new_directory, refuse_old, write_new
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.table import as_json
 
 _STDOUT = Path("-")
@@ -29,11 +30,7 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
     for cluster, connectors in _by_cluster(converted).items():
         sound = [one for one in connectors if not one.failed]
         problems += (item for one in connectors for item in one.problems)
-        failed: Mapping[ConnectorName, str] = {}
-        if cluster is not None and not _DIRECTORY.fullmatch(cluster):
-            failed = {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in sound}
-        elif target is TargetFormat.GITOPS_CONNECT:
-            failed = problems_of({one.source.name: text_of(one, target) for one in sound}, cluster)
+        failed = _problems(sound, cluster, target)
         for one in sound:
             if one.source.name in failed:
                 summary = f"connector {one.source.name}: {failed[one.source.name]}"
@@ -42,6 +39,26 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
             else:
                 good.append(one)
     return good, Diagnostics.of(problems)
+
+
+def _problems(
+    converted: Sequence[Converted], cluster: ClusterName | None, target: TargetFormat
+) -> Mapping[ConnectorName, str]:
+    """The connectors of one cluster that cannot be written without loss, each with the reason: each is read again."""
+    if cluster is not None and not _DIRECTORY.fullmatch(cluster):
+        return {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in converted}
+    if target is TargetFormat.JSON:
+        return {}
+    texts = {one.source.name: text_of(one, target) for one in converted}
+    known = None if target is TargetFormat.STRIMZI else cluster
+    read = read_back(texts, known, StrimziOptions(workers=True))
+    found = dict(read.problems)
+    for one in converted:
+        config, expected = read.configs.get(one.source.name), one.document.config
+        changed = [key for key in expected if config is not None and config.get(key) != expected[key]]
+        if changed:
+            found[one.source.name] = f"the file cannot have these config keys: {', '.join(sorted(changed))}"
+    return found
 
 
 def _by_cluster(converted: Iterable[Converted]) -> Mapping[ClusterName | None, list[Converted]]:

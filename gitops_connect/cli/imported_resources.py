@@ -17,11 +17,11 @@ def resource_of(document: ConnectorDocument, settings: Settings) -> ConnectorDoc
     from gitops_connect.report import strimzi_document
 
     secrets = {key: strimzi_document.placeholder(name) for key, name in document.secrets.items()}
-    cluster = document.cluster and _connect_cluster(document.cluster, settings)
+    cluster = document.cluster and connect_cluster(document.cluster, settings)
     return replace(document, cluster=cluster, config={**document.config, **secrets}, secrets={})
 
 
-def _connect_cluster(name: ClusterName, settings: Settings) -> ClusterName:
+def connect_cluster(name: ClusterName, settings: Settings) -> ClusterName:
     """The first name without a namespace in `[clusters.NAME] strimzi`, else the name of the cluster."""
     from gitops_connect.model.names import ClusterName
 

@@ -49,16 +49,17 @@ class Reading:
     refusals: list[Refused] = field(default_factory=list)
 
 
-def read(root: Node, rules: ScalarRules = CORE_SCHEMA) -> Reading:
-    """Read a whole document. Raises Refused if it is too deep or has too many values."""
-    reader = _Reader(rules)
+def read(root: Node, rules: ScalarRules = CORE_SCHEMA, max_nodes: int = MAX_NODES) -> Reading:
+    """Read a whole document. Raises Refused if it is too deep or has more than `max_nodes` keys and values."""
+    reader = _Reader(rules, max_nodes)
     value = reader.value(root, ())
     return Reading(value, reader.positions, reader.texts, reader.refusals)
 
 
 class _Reader:
-    def __init__(self, rules: ScalarRules) -> None:
+    def __init__(self, rules: ScalarRules, max_nodes: int) -> None:
         self._rules = rules
+        self._max_nodes = max_nodes
         self.positions: dict[Pointer, Place] = {}
         self.texts: dict[Pointer, str] = {}
         self.refusals: list[Refused] = []
@@ -75,7 +76,7 @@ class _Reader:
 
     def _visit(self, node: Node, depth: int) -> None:
         self._count += 1
-        if self._count > MAX_NODES:
+        if self._count > self._max_nodes:
             raise too_many(node.place)
         if depth > MAX_DEPTH:
             raise too_deep(node.place)

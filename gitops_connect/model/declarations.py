@@ -44,12 +44,14 @@ class ConnectorDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """The content of one file: connectors, `documents` of this project that are not checked yet, and problems.
+    """The content of one file: connectors, and problems.
 
+    `documents` of this project are not checked yet, and `resources` of Strimzi are not translated yet.
     `recognized`: the file is in one of the formats, also if it contains errors.
     """
 
     declarations: tuple[ConnectorDeclaration, ...] = ()
     documents: tuple[Document, ...] = ()
+    resources: tuple[Document, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     recognized: bool = True

@@ -8,11 +8,10 @@ from typing import Any
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.report import yaml_text
-from gitops_connect.report.connector_document import CLASS, TASKS, ConnectorDocument, is_number_of_tasks
+from gitops_connect.report.connector_document import CLASS, TASKS, VERSION, ConnectorDocument, is_number_of_tasks
 
 CLUSTER_LABEL = "strimzi.io/cluster"
 PAUSED = "strimzi.io/pause-reconciliation"
-_VERSION = "connector.plugin.version"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
 _RESTARTS = ("enabled", "maxRestarts")
@@ -53,8 +52,8 @@ def render(document: ConnectorDocument) -> str:
     """The resource as YAML. `secrets` and `secret_files` must be references in `config` already."""
     config = dict(sorted(document.config.items()))
     spec = [("class", config.pop(CLASS)), *_tasks(config), ("state", document.state.value)]
-    if _VERSION in config:
-        spec.append(("version", config.pop(_VERSION)))
+    if VERSION in config:
+        spec.append(("version", config.pop(VERSION)))
     restarts = {key: one for key, one in document.fields.get("autoRestart", {}).items() if key in _RESTARTS}
     labels = {**document.labels, CLUSTER_LABEL: document.cluster or ""}
     annotations = {**document.annotations, **({PAUSED: "true"} if document.fields.get("suspend") else {})}

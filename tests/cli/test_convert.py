@@ -14,22 +14,26 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gitops_connect.cli.converted_connectors import convert_all, text_of
+from gitops_connect.cli.converted_connectors import ConvertOptions, convert_all, text_of
 from gitops_connect.cli.main import run_command
+from gitops_connect.desired.foreign import own_documents, strimzi_resources
 from gitops_connect.desired.foreign.reader import read
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat, TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.strimzi import StrimziOptions
 
 CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 BODY = f'{{"name": "orders", "config": {{"connector.class": "{CLASS}", "topic": "x"}}}}'
+JIKKOU = "kind: KafkaConnector\napiVersion: kafka.jikkou.io/v1\nmetadata: {name: a}\n"
 OWN = f"""apiVersion: gitops-connect/v1
 kind: Connector
 metadata: {{name: orders, cluster: prod, labels: {{team: a}}}}
 spec:
   class: {CLASS}
+  version: 1.2.3
   tasksMax: 2
   state: stopped
   config: {{topic: x, batch: 1.10}}
@@ -160,6 +164,30 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
     assert json.loads(Path("out/orders.json").read_text())["config"]["url"] == "${env:ORDERS_URL}"
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("a.json", '{"name": "a", "config": {"connector.class": "A", "a.password": "hunter2"}, "password": "hunter2"}'),
+        ("a.properties", "name=a\nconnector.class=A\na.password=hunter2ä\na.password=hunter2ä\n"),
+        ("a.tf", '"a.password" = "hunter2${var.x ? 1 : 2}"\n"b" = "jdbc:x://u:hunter2@${var.host}"\n'),
+        ("a.tf", '}\nconfig_sensitive = {\n"c" = join("", ["hunter2"])\n'),
+        ("a.tf", '}\nconfig_sensitive = merge(local.x, { "a.password" = "hunter2" })\ntags = {\n'),
+        ("a.sql", "CREATE SINK CONNECTOR `a` WITH ('connector.class'='A', 'a.password'='hunter2${x}');"),
+        ("a.yaml", JIKKOU + "spec: {connectorClass: A, config: {a.password: 0123.40}}\n"),
+    ],
+)
+def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
+    if file == "a.tf":
+        head = 'resource "kafka-connect_connector" "a" {\nname = "a"\nconfig = {\n"connector.class" = "A"\n'
+        content = f"{head}{content}}}\n}}\n"
+    write(file, content)
+    for target in TargetFormat:
+        ran = convert(file, "--to", target.value, "--cluster", "prod")
+        assert "hunter2" not in ran.out + ran.err
+        assert "123.4" not in ran.out + ran.err
+        assert not ran.err.startswith("This is a bug")
+
+
 def test_an_expression_of_terraform_becomes_a_variable(convert: Convert) -> None:
     config = f'"connector.class" = "{CLASS}"\n"topic" = var.topic\n"tasks.max" = var.tasks\n'
     resource = 'resource "kafka-connect_connector" "x" {\nname = "orders"\nconfig = {\n%s}\n}\n'
@@ -192,7 +220,8 @@ def test_what_a_format_cannot_express_is_said_for_each_field(convert: Convert) -
     ran = convert("own.yaml", "--to", "json")
     assert ran.code == 0
     assert json.loads(ran.out)["initial_state"] == "STOPPED"
-    for line, name in ((3, "labels"), (10, "autoRestart"), (11, "initialOffsets"), (12, "suspend")):
+    assert json.loads(ran.out)["config"]["connector.plugin.version"] == "1.2.3"
+    for line, name in ((3, "labels"), (11, "autoRestart"), (12, "initialOffsets"), (13, "suspend")):
         assert f"own.yaml:{line}:" in ran.err
         assert f"JSON has no counterpart of {name}: it is left out" in ran.err
     assert "the secret of 'c' is read on the worker, from the file /run/secrets/c" in ran.err
@@ -216,6 +245,7 @@ def test_a_strimzi_resource(convert: Convert) -> None:
         },
         "spec": {
             "class": CLASS,
+            "version": "1.2.3",
             "tasksMax": 2,
             "state": "stopped",
             "autoRestart": {"enabled": True, "maxRestarts": 3},
@@ -244,6 +274,13 @@ def test_what_strimzi_cannot_have_at_all_is_an_error(convert: Convert, change: t
     assert message in ran.err
 
 
+def test_a_config_key_that_strimzi_drops_is_an_error(convert: Convert) -> None:
+    write("a.json", BODY.replace('"topic"', '"Tasks.Max": "2", "topic"'))
+    ran = convert("a.json", "--to", "strimzi", "--cluster", "prod")
+    assert (ran.code, ran.out) == (4, "")
+    assert "the file cannot have these config keys: Tasks.Max" in ran.err
+
+
 def test_invalid_documents_and_offset_changes_are_not_converted(convert: Convert) -> None:
     change = "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: a}\n"
     change += "spec: {connector: b, operation: reset}\n"
@@ -251,8 +288,18 @@ def test_invalid_documents_and_offset_changes_are_not_converted(convert: Convert
     write("in/b.yaml", change)
     ran = convert("in")
     assert (ran.code, ran.out) == (4, "")
-    assert "in/a.yaml:7:3: error: spec.state" in ran.err
+    assert "in/a.yaml:8:3: error: spec.state" in ran.err
     assert "in/b.yaml:2:1: warning: the offset change 'a' is not converted" in ran.err
+
+
+def test_a_cluster_that_is_a_path_is_no_directory(convert: Convert) -> None:
+    metadata = "metadata: {name: a, labels: {kafka.jikkou.io/connect-cluster: ../x}}\n"
+    write("in/a.yaml", JIKKOU.replace("metadata: {name: a}\n", metadata) + "spec: {connectorClass: A}\n")
+    ran = convert("in", "--out", "out")
+    assert ran.code == 4
+    assert "'../x' is no name of a cluster" in ran.err
+    assert not Path("x").exists()
+    assert convert("in", "--out", "out", "--cluster", "prod").code == 0
 
 
 def test_a_name_that_no_document_can_have_is_an_error(convert: Convert) -> None:
@@ -260,6 +307,81 @@ def test_a_name_that_no_document_can_have_is_an_error(convert: Convert) -> None:
     ran = convert("orders.json")
     assert (ran.code, ran.out) == (4, "")
     assert "orders.json:1:1: error: connector a/b: its document would be invalid" in ran.err
+
+
+def test_a_resource_of_strimzi_without_its_cluster_is_an_error(convert: Convert) -> None:
+    write(
+        "a.yaml",
+        f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\nmetadata: {{name: a}}\nspec: {{class: {CLASS}}}\n",
+    )
+    ran = convert("a.yaml")
+    assert (ran.code, ran.out) == (4, "")
+    assert "or name the cluster with --cluster" in ran.err
+    ran = convert("a.yaml", "--cluster", "prod")
+    assert ran.code == 0
+    assert "  cluster: prod\n" in ran.out
+
+
+def test_fields_of_strimzi_resources_without_a_counterpart_are_named(convert: Convert) -> None:
+    metadata = "name: a, namespace: kafka, labels: {strimzi.io/cluster: prod, team: b}"
+    annotations = 'annotations: {strimzi.io/pause-reconciliation: "true", strimzi.io/restart: "true", note: x}'
+    spec = f"{{class: {CLASS}, listOffsets: {{toConfigMap: {{name: x}}}}, config: {{file: '${{strimzienv:FILE}}'}}}}"
+    head = "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n"
+    write("a.yaml", f"{head}metadata: {{{metadata}, {annotations}}}\nspec: {spec}\n")
+    ran = convert("a.yaml")
+    assert ran.code == 0
+    for name in ("the namespace", "the annotation strimzi.io/restart", "listOffsets"):
+        assert f"{name} of the resource has no counterpart" in ran.err
+    assert "the value of 'file' has a placeholder that only workers of Strimzi resolve" in ran.err
+    document = yaml.safe_load(ran.out)
+    assert document["metadata"] == {
+        "name": "a",
+        "cluster": "prod",
+        "labels": {"team": "b"},
+        "annotations": {"note": "x"},
+    }
+    assert document["spec"]["suspend"] is True
+    assert document["spec"]["autoRestart"] == {"enabled": False}
+    assert convert("a.yaml", "--to", "strimzi").err.count("placeholder") == 0
+
+
+def test_the_settings_name_the_clusters_of_strimzi(convert: Convert) -> None:
+    write("gitops-connect.toml", '[clusters.prod]\nurl = ["http://127.0.0.1:1"]\nstrimzi = "my-connect"\n')
+    metadata = "metadata: {name: a, labels: {strimzi.io/cluster: my-connect}}\n"
+    write("a.yaml", f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n{metadata}spec: {{class: {CLASS}}}\n")
+    ran = convert("a.yaml", "--out", "out")
+    assert ran.code == 0
+    ran = convert("out/clusters/prod/a.yaml", "--to", "strimzi")
+    assert ran.code == 0, ran
+    assert yaml.safe_load(ran.out)["metadata"]["labels"] == {"strimzi.io/cluster": "my-connect"}
+
+
+def test_a_mirror_becomes_its_connectors(convert: Convert) -> None:
+    cluster = "{{alias: {0}, bootstrapServers: '{0}:9092', groupId: g, configStorageTopic: c,"
+    cluster += " offsetStorageTopic: o, statusStorageTopic: s}}"
+    spec = f"replicas: 1\n  target: {cluster.format('b')}\n  mirrors:\n"
+    spec += "    - source: {alias: a, bootstrapServers: 'a:9092'}\n"
+    spec += "      sourceConnector: {tasksMax: 2}\n      checkpointConnector: {}\n"
+    write(
+        "mm.yaml", f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaMirrorMaker2\nmetadata: {{name: mm}}\nspec:\n  {spec}"
+    )
+    ran = convert("mm.yaml", "--to", "json", "--out", "out")
+    assert ran.code == 0, ran
+    body = json.loads(Path("out/clusters/mm/a--b.MirrorSourceConnector.json").read_text())
+    assert body["name"] == "a->b.MirrorSourceConnector"
+    assert body["config"]["source.cluster.bootstrap.servers"] == "a:9092"
+    assert convert("mm.yaml", "--to", "strimzi").code == 4
+
+
+def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:
+    """The connector of a written file, by the command's own readers."""
+    reading = read(Blob(f"orders{target.suffix}", "", text.encode()))
+    documents = [*reading.documents]
+    documents += strimzi_resources.documents_of(reading.resources, StrimziOptions(workers=True), None).documents
+    found = [*reading.declarations, *(own_documents.read(one)[0] for one in documents)]
+    assert len(found) == 1
+    assert found[0] is not None
+    return found[0]
 
 
 HOSTILE = [
@@ -291,13 +413,12 @@ def test_every_config_that_is_written_is_read_back(target: TargetFormat, config:
     whole = {"connector.class": CLASS, "tasks.max": "2", **config}
     labels = {} if target is TargetFormat.JSON else {"a": label}
     source = ConnectorDeclaration(name, FileFormat.JSON, Location("a"), whole, cluster=cluster, labels=labels)
-    (converted,) = convert_all([source], target)
+    (converted,) = convert_all([source], ConvertOptions(target))
     hidden = dict.fromkeys(converted.document.secrets, "")
     text = text_of(converted, target)
-    if target is TargetFormat.JSON:
-        (found,) = read(Blob("orders.json", "", text.encode())).declarations
-        assert {**found.config, **hidden} == {**whole, **hidden}
-        return
-    spec = yaml.safe_load(text)["spec"]
-    assert {**spec.get("config", {}), **hidden} == {**config, **hidden}
-    assert yaml.safe_load(text)["metadata"]["labels"]["a"] == label
+    found = read_back(text, target)
+    assert {**found.config, **hidden} == {**whole, **hidden}
+    assert found.labels == labels
+    if target is not TargetFormat.JSON:
+        values = yaml.safe_load(text)["spec"].get("config", {})
+        assert {**values, **hidden} == {**config, **hidden}, "readers of YAML 1.1 read the same strings"

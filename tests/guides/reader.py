@@ -4,8 +4,8 @@ The blocks of a page are followed in their order:
 
 - `sh` is run. It must succeed, unless the page shows what it prints.
 - `text` is the output of the last command, or a part of it. `…` matches any words, and as a whole line any lines.
-- `yaml`, `toml` and `json` are files. The first line names the file (`# clusters/local/orders.yaml`), or a comment
-  before the block does: `<!-- file: offsets/orders.json -->`.
+- `FILES` are files. The first line names the file (`# clusters/local/orders.yaml`), or a comment before the block does:
+  `<!-- file: offsets/orders.json -->`.
 - Blocks after `<!-- not run: REASON -->` are skipped; so is inline code.
 - `<!-- meanwhile: EVENT -->` before a block names an event that happens before the reader continues.
 - After `<!-- until: TEXT -->` a command runs until it prints the text; then the reader stops it with SIGTERM.
@@ -31,6 +31,8 @@ from pathlib import Path
 
 from docs_pages import Code
 
+FILES = ("yaml", "toml", "json", "ini", "hcl", "sql")
+"""The languages of blocks that are written to a file."""
 ADDRESS = re.compile(r"https?://(?:127\.0\.0\.1|connect-\d):8083")
 BROKER = re.compile(r"(?:east|west)-kafka:9092")
 """The addresses of Connect and Kafka on the pages. In the tests they listen on any free port."""
@@ -84,7 +86,7 @@ class Reader:
                 return
             case "sh":
                 self.run(self._here(block.text), until=text if kind == "until" else None)
-            case "yaml" | "toml" | "json" | "ini":
+            case language if language in FILES:
                 self._write(block)
             case "text":
                 self.failed = ""

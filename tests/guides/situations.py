@@ -323,6 +323,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "look-at-the-status-page": nothing,
     "move-from-strimzi": move_from_strimzi,
     "monitor-with-prometheus-and-grafana": nothing,
+    "move-from-another-tool": nothing,
     "protect-connectors-from-deletion": protect_connectors_from_deletion,
     "recover-a-failed-offset-change": recover_a_failed_offset_change,
     "reset-a-source": reset_a_source,

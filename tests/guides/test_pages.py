@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from docs_pages import DOCS, Code, code
 
-from guides.reader import FILE_NAME, comment, file_name
+from guides.reader import FILE_NAME, FILES, comment, file_name
 from guides.situations import EVENTS, SITUATIONS
 
 PAGES = sorted((DOCS / "how-to").glob("*.md"))
@@ -33,6 +33,6 @@ def problem(block: Code) -> str:
         return f"unknown event {text}"
     if kind == "not run" or block.language in ("sh", "text"):
         return ""
-    if block.language not in ("yaml", "toml", "json", "ini"):
+    if block.language not in FILES:
         return f"unknown language {block.language!r}"
     return "" if FILE_NAME.fullmatch(file_name(block)) else "name the file, or say why it is not run"

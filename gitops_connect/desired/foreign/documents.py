@@ -9,17 +9,20 @@ from gitops_connect.desired.encoding import decode
 from gitops_connect.desired.foreign import jikkou, json_configs, json_nodes, terraform_json
 from gitops_connect.desired.foreign.findings import Findings
 from gitops_connect.desired.foreign.part import Part
+from gitops_connect.desired.list_items import items_of
 from gitops_connect.desired.recognition import GROUP
 from gitops_connect.desired.refused import Refused
+from gitops_connect.desired.strimzi import recognition
 from gitops_connect.desired.values import read as read_values
 from gitops_connect.desired.yaml import parse
+from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import KINDS, Blob, Document
+from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document
 from gitops_connect.model.file_formats import FileFormat
 
-STRIMZI_GROUP = "kafka.strimzi.io/"
-STRIMZI_KINDS = ("KafkaConnector", "KafkaMirrorMaker2")
-_LOOK_ALIKES = ("Connector", "KafkaConnector", "KafkaMirrorMaker2")
+_LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
+_MAX_NODES = 2_000_000
+"""Keys and values of one JSON file: a cluster may have thousands of connectors. JSON has no aliases."""
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
     rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
@@ -58,7 +61,7 @@ def _json(blob: Blob) -> Iterator[Part]:
             raise refused from None
         yield from map(Part.of, parsed.documents)
         return
-    reading = read_values(root)
+    reading = read_values(root, max_nodes=_MAX_NODES)
     for refusal in reading.refusals:
         raise refusal
     document = Document(Location(blob.path, *root.place), reading.value, reading.positions, reading.texts)
@@ -89,8 +92,8 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
     """Read a document, or each item of a list of documents."""
     listed = part if isinstance(part.value, list) else part.get("items")
     if isinstance(listed.value, list) and (listed is part or str(part.get("kind").value).endswith("List")):
-        for item in listed.items():
-            _read_one(item, forced, findings)
+        for item in items_of(listed.document, listed.value, listed.pointer):
+            _read_one(Part.of(item), forced, findings)
         return
     recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False
     if not (recognized or terraform_json.read(part, findings) or json_configs.read(part, findings)):
@@ -105,9 +108,11 @@ def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) ->
     """Read a resource with `apiVersion` and `kind`. Returns whether it is one that declares a connector."""
     version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
     if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
-        findings.documents.append(_whole(part))
+        findings.documents.append(part.document)
     elif kind == "KafkaConnector" and (version.startswith(jikkou.GROUP) or forced is FileFormat.JIKKOU):
         jikkou.read(part, findings)
+    elif version.startswith(f"{strimzi.GROUP}/") or (forced is FileFormat.STRIMZI and kind in strimzi.KINDS):
+        return _read_strimzi(part.document, findings, is_forced=forced is FileFormat.STRIMZI)
     elif kind in _LOOK_ALIKES:
         summary = f"{kind} of {version or 'no apiVersion'!r} is in none of the formats"
         hint = "if it is compatible with one of them, name that format with --from"
@@ -117,13 +122,14 @@ def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) ->
     return True
 
 
-def _whole(part: Part) -> Document:
-    """The part as a document of its own."""
-    depth = len(part.pointer)
-    if not depth:
-        return part.document
-    below = {
-        pointer[depth:]: place for pointer, place in part.document.positions.items() if pointer[:depth] == part.pointer
-    }
-    texts = {pointer[depth:]: text for pointer, text in part.document.texts.items() if pointer[:depth] == part.pointer}
-    return Document(part.location, part.value, {key: place for key, place in below.items() if key}, texts)
+def _read_strimzi(resource: Document, findings: Findings, *, is_forced: bool) -> bool:
+    """Keep a resource of Strimzi that declares connectors. Returns whether it does."""
+    membership = recognition.classify(resource)
+    if membership is recognition.Membership.MISTAKEN and not is_forced:
+        mistake = recognition.mistake(resource)
+        findings.error(mistake.rule, mistake.summary, mistake.location, mistake.hint)
+        return True
+    if resource.value.get("kind") not in strimzi.KINDS:
+        return False
+    findings.resources.append(resource)
+    return True

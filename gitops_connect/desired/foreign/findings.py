@@ -63,6 +63,7 @@ class Findings:
     path: str
     declarations: list[ConnectorDeclaration] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
+    resources: list[Document] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     _name: ConnectorName | None = None
     _failed: bool = False
@@ -103,9 +104,12 @@ class Findings:
     def reading(self) -> FileReading:
         """What was found in the whole file."""
         problems = any(one.severity is not Severity.NOTE for one in self.diagnostics)
-        recognized = bool(self.declarations or self.documents or problems)
         return FileReading(
-            tuple(self.declarations), tuple(self.documents), Diagnostics.of(self.diagnostics), recognized
+            declarations=tuple(self.declarations),
+            documents=tuple(self.documents),
+            resources=tuple(self.resources),
+            diagnostics=Diagnostics.of(self.diagnostics),
+            recognized=bool(self.declarations or self.documents or self.resources or problems),
         )
 
     def _add(self, severity: Severity, rule: str, summary: str, where: Place, hint: str) -> None:

@@ -10,6 +10,7 @@ from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.part import Part
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.file_formats import FileFormat
+from gitops_connect.model.masking import masked_value
 
 GROUP = "kafka.jikkou.io/"
 _CLUSTER = "kafka.jikkou.io/connect-cluster"
@@ -44,7 +45,8 @@ def _warn(part: Part, findings: Findings) -> None:
     for key, value in part.get("spec", "config").fields():
         sent = json.dumps(value.value)
         if isinstance(value.value, int | float) and value.text is not None and value.text.lower() != sent:
-            summary = f"the value of {key!r} is read as {value.text!r}; Jikkou reads it as a number, and sends {sent}"
+            shown, other = masked_value(key, value.text), masked_value(key, sent)
+            summary = f"the value of {key!r} is read as {shown!r}; Jikkou reads it as a number, and sends {other}"
             findings.warning("convert/number", summary, value.location, "put the value in quotes")
 
 

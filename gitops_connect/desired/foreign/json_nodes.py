@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 
-from gitops_connect.desired.nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, too_deep, too_many
+from gitops_connect.desired.foreign.line_starts import LineStarts
+from gitops_connect.desired.nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence, too_deep
 from gitops_connect.desired.refused import Refused
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -26,8 +26,7 @@ class _Composer:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._count = 0
-        self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._lines = LineStarts(text)
 
     def root(self) -> Node:
         node = self._node(0)
@@ -39,9 +38,6 @@ class _Composer:
     def _node(self, depth: int) -> Node:
         self._skip()
         place = self._place()
-        self._count += 1
-        if self._count > MAX_NODES:
-            raise too_many(place)
         if depth > MAX_DEPTH:
             raise too_deep(place)
         if self._takes("{"):
@@ -104,8 +100,7 @@ class _Composer:
             self._at = found.end()
 
     def _place(self) -> tuple[int, int]:
-        line = bisect_right(self._lines, self._at)
-        return line, self._at - self._lines[line - 1] + 1
+        return self._lines.place(self._at)
 
     def _unexpected(self, expected: str) -> Refused:
         found = repr(self._text[self._at]) if self._at < len(self._text) else "the end of the file"

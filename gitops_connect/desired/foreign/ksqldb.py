@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
-from gitops_connect.desired.encoding import decode, place_after
+from gitops_connect.desired.encoding import decode
+from gitops_connect.desired.fields import CLASS, TASKS
 from gitops_connect.desired.foreign.findings import Draft, Findings
+from gitops_connect.desired.foreign.line_starts import LineStarts
 from gitops_connect.desired.refused import Refused
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
@@ -26,6 +28,13 @@ _TOKEN = re.compile(
       | (?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
+_JDBC_SOURCE = "io.confluent.connect.jdbc.JdbcSourceConnector"
+_TRANSFORMS = "org.apache.kafka.connect.transforms"
+_KEY_TRANSFORMS = {
+    "ksqlCreateKey": ("ValueToKey", "fields"),
+    "ksqlExtractString": ("ExtractField$Key", "field"),
+}
+"""The transforms that ksqlDB adds: their class, and the option that gets the name of the column."""
 _QUOTES = {"string": "'", "exact": "`", "quoted": '"'}
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*")
@@ -61,7 +70,7 @@ def read(blob: Blob, findings: Findings) -> None:
     except Refused as refused:
         findings.error(refused.rule, refused.summary, refused.place, refused.hint)
         return
-    reader = _Reader(text, findings)
+    reader = _Reader(LineStarts(text), len(text), findings)
     for statement in _statements(text):
         reader.read(statement)
 
@@ -87,7 +96,8 @@ def _statements(text: str) -> Iterator[list[_Token]]:
 
 @dataclass(slots=True)
 class _Reader:
-    text: str
+    lines: LineStarts
+    end: int
     findings: Findings
     defined: dict[str, str] = field(default_factory=dict)
     """The variables that `DEFINE` statements set before."""
@@ -106,7 +116,7 @@ class _Reader:
             self.findings.error("convert/syntax", summary, self._where(error.token))
 
     def _connector(self, tokens: list[_Token], where: Location) -> None:
-        rest = _Rest(tokens, len(self.text))
+        rest = _Rest(tokens, self.end)
         if rest.take_words("IF", "NOT", "EXISTS"):
             summary = "IF NOT EXISTS is left out: gitops-connect also updates a connector that exists"
             self.findings.note("convert/unknown-field", summary, where)
@@ -121,6 +131,7 @@ class _Reader:
             if rest.next().is_sign(")"):
                 break
             rest.take_sign(",")
+        _add_key_of_jdbc(draft)
         self.findings.declare(draft)
 
     def _name(self, token: _Token) -> str:
@@ -171,7 +182,7 @@ class _Reader:
         return (text, False) if unknown else (substituted, True)
 
     def _where(self, token: _Token) -> Location:
-        return Location(self.findings.path, *place_after(self.text[: token.at]))
+        return Location(self.findings.path, *self.lines.place(token.at))
 
 
 @dataclass(slots=True)
@@ -200,6 +211,26 @@ class _Rest:
             return False
         del self.tokens[: len(words)]
         return True
+
+
+def _add_key_of_jdbc(draft: Draft) -> None:
+    """What ksqlDB sends for a JDBC source: one task by default, and transforms for `key`, which is not sent.
+
+    Source: `JdbcSource.resolveConfigs` of ksqlDB.
+    """
+    if draft.config.get(CLASS) != _JDBC_SOURCE:
+        return
+    if TASKS not in draft.unknown:
+        draft.config.setdefault(TASKS, "1")
+    values = draft.unknown if "key" in draft.unknown else draft.config
+    key = values.pop("key", None)
+    if key is None:
+        return
+    for name, (kind, option) in _KEY_TRANSFORMS.items():
+        draft.config[f"transforms.{name}.type"] = f"{_TRANSFORMS}.{kind}"
+        values[f"transforms.{name}.{option}"] = key
+    own = [draft.config["transforms"]] if "transforms" in draft.config else []
+    draft.config["transforms"] = ",".join([*own, *_KEY_TRANSFORMS])
 
 
 def _number(token: _Token) -> str:

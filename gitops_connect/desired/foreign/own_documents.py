@@ -1,4 +1,4 @@
-"""Documents of this project as connectors to convert."""
+"""Documents of this project, and those of Strimzi resources, as connectors to convert."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from gitops_connect.desired import connector_rules
-from gitops_connect.desired.fields import CLASS, NAME, TASKS, ConnectorFields
+from gitops_connect.desired.fields import TASKS, ConnectorFields
+from gitops_connect.desired.foreign import strimzi_resources
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import Document
@@ -14,7 +15,8 @@ from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 
 _DIRECTORY = "clusters"
-_CONFIG_FIELDS = ("class", "tasksMax", "state", "config", "secrets")
+_CONFIG_FIELDS = ("class", "version", "tasksMax", "state", "config", "secrets")
+"""The fields of `spec` that are not in `ConnectorDeclaration.fields`: what Connect gets, and the state."""
 _RELATIVE = ("./", "../")
 
 
@@ -27,21 +29,21 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
     problems = [*connector_rules.check(fields), *_relative_path(document)]
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
-    spec, metadata = document.value["spec"], document.value["metadata"]
-    config = {key: value for key, value in fields.config.items() if key != NAME}
-    if fields.connector_class is not None:
-        config[CLASS] = fields.connector_class
-    if fields.tasks_max is not None:
-        config[TASKS] = str(fields.tasks_max)
+    spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource
+    config = dict(fields.connector().config)
+    if fields.tasks_max is None and TASKS not in fields.config:
+        del config[TASKS]
     declaration = ConnectorDeclaration(
         name=fields.name,
-        format=FileFormat.GITOPS_CONNECT,
+        format=FileFormat.STRIMZI if resource else FileFormat.GITOPS_CONNECT,
         location=document.location,
         config=config,
         state=fields.state,
         cluster=document.cluster or _cluster_of(document.location.file),
-        labels=metadata.get("labels", {}),
-        annotations=metadata.get("annotations", {}),
+        labels=strimzi_resources.texts_of(resource, "labels") if resource else metadata.get("labels", {}),
+        annotations=(
+            strimzi_resources.texts_of(resource, "annotations") if resource else metadata.get("annotations", {})
+        ),
         secrets=fields.secrets,
         fields={key: value for key, value in spec.items() if key not in _CONFIG_FIELDS},
         places=dict(_places(document)),

@@ -8,6 +8,7 @@ from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
+from gitops_connect.model.masking import masked_value
 
 _WORKER = "bootstrap.servers"
 
@@ -48,5 +49,6 @@ def _warn_of_encoding(draft: Draft, findings: Findings) -> None:
         except UnicodeError:
             continue
         if meant != value:
-            summary = f"the value of {key!r} is read as Latin-1, as a worker does: {value!r}. In UTF-8 it is {meant!r}"
+            shown, other = masked_value(key, value), masked_value(key, meant)
+            summary = f"the value of {key!r} is read as Latin-1, as a worker does: {shown!r}. In UTF-8 it is {other!r}"
             findings.warning("convert/encoding", summary, draft.locate(key), "correct the value in the new file")

@@ -10,10 +10,12 @@ from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.hcl.blocks import Attribute, items
 from gitops_connect.desired.foreign.hcl.expressions import Literal, Null, Object, Unknown, Value
 from gitops_connect.desired.foreign.hcl.scanner import NotHcl
+from gitops_connect.desired.foreign.line_starts import LineStarts
 from gitops_connect.desired.refused import Refused
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
+from gitops_connect.model.masking import mask
 
 TYPE = "kafka-connect_connector"
 OTHER_TYPES = ("confluent_connector", "aiven_kafka_connector")
@@ -51,8 +53,10 @@ def read(blob: Blob, findings: Findings) -> None:
 
 
 def _read_blocks(text: str, findings: Findings) -> None:
+    lines = LineStarts(text)
+
     def locate(at: int) -> Location:
-        return Location(findings.path, *place_after(text[:at]))
+        return Location(findings.path, *lines.place(at))
 
     for block in items(text):
         if isinstance(block, Attribute) or block.type != "resource" or not block.labels:
@@ -77,7 +81,7 @@ def declare(resource: Resource, findings: Findings) -> None:
     name, where = resource.attributes.get("name"), resource.locate(resource.at)
     findings.begin(name.text if isinstance(name, Literal) else None)
     if not isinstance(name, Literal) or not name.text:
-        found = f"is {name.expression}" if isinstance(name, Unknown) else "is missing"
+        found = f"is {mask(name.expression)}" if isinstance(name, Unknown) else "is missing"
         summary = f"the name of the connector of {resource.label!r} {found}"
         findings.error("convert/unknown-value", summary, where, f"write the name, or {SHOW}")
         return
@@ -104,14 +108,14 @@ def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Finding
     if value is None or isinstance(value, Null):
         return
     if not isinstance(value, Object):
-        found = value.expression if isinstance(value, Unknown) else "a string"
+        found = mask(value.expression) if isinstance(value, Unknown) else "a string"
         summary = f"{attribute} is {found}, expected a map with its keys"
         findings.error("convert/unknown-value", summary, resource.locate(value.at), f"write the map, or {SHOW}")
         return
     for key, item in value.items:
         where = resource.locate(key.at)
         if isinstance(key, Unknown):
-            findings.error("convert/unknown-value", f"the config key is {key.expression}", where, SHOW)
+            findings.error("convert/unknown-value", f"the config key is {mask(key.expression)}", where, SHOW)
             continue
         _add_value(draft, key.text, item, where, findings)
         if attribute == "config_sensitive":

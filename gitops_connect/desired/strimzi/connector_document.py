@@ -60,12 +60,14 @@ def document_of(
         fields["class"] = spec.connector_class
     if spec.tasks_max is not None:
         fields["tasksMax"] = spec.tasks_max
+    if spec.version is not None:
+        fields["version"] = spec.version
     if _annotations(resource).get(_PAUSED) == "true":
         fields["suspend"] = True
     own = {key: one for key, one in _annotations(resource).items() if key.startswith(OWN_ANNOTATIONS)}
     value = {**_head(spec.name, cluster, own), "spec": fields}
     positions = _positions(resource, spec.name, spec.pointer)
-    for name in ("class", "tasksMax", "state", "config", "autoRestart"):
+    for name in fields.keys() - {"suspend"}:
         _place(positions, ("spec", name), resource, (*spec.pointer, name))
     _place(positions, ("spec", "suspend"), resource, ("metadata", "annotations", _PAUSED))
     for key, pointer in config.places.items():
@@ -133,11 +135,10 @@ class _Config:
     problems: list[Diagnostic] = field(default_factory=list)
 
     def read(self) -> dict[str, str]:
-        """Every key that the operator sends, except for the class and the number of tasks."""
+        """Every key that the operator sends, except for the class, the version and the number of tasks."""
         config = dict(self._pairs())
         if self.spec.version is not None:
-            config[_PLUGIN_VERSION] = self.spec.version
-            self.places[_PLUGIN_VERSION] = (*self.spec.pointer, "version")
+            config.pop(_PLUGIN_VERSION, None)  # of an operator that does not drop it: the field counts
         return config
 
     def _pairs(self) -> Iterator[tuple[str, str]]:

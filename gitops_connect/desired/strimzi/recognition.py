@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
+from gitops_connect.desired.list_items import items_of
 from gitops_connect.desired.nodes import Mapping as MappingNode
 from gitops_connect.desired.nodes import Node, Scalar
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.documents import Document
 from gitops_connect.model.strimzi import GROUP, KINDS
 from gitops_connect.model.suggestions import closest, did_you_mean
 
@@ -20,6 +20,8 @@ _LISTS = ("List", *(f"{kind}List" for kind in KINDS))
 """The kinds that `kubectl get -o yaml` writes."""
 API_VERSIONS = tuple(f"{GROUP}/{version}" for version in ("v1", "v1beta2", "v1alpha1"))
 
+_JIKKOU = "kafka.jikkou.io/"
+"""The API group of Jikkou, which has a `KafkaConnector` too, and reads its files without Kubernetes."""
 _OTHER_KINDS = (
     "Kafka",
     "KafkaBridge",
@@ -79,26 +81,19 @@ def is_kubernetes(root: Node) -> bool:
         for key, value in root.pairs
         if isinstance(key, Scalar) and isinstance(value, Scalar) and key.text in ("apiVersion", "kind")
     }
-    return fields.get("apiVersion", "").startswith(GROUP) or fields.get("kind") in (*KINDS, *_LISTS, CONFIG_MAP)
+    version = fields.get("apiVersion", "")
+    is_kind = fields.get("kind") in (*KINDS, *_LISTS, CONFIG_MAP) and not version.startswith(_JIKKOU)
+    return version.startswith(GROUP) or is_kind
 
 
 def unpacked(documents: Iterable[Document]) -> Iterator[Document]:
     """The documents, with the items of each list as documents of their own, as `kubectl apply` reads them."""
     for document in documents:
-        if document.value.get("kind") in _LISTS and isinstance(document.value.get("items"), list):
-            yield from _items(document)
+        items = document.value.get("items")
+        if document.value.get("kind") in _LISTS and isinstance(items, list):
+            yield from (one for one in items_of(document, items, ("items",)) if isinstance(one.value, Mapping))
         else:
             yield document
-
-
-def _items(document: Document) -> Iterator[Document]:
-    positions: dict[str | int, dict[Pointer, tuple[int, int]]] = defaultdict(dict)
-    for pointer, place in document.positions.items():
-        if len(pointer) > 2 and pointer[0] == "items":
-            positions[pointer[1]][pointer[2:]] = place
-    for index, value in enumerate(document.value["items"]):
-        if isinstance(value, Mapping):
-            yield Document(document.locate(("items", index)), value, positions[index])
 
 
 def classify(document: Document) -> Membership:

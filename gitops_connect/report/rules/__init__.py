@@ -6,6 +6,7 @@ Code-scanning views show these explanations next to a diagnostic, and docs/refer
 from __future__ import annotations
 
 from gitops_connect.report.rules.connector_explanations import CONNECTORS
+from gitops_connect.report.rules.convert_explanations import CONVERT
 from gitops_connect.report.rules.document_explanations import DOCUMENTS
 from gitops_connect.report.rules.explanation import RuleExplanation
 from gitops_connect.report.rules.manifest_explanations import MANIFESTS
@@ -15,5 +16,5 @@ from gitops_connect.report.rules.strimzi_explanations import STRIMZI
 
 __all__ = ["RULE_EXPLANATIONS", "RuleExplanation"]
 
-RULE_EXPLANATIONS = {**DOCUMENTS, **SCHEMA, **CONNECTORS, **OFFSETS, **MANIFESTS, **STRIMZI}
+RULE_EXPLANATIONS = {**DOCUMENTS, **SCHEMA, **CONNECTORS, **OFFSETS, **MANIFESTS, **CONVERT, **STRIMZI}
 """The explanation of each rule by the id of the rule."""

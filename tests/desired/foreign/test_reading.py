@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitops_connect.desired.foreign.reader import read
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
@@ -171,6 +173,18 @@ def test_values_that_only_the_tool_knows_are_kept_as_expressions() -> None:
     assert connector("a.sql", SQL + ", 'b'='x-${c}', 'd'=${e});").unknown == {"b": "x-${c}", "d": "${e}"}
 
 
+def test_ksqldb_adds_transforms_for_the_key_of_a_jdbc_source() -> None:
+    jdbc = SQL.replace("FileStreamSource", "io.confluent.connect.jdbc.JdbcSourceConnector")
+    found = connector("a.sql", jdbc + ", 'key'='id', transforms='own', 'transforms'='own');").config
+    assert "key" not in found
+    assert found["tasks.max"] == "1"
+    assert found["transforms"] == "own,ksqlCreateKey,ksqlExtractString"
+    assert found["transforms.ksqlCreateKey.type"] == "org.apache.kafka.connect.transforms.ValueToKey"
+    assert found["transforms.ksqlCreateKey.fields"] == found["transforms.ksqlExtractString.field"] == "id"
+    assert found["transforms.ksqlExtractString.type"] == "org.apache.kafka.connect.transforms.ExtractField$Key"
+    assert connector("a.sql", SQL + ", 'key'='id');").config["key"] == "id"
+
+
 def test_the_values_of_terraform_show_are_complete() -> None:
     values = {"name": "orders", "config": {"connector.class": "A", "b": "${x}"}, "config_sensitive": {"c": "d"}}
     module = {"resources": [{"type": "kafka-connect_connector", "name": "x", "values": values}]}
@@ -234,3 +248,61 @@ def test_the_user_can_name_the_format_of_another_group() -> None:
     resource = JIKKOU.replace("kafka.jikkou.io", "example.org") + "spec: {connectorClass: A}\n"
     assert not reading("a.yaml", resource).declarations
     assert reading("a.yaml", resource, FileFormat.JIKKOU).declarations
+
+
+PIECES = [
+    *"{}[]()\"'`\\,:=;#-é \n\ufeff\x00",
+    *(
+        "<<EOT",
+        "EOT",
+        "${",
+        "%{",
+        "$${",
+        "/*",
+        "*/",
+        "--",
+        "\\u",
+        "null",
+        "1e999",
+        "name",
+        "config",
+        "kind",
+        "items",
+        "spec",
+    ),
+    *("connector.class", "apiVersion", "metadata", "info", "values", "WITH", "KafkaConnector", '{"a":', "- ", RESOURCE),
+    *("kafka.strimzi.io/v1", "kafka.jikkou.io/v1", "CREATE SOURCE CONNECTOR"),
+]
+
+
+@pytest.mark.parametrize("file", ["a.json", "a.yaml", "a.properties", "a.tf", "a.tf.json", "a.sql", "-"])
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=30), forced=st.sampled_from([None, *FileFormat]))
+def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFormat | None) -> None:
+    reading(file, "".join(pieces), forced)
+    reading(file, " ".join(pieces), forced)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("a.json", '{"connector.class":' * 200),
+        ("a.tf", RESOURCE + "a = " + "{b = " * 200),
+        ("a.tf", RESOURCE + 'a = "' + '${"' * 200),
+        ("a.tf", RESOURCE + "a = 1 " + "/*" * 100_000),
+        ("a.tf", RESOURCE + "a = " + "(" * 100_000),
+        ("a.sql", SQL + ", '" + "(" * 100_000),
+        ("a.properties", PROPERTIES + "a\\" * 100_000),
+    ],
+)
+def test_deep_and_long_files_are_refused_fast(file: str, content: str) -> None:
+    reading(file, content)
+
+
+@pytest.mark.slow
+def test_a_cluster_with_a_thousand_connectors_is_read() -> None:
+    config = {"connector.class": "A", **{f"key.{number}": "x" for number in range(60)}}
+    answer = {f"c{number}": {"info": {"name": f"c{number}", "config": config}} for number in range(1000)}
+    assert len(reading("all.json", json.dumps(answer)).declarations) == 1000
+    listed = {"kind": "List", "items": [{"name": name, "config": config} for name in answer]}
+    found = reading("all.json", json.dumps(listed, indent=1)).declarations
+    assert len({one.location.line for one in found}) == 1000

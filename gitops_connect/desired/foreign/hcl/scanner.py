@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _MAX_DEPTH = 50
-"""Strings inside of interpolations inside of strings."""
+"""Brackets inside of brackets, and strings inside of interpolations inside of strings."""
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _SPACE = re.compile(r"(?:\s|#[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _INLINE = re.compile(r"(?:[ \t\r]|/\*.*?\*/)*", re.DOTALL)
@@ -73,6 +73,8 @@ def end_of_brackets(text: str, start: int, depth: int = 0) -> int:
         character = text[at]
         if character in _BRACKETS:
             expected.append(_BRACKETS[character])
+            if len(expected) > _MAX_DEPTH:
+                raise NotHcl(f"brackets are nested deeper than {_MAX_DEPTH} levels", at)
         elif character in ")]}" and character != expected.pop():
             raise NotHcl(f"unexpected {character}", at)
         at = _after_token(text, at, depth)
@@ -99,4 +101,6 @@ def _after_token(text: str, at: int, depth: int) -> int:
         return end_of_heredoc(text, at)
     if found := _COMMENT.match(text, at):
         return found.end()
+    if text.startswith("/*", at):
+        raise NotHcl("the comment is not closed", at)
     return at + 1
