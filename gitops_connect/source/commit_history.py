@@ -61,7 +61,7 @@ class CommitHistory(Repository):
 
     def added(self, at: RevisionHistory, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
         """See `RevisionHistory.added`."""
-        with self._asking:
+        with self._asking, self._detecting_damage():
             return self._added(at, path, part, is_present)
 
     def _added(self, at: RevisionHistory, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
@@ -86,7 +86,7 @@ class CommitHistory(Repository):
         """See `RevisionHistory.contains`."""
         if not _COMMIT_ID.fullmatch(earlier):
             return False
-        with self._asking:
+        with self._asking, self._detecting_damage():
             self._ensure(at)
             while not self._is_ancestor(earlier, later):
                 if not self._deepen(at):
@@ -116,8 +116,7 @@ class CommitHistory(Repository):
             clone = self._clone()
             search = AdditionSearch(clone.program, is_present, self._fetch_blobs, clone.shallow_commits)
             try:
-                with self._detecting_damage():
-                    return search.find(tip, path)
+                return search.find(tip, path)
             except HistoryEnds:
                 if not self._deepen(at):
                     raise TooManyVersions from None

@@ -168,6 +168,19 @@ def test_after_a_force_push_the_old_commit_is_in_no_history(
         assert not history_of(checkout).contains("not a commit", checkout.revision)
 
 
+def test_a_damaged_clone_is_cloned_again(upstream: Upstream, repository: Repository, clone: Path) -> None:
+    upstream.commit({"a.yaml": OFF})
+    first = upstream.commit({"a.yaml": ON})
+    assert added(repository) == first
+    for pack in clone.with_name("clone.history").glob("objects/pack/*.pack"):
+        pack.chmod(0o600)
+        pack.write_bytes(b"")
+    checkout = repository.fetch()
+    with pytest.raises(SourceUnavailable, match=r"clone\.history is damaged and will be cloned again"):
+        history_of(checkout).added("a.yaml", "another part", is_on)
+    assert history_of(checkout).added("a.yaml", "another part", is_on) == first
+
+
 def test_a_tag_and_a_commit_have_a_history_too(upstream: Upstream, settings: RepositorySettings, clone: Path) -> None:
     first = upstream.commit({"a.yaml": ON})
     second = upstream.commit({"a.yaml": ON, "b.yaml": OFF})

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gitops_connect.desired.strimzi.connector_spec import ConnectorSpec, Expansion
 from gitops_connect.desired.strimzi.mirror_cluster import cluster_keys
-from gitops_connect.desired.strimzi.mirror_maker_fields import NEW_SHAPE, SPEC
+from gitops_connect.desired.strimzi.mirror_maker_fields import AUTO_RESTART, NEW_SHAPE, SPEC
 from gitops_connect.desired.strimzi.mirror_names import declared_names
 from gitops_connect.desired.strimzi.mirror_operator_keys import operator_keys, pattern_keys, warn_of_ignored_tracing
 from gitops_connect.desired.strimzi.mirrors import Mirror, read_mirrors
@@ -51,11 +52,19 @@ def expand(resource: Document, version: StrimziVersion) -> Expansion:
     connectors = tuple(_connectors(resource, rules, problems)) if rules is not None else ()
     diagnostics = Diagnostics.of(problems.found)
     if not problems.has_errors:
-        return Expansion(connectors, diagnostics)
+        return Expansion(_with_restarts(resource, connectors), diagnostics)
     if rules is None:
         return Expansion(diagnostics=diagnostics, complete=False)
     names = declared_names(resource.value.get("spec"), CLASSES)
     return Expansion((), diagnostics, names.fields, names.complete)
+
+
+def _with_restarts(resource: Document, connectors: tuple[ConnectorSpec, ...]) -> tuple[ConnectorSpec, ...]:
+    """The connectors with the restart policy of the resource (proposal 007), unless they have one of their own."""
+    policy = resource.value["spec"].get(AUTO_RESTART)
+    if policy is None:
+        return connectors
+    return tuple(one if one.auto_restart is not None else replace(one, auto_restart=policy) for one in connectors)
 
 
 def _rules(resource: Document, version: StrimziVersion, problems: Problems) -> Rules | None:

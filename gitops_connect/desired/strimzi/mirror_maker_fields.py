@@ -186,7 +186,11 @@ _EXTERNAL: Mapping[str, Field] = {
 
 _TRACING = {"jaeger": _OLD_API, "opentelemetry": Availability(since=StrimziVersion(0, 32))}
 
+AUTO_RESTART = "autoRestartConnectorsAndTasks"
+"""A field of proposal 007 that no released CRD has: `autoRestart` of each connector replaced it."""
+
 SPEC: Mapping[str, Field] = {
+    AUTO_RESTART: Field(Kind.OBJECT, {"enabled": Field(Kind.BOOLEAN)}),
     **dict.fromkeys(_UNUSED, _UNCHECKED),
     **dict.fromkeys(("affinity", "tolerations", "metrics"), _OLD_UNCHECKED),
     "externalConfiguration": Field(Kind.OBJECT, _EXTERNAL, available=_OLD_API),

@@ -240,3 +240,24 @@ def test_an_annotation_whose_commit_is_unknown_has_no_effect(annotations: Mappin
 def test_a_resource_without_such_annotations_is_not_touched() -> None:
     files = {"a.json": connector({"strimzi.io/pause-reconciliation": "true", "other": "1"})}
     assert requested(files)[1] == Requests()
+
+
+@pytest.mark.parametrize(("policy", "own", "enabled"), [
+    (None, {}, False),
+    ({"enabled": True}, {}, True),
+    ({"enabled": False}, {}, False),
+    ({}, {}, True),
+    ({"enabled": False}, {"autoRestart": {"enabled": True}}, True),
+])  # fmt: skip
+def test_a_restart_policy_for_all_connectors(
+    policy: dict[str, bool] | None, own: dict[str, object], *, enabled: bool
+) -> None:
+    """Proposal 007 has `autoRestartConnectorsAndTasks`."""
+    value = json.loads(mirror_maker({}, **own))
+    if policy is not None:
+        value["spec"]["autoRestartConnectorsAndTasks"] = policy
+    documents, _ = requested({"a.json": json.dumps(value)})
+    restarts = spec_of(documents)["autoRestart"]
+    assert isinstance(restarts, dict)
+    assert restarts["enabled"] is enabled
+    assert not documents.diagnostics
