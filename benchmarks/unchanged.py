@@ -59,8 +59,11 @@ def measure(directory: Path) -> Iterator[Figure]:
 def _measure(workplace: Workplace, requests: Callable[[], int]) -> Iterator[Figure]:
     with opened(workplace) as product:
         product.source = counted = _Counted(product.source)
-        if not product.cycle().plan.is_empty or counted.read_files != workplace.count:
-            raise NotMeasured("the first cycle was to find everything in place, and to read every file")
+        first = product.cycle().plan
+        if first.adopted != tuple(step.connector for step in first.steps) or counted.read_files != workplace.count:
+            raise NotMeasured(
+                "the first cycle was to adopt what is in place, to do nothing else, and to read every file"
+            )
         counted.read_files, before, seconds = 0, requests(), []
         for _ in range(RUNS):
             began = spent_here()

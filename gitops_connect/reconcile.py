@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from gitops_connect import secrets
-from gitops_connect.apply.executor import ExecuteOptions, execute
+from gitops_connect.apply.execute_options import ExecuteOptions
+from gitops_connect.apply.executor import execute
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.checks import connect, document_schemas, plugin_versions
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.desired.strimzi.translation import TranslationCache, translate
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredState
@@ -26,6 +28,7 @@ from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
+from gitops_connect.model.strimzi import DEFAULT_OPTIONS, StrimziOptions
 from gitops_connect.model.validation import ConnectChecks
 from gitops_connect.observed import must_move, observe_at_rest, observe_plugins, observe_positions, password_keys
 from gitops_connect.offset_changes import planner_inputs
@@ -46,6 +49,7 @@ class Caches:
     """Results for files that did not change since the last reconciliation. They only save time."""
 
     files: ParseCache = field(default_factory=ParseCache)
+    strimzi: TranslationCache = field(default_factory=TranslationCache)
     schemas: document_schemas.SchemaCache = field(default_factory=document_schemas.SchemaCache)
 
 
@@ -99,17 +103,22 @@ class ReconcileOptions:
 
 @span("declare")
 def declare(
-    source: Source, clusters: Collection[ClusterName] | None, caches: Caches, before: Declared | None = None
+    source: Source,
+    clusters: Collection[ClusterName] | None,
+    caches: Caches,
+    before: Declared | None = None,
+    strimzi: StrimziOptions = DEFAULT_OPTIONS,
 ) -> Declared:
     """Read and check every document of the repository. `clusters` None: all clusters that the documents name.
 
-    Files in `caches` are not read, parsed or checked again. `before` is the result of an earlier call with the same
-    arguments: it is returned again if the repository has not changed. Raises SourceUnavailable or SourceRefused.
+    Resources of Strimzi are read as `strimzi` says, and become documents. Files in `caches` are not read, parsed or
+    checked again. `before` is the result of an earlier call with the same arguments: it is returned again if the
+    repository has not changed. Raises SourceUnavailable or SourceRefused.
     """
     checkout = source.fetch()
     if before is not None and checkout is before.checkout:
         return before
-    documents = load(checkout, caches.files)
+    documents = translate(load(checkout, caches.files), strimzi, caches.strimzi)
     problems = document_schemas.check(documents, caches.schemas)
     states, diagnostics = build(documents, clusters, problems, checkout.entries)
     return Declared(checkout.revision, states, diagnostics, len(documents.documents), checkout, checkout.rewritten)

@@ -10,11 +10,13 @@ from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.desired.strimzi.translation import TranslationCache, translate
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob, Documents
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.strimzi import DEFAULT_OPTIONS, StrimziOptions
 
 LOCAL = ClusterName("local")
 
@@ -51,11 +53,13 @@ def read(contents: Mapping[str, str]) -> Documents:
 
 
 def declare(
-    contents: Mapping[str, str], clusters: Collection[str] | None = (LOCAL,)
+    contents: Mapping[str, str],
+    clusters: Collection[str] | None = (LOCAL,),
+    strimzi: StrimziOptions = DEFAULT_OPTIONS,
 ) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
     """Run every stage from files to desired states."""
     checkout = files(contents)
-    documents = load(checkout, ParseCache())
+    documents = translate(load(checkout, ParseCache()), strimzi, TranslationCache())
     known = None if clusters is None else [ClusterName(name) for name in clusters]
     return build(documents, known, document_schemas.check(documents, SchemaCache()), checkout.entries)
 

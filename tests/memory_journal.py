@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
@@ -13,7 +13,7 @@ from typing import Any
 from gitops_connect.apply.changes import Chunk, LargeChange
 from gitops_connect.apply.chunks import FIRST, ChunkSize
 from gitops_connect.apply.cluster_api import Cluster
-from gitops_connect.apply.executor import ExecuteOptions
+from gitops_connect.apply.execute_options import ExecuteOptions
 from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
@@ -58,6 +58,7 @@ class MemoryJournal:
         self.shape = shape_of(config)
         self.cluster = cluster
         self.manifests: dict[OperationName, OffsetPatch] = {}
+        self.adopted: list[tuple[ConnectorName, ...]] = []
         self.large_ones: dict[OperationName, Begun] = {}
         self.most = most
         self.chunks: list[tuple[int, int]] = []
@@ -73,6 +74,11 @@ class MemoryJournal:
 
     def intend(self, operation: Operation) -> None:
         self._record_call("intend", operation)
+
+    def adopt(self, connectors: Collection[ConnectorName]) -> None:
+        if self.faults["adopt"]:
+            raise self.faults["adopt"].popleft()
+        self.adopted.append(tuple(connectors))
 
     def is_begun(self, operation: Operation) -> bool:
         return operation.name in self.unfinished

@@ -10,8 +10,9 @@ from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.model.restarts import Restart
 
-OF_THE_CONNECTOR = tuple(action for action in Action if action not in (Action.ALTER, Action.RESET, Action.RECORD))
-"""The actions that need no operation."""
+_WITHOUT_REQUEST = (Action.ADOPT, Action.RECORD)
+OF_THE_CONNECTOR = tuple(one for one in Action if one not in (Action.ALTER, Action.RESET, *_WITHOUT_REQUEST))
+"""The actions that send a request and need no operation."""
 
 
 def step(

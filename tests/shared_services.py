@@ -9,6 +9,7 @@ POSTGRESQL = "[postgresql"
 REAL = re.compile(r"[\[-]real[\]-]")
 """The parameter of a test that runs over the stand-in and over the shared sandbox."""
 SANDBOX = (
+    "tests/acceptance/test_mirror_maker.py",
     "tests/acceptance/test_undo.py",
     "tests/acceptance/test_workers.py",
     "tests/checks/test_rules_on_connect.py",

@@ -17,6 +17,7 @@ from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
@@ -63,6 +64,9 @@ def carry_out(
     records.before()
     ends = list(results) if results is not None else [Result.APPLIED] * len(planned.steps)
     outcomes = [StepOutcome(step, result) for step, result in zip(planned.steps, ends, strict=False)]
+    adopted = [one for one in outcomes if one.step.action is Action.ADOPT and one.result is Result.APPLIED]
+    if adopted:
+        records.adopt([one.step.connector for one in adopted])
     for outcome in outcomes:
         records.after(outcome)
     if not killed:
@@ -108,12 +112,40 @@ def test_a_declared_connector_that_exists_is_adopted(ledger: WatchedLedger) -> N
     assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
 
 
-def test_all_adoptions_are_one_write(ledger: WatchedLedger) -> None:
+def test_an_adopted_connector_is_managed_before_its_other_steps_and_in_sync_after_them(ledger: WatchedLedger) -> None:
+    """A step that fails leaves it managed, and no secret counts as applied that was not sent."""
+    secret = {"database.password": "hunter2"}
+    given = situation([wanted("orders", config=secret)], [seen("orders", "PAUSED")])
+    carry_out(ledger, given, [Result.APPLIED, Result.FAILED, Result.SKIPPED])
+    half = ledger.ownership(CLUSTER)[ORDERS]
+    assert (half.origin, half.desired, half.applied) == (Origin.ADOPTED, None, {})
+    carry_out(ledger, given)
+    whole = ledger.ownership(CLUSTER)[ORDERS]
+    assert (whole.origin, set(whole.applied)) == (Origin.ADOPTED, set(secret))
+    assert whole.desired is not None
+
+
+def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedLedger) -> None:
     many = [wanted(f"orders-{number}") for number in range(5)]
-    everything = situation(many, [as_observed(one) for one in many])
-    LedgerRecords(ledger, everything, plan(everything), ManualClock()).before()
+    carry_out(ledger, situation(many, [as_observed(one) for one in many]), killed=True)
     assert len(owned(ledger)) == 5
     assert ledger.writes == 2, "the attempt, and all that were adopted"
+    steps = ledger.status.steps(CLUSTER, limit=10)
+    assert sorted((one.connector, one.action) for one in steps) == [(one.name, Action.ADOPT) for one in many]
+
+
+def test_a_connector_that_is_only_adopted_is_recorded_in_sync_with_one_write(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)]), killed=True)
+    assert ledger.ownership(CLUSTER)[ORDERS].desired is not None
+    assert ledger.writes == 2, "the attempt, and the connector"
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
+def test_a_connector_is_unmanaged_until_its_adoption_is_applied(ledger: WatchedLedger, result: Result) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)]), [result])
+    assert owned(ledger) == {}
 
 
 @pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])
@@ -172,6 +204,16 @@ def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: Watc
     carry_out(ledger, situation([orders], [as_observed(orders)], invalid=frozenset({ORDERS})))
     carry_out(ledger, situation([orders], [as_observed(orders)], unknown=["orders"]))
     assert owned(ledger) == {}
+
+
+def test_a_connector_that_is_stopped_with_an_invalid_config_is_not_in_sync(ledger: WatchedLedger) -> None:
+    """Its new secret was not sent. Otherwise a server that masks it would never get it."""
+    before = wanted("orders", config={"database.password": "hunter2"})
+    carry_out(ledger, situation([before], [as_observed(before)]))
+    recorded = ledger.ownership(CLUSTER)[ORDERS]
+    after = wanted("orders", "stopped", config={"database.password": "hunter3", "file": ""})
+    carry_out(ledger, situation([after], [as_observed(before)], invalid=frozenset({ORDERS})))
+    assert ledger.ownership(CLUSTER)[ORDERS] == recorded
 
 
 def test_a_deleted_connector_is_forgotten(ledger: WatchedLedger) -> None:

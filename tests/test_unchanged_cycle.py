@@ -22,6 +22,7 @@ from standin.connect import StandIn
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
+from gitops_connect.model.plans import Action
 from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
@@ -141,7 +142,8 @@ def put_in_place(standin: StandIn, at: Workplace, count: int) -> None:
 
 def test_nothing_is_read_written_or_asked_for_but_once(counted: Counted) -> None:
     first = counted.cycle()
-    assert [step.connector for step in first.plan.steps] == [counted.at.name("last")]
+    assert [step.connector for step in first.plan.steps if step.action is not Action.ADOPT] == [counted.at.name("last")]
+    assert len(first.plan.adopted) == len(first.plan.steps) - 1
     assert not first.failed
     counted.watch_the_ledger()
 

@@ -17,7 +17,7 @@ from gitops_connect.model.worker_heap import size_text
 from gitops_connect.settings import daemon_sections, sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
-_NO_VARIABLE = ("Mapping[str, Credential]", "SkipSettings")
+_NO_VARIABLE = ("Mapping[str, Credential]", "Mapping[str, str]", "SkipSettings")
 SETTINGS_INTRODUCTION = """\
 gitops-connect reads one settings file, in TOML: the one that `--config FILE` names, otherwise the one that the variable
 `GITOPS_CONNECT_CONFIG` names, otherwise `gitops-connect.toml` in the current directory. Relative paths start from the
@@ -59,7 +59,9 @@ TYPES = {
     "tuple[str, ...]": "list of strings",
     "tuple[Path, ...]": "list of paths",
     "Mapping[str, Credential]": "table of strings or credentials",
+    "Mapping[str, str]": "table of strings",
     "SkipSettings": "table, or a number",
+    "StrimziVersion": "a version such as `1.2`",
 }
 TABLES = {
     sections.RepositorySettings: "repository",
@@ -71,6 +73,7 @@ TABLES = {
     daemon_sections.DaemonSettings: "daemon",
     daemon_sections.ServerSettings: "server",
     daemon_sections.ForgeSettings: "forge",
+    sections.StrimziSettings: "strimzi",
 }
 
 

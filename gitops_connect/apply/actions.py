@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from gitops_connect.apply.cluster_api import Cluster
+from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.large_offset_change import change_large_offsets
 from gitops_connect.apply.offset_change import change_offsets, leftovers
 from gitops_connect.apply.step_context import StepContext
@@ -24,6 +27,11 @@ def _sized(operation: Operation, context: StepContext) -> Operation:
     return replace(operation, is_large=True) if is_large else operation
 
 
+def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult:
+    """Carry out the step `adopt` of these connectors, for all of them or for none."""
+    return _recorded(partial(journal.adopt, connectors))
+
+
 def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
 
@@ -32,7 +40,7 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
     if step.action is Action.CREATE:
         return _create(step, context)
     if step.operation is not None and step.action is Action.RECORD:
-        return _record(step.operation, context)
+        return _recorded(partial(context.journal.record, step.operation))
     if step.operation is not None:
         operation = _sized(step.operation, context)
         change = change_large_offsets if operation.is_large else change_offsets
@@ -54,9 +62,10 @@ def _create(step: Step, context: StepContext) -> str:
     return leftovers(step.connector, context) if step.operation is None and context.tells_offsets else ""
 
 
-def _record(operation: Operation, context: StepContext) -> StepResult:
+def _recorded(record: Callable[[], None]) -> StepResult:
+    """The result of a step that only writes to the ledger."""
     try:
-        context.journal.record(operation)
+        record()
     except GitopsConnectError as error:
         return StepResult(Result.FAILED, str(error))
     return StepResult(Result.APPLIED)
@@ -89,7 +98,7 @@ def _send(step: Step, cluster: Cluster) -> None:
             cluster.resume(step.connector)
         case Action.DELETE:
             cluster.delete(step.connector)
-        case Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD | Action.RESTART:
+        case Action.ADOPT | Action.CREATE | Action.ALTER | Action.RESET | Action.RECORD | Action.RESTART:
             raise AssertionError(f"{step.action.value} is not a single request")
         case _:
             assert_never(step.action)

@@ -22,6 +22,18 @@ STALE_SECONDS = 3.0
 """A FAILED that lasts longer counts as the state after the change, not as the state before a restart."""
 _STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED with all its tasks", "RUNNING"
 _INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
+_WANTED = {
+    Action.ADOPT: "the connector in the ledger",
+    Action.CONFIGURE: "the config that was sent and a connector that is not FAILED",
+    Action.STOP: _STOPPED,
+    Action.PAUSE: _PAUSED,
+    Action.RESUME: _RUNNING,
+    Action.RESTART: _RUNNING,
+    Action.DELETE: "no connector with this name",
+    Action.ALTER: "the declared offsets",
+    Action.RESET: "the declared offsets",
+    Action.RECORD: "the declared offsets",
+}
 _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
 """A failed task stays failed while its connector is paused; it does no work either."""
 
@@ -51,24 +63,9 @@ class EffectCheck:
 
 def wanted(step: Step) -> str:
     """What must be observed, in words."""
-    match step.action:
-        case Action.CREATE:
-            words = f"{_INITIAL[step.initial_state]} with the config that was sent"
-        case Action.CONFIGURE:
-            words = "the config that was sent and a connector that is not FAILED"
-        case Action.STOP:
-            words = _STOPPED
-        case Action.PAUSE:
-            words = _PAUSED
-        case Action.RESUME | Action.RESTART:
-            words = _RUNNING
-        case Action.DELETE:
-            words = "no connector with this name"
-        case Action.ALTER | Action.RESET | Action.RECORD:
-            words = "the declared offsets"
-        case _:
-            assert_never(step.action)
-    return words
+    if step.action is Action.CREATE:
+        return f"{_INITIAL[step.initial_state]} with the config that was sent"
+    return _WANTED[step.action]
 
 
 def check_effect(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> EffectCheck:
@@ -91,7 +88,7 @@ def check_effect(step: Step, seen: ObservedConnector | None, *, doubtful: bool =
             verdict = _check_paused(seen)
         case Action.RESUME:
             verdict = _check_running(seen)
-        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:  # no status shows these
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD | Action.ADOPT:  # no status shows these
             verdict = EffectCheck(Progress.PENDING, describe(seen))
         case _:
             assert_never(step.action)
@@ -188,7 +185,8 @@ def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectChe
     keys += [change.key for change in step.changes if change.after is None and change.key in seen.config]
     if not keys:
         return None
-    return EffectCheck(Progress.PENDING, f"another config (keys that differ: {', '.join(sorted(keys))})")
+    hint = "if the server sets them itself, list them in spec.ignore"
+    return EffectCheck(Progress.PENDING, f"another config (keys that differ: {', '.join(sorted(keys))}); {hint}")
 
 
 def _failure(seen: ObservedConnector) -> str:

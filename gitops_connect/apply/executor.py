@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from itertools import chain, count
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from gitops_connect.apply.actions import carry_out
-from gitops_connect.apply.changes import OffsetChanges
+from gitops_connect.apply.actions import adopt, carry_out
 from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.apply.connector_run import ConnectorRun, RunContext
-from gitops_connect.apply.journal import Journal
+from gitops_connect.apply.execute_options import ExecuteOptions
 from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_snapshot
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import AwaitEffect, NextAction, SendAgain, StepResult
-from gitops_connect.apply.stopped import StoppedConnectors
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.capabilities import GET_OFFSETS
-from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.tracing.spans import in_trace, span
@@ -37,33 +31,6 @@ T = TypeVar("T")
 
 _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class ExecuteOptions:
-    """How to execute a plan. All callbacks run in the caller's thread; others call `journal` and `changes`.
-
-    `clock.sleep` must really wait. `parallelism`: concurrent requests. `settle_timeout` (seconds): how long a step may
-    take to show its effect. `min_running` (seconds): how long a connector must run after its last step; 0: its tasks
-    are not checked. `before`: what the plan was made from. `stopped` records which connectors are stopped and resumed.
-    `interrupted`: True once nothing more may begin. `before_effect` is called before each effect and every few seconds
-    in between, so that it can keep a lease alive; a GitopsConnectError that it raises also means that nothing more
-    begins. `on_outcome` receives each step as it ends; `on_progress` sometimes receives the progress of a large offset
-    change.
-    """
-
-    clock: Clock
-    journal: Journal
-    changes: OffsetChanges
-    parallelism: int
-    settle_timeout: float
-    min_running: float
-    before: Mapping[ConnectorName, ObservedConnector]
-    stopped: StoppedConnectors
-    interrupted: Callable[[], bool]
-    before_effect: Callable[[], object]
-    on_outcome: Callable[[StepOutcome], None]
-    on_progress: Callable[[SendingProgress], None]
 
 
 @span("apply")
@@ -109,6 +76,7 @@ class _Run:
         self._checked = self._clock.monotonic()
 
     def run(self) -> tuple[StepOutcome, ...]:
+        self._adopt()
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
         with ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool:
@@ -120,6 +88,15 @@ class _Run:
         if self._error is not None:
             raise self._error
         return tuple(chain.from_iterable(run.outcomes for run in self._runs))
+
+    def _adopt(self) -> None:
+        """Record all adoptions at once, before any request: a transaction for each would take very long."""
+        new = [run for run in self._ready if run.step.action is Action.ADOPT]
+        if new and self._may_go_on():
+            self._ready = deque(run for run in self._ready if run.step.action is not Action.ADOPT)
+            adopted = adopt([run.name for run in new], self._options.journal)
+            for run in reversed(new):  # each is put before those that are ready
+                self._end(run, adopted)
 
     def _check_from_time_to_time(self) -> None:
         if not self._halted and (

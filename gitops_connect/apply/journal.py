@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from gitops_connect.model.names import ConnectorName
@@ -14,6 +15,9 @@ class Journal(Protocol):
 
     Every method raises LedgerUnusable, or LedgerBusy if this process lost the lease on the cluster.
     """
+
+    def adopt(self, connectors: Collection[ConnectorName]) -> None:
+        """Record that these connectors, which exist on the cluster, are managed from now on: all of them, or none."""
 
     def intend(self, operation: Operation) -> None:
         """Record that a connector is about to be created that must not run before this operation."""

@@ -63,7 +63,9 @@ def leaves_running(step: Step) -> bool:
             return step.initial_state in (None, TargetState.RUNNING)
         case Action.CONFIGURE | Action.RESUME | Action.RESTART:
             return True
-        case Action.STOP | Action.PAUSE | Action.DELETE | Action.ALTER | Action.RESET | Action.RECORD:
+        case Action.ALTER | Action.RESET | Action.RECORD | Action.ADOPT:
+            return False
+        case Action.STOP | Action.PAUSE | Action.DELETE:
             return False
         case _:
             assert_never(step.action)

@@ -63,6 +63,10 @@ UNDEFINED = (
     Undefined("MirrorConnectorConfig", ("producer.*", "consumer.*", "admin.*"), _MIRROR),
     Undefined("MirrorConnectorConfig", ("source.producer.*", "source.consumer.*", "source.admin.*"), _MIRROR),
     Undefined("MirrorConnectorConfig", ("target.producer.*", "target.consumer.*", "target.admin.*"), _MIRROR),
+    # Strimzi's operator sets these in every connector of a mirror (KafkaMirrorMaker2Connectors).
+    Undefined("MirrorSourceConfig", ("topics", "topics.exclude", "topics.blacklist"), _MIRROR),
+    Undefined("MirrorCheckpointConfig", ("groups", "groups.exclude", "groups.blacklist"), _MIRROR),
+    Undefined("ClientMetricsReporter", ("prometheus.metrics.reporter.*",), _MIRROR),
     Undefined("Field.INTERNAL_PREFIX", ("internal.*",), _DEBEZIUM),
     Undefined("CommonConnectorConfig", ("event.converting.failure.handling.mode",), _DEBEZIUM),
     Undefined("CommonConnectorConfig", ("field.name.adjustment.mode", "skip.messages.without.change"), _DEBEZIUM),

@@ -49,7 +49,7 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
     from gitops_connect.runtime import open_source
 
     with closing(open_source(settings, path)) as source:
-        return declare(source, settings.clusters or None, caches or Caches())
+        return declare(source, settings.clusters or None, caches or Caches(), strimzi=settings.strimzi_options)
 
 
 def require_documents(settings: Settings, path: Path | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, assert_never
 
@@ -16,6 +15,7 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
 from gitops_connect.cli.output_files import new_directory, refuse_old, write_new
 from gitops_connect.errors import GitopsConnectError, UsageError
+from gitops_connect.model.file_formats import TargetFormat
 
 if TYPE_CHECKING:
     from gitops_connect.cli.imported_connectors import Imported
@@ -26,25 +26,18 @@ if TYPE_CHECKING:
     from gitops_connect.settings.sections import Settings
 
 
-class ImportFormat(Enum):
-    """How connectors are written: as documents of gitops-connect, or as bodies of POST `/connectors`."""
-
-    GITOPS_CONNECT = "gitops-connect"
-    JSON = "json"
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """The directory for the files of one cluster, and the file name of each connector, without suffix."""
 
     directory: Path
     stems: Mapping[ConnectorName, str]
-    format: ImportFormat
+    format: TargetFormat
     force: bool
 
     def document(self, name: ConnectorName) -> Path:
         """The file of the connector."""
-        return self.directory / f"{self.stems[name]}.{'json' if self.format is ImportFormat.JSON else 'yaml'}"
+        return self.directory / f"{self.stems[name]}{self.format.suffix}"
 
     @property
     def offsets_directory(self) -> Path:
@@ -74,9 +67,9 @@ def import_connectors(
         bool, typer.Option("--with-offsets", help="Also write the current offsets, as offset manifests.")
     ] = False,
     file_format: Annotated[
-        ImportFormat,
-        typer.Option("--format", help="Documents of gitops-connect, or bodies of POST /connectors."),
-    ] = ImportFormat.GITOPS_CONNECT,
+        TargetFormat,
+        typer.Option("--format", help="Documents, Strimzi's KafkaConnector, or bodies of POST /connectors."),
+    ] = TargetFormat.GITOPS_CONNECT,
     force: Force = False,
 ) -> int:
     """Write the connectors of a cluster as documents.
@@ -98,7 +91,8 @@ def import_connectors(
         found = find(clients[name], selector or ())
         target = Target(out / "clusters" / name, file_stems(found.names), file_format, force)
         imported = documents_of(clients[name], found, settings)
-        written = _write(imported, target, name, with_offsets=with_offsets)
+        texts = _texts(imported, target.format, name, settings)
+        written = _write(imported, texts, target, with_offsets=with_offsets)
         unread = _save_offsets(clients[name], written, target, say) if with_offsets else {}
     _report(written, target, name)
     for connector, why in (*imported.failed.items(), *unread.items()):
@@ -116,13 +110,32 @@ def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
     return clusters[0]
 
 
-def _write(imported: Imported, target: Target, cluster: ClusterName, *, with_offsets: bool) -> list[ConnectorDocument]:
-    """Write the documents that are valid, and return them. No file is written if one exists, unless `force`."""
-    from gitops_connect.cli.imported_connectors import problems_of
+def _texts(
+    imported: Imported, file_format: TargetFormat, cluster: ClusterName, settings: Settings
+) -> Mapping[ConnectorName, str]:
+    """The content of each file. Connectors that the format cannot express are added to `imported.failed`."""
+    from gitops_connect.cli import imported_connectors, imported_resources
+    from gitops_connect.report import connector_document, strimzi_document
 
-    texts = {one.name: _text(one, target.format) for one in imported.documents}
-    if target.format is ImportFormat.GITOPS_CONNECT:
-        imported.failed.update(problems_of(texts, cluster))
+    match file_format:
+        case TargetFormat.GITOPS_CONNECT:
+            texts = {one.name: connector_document.render(one) for one in imported.documents}
+            imported.failed.update(imported_connectors.problems_of(texts, cluster))
+        case TargetFormat.STRIMZI:
+            resources = [imported_resources.resource_of(one, settings) for one in imported.documents]
+            texts = {one.name: strimzi_document.render(one) for one in resources}
+            imported.failed.update(imported_resources.problems_of(resources, texts, settings))
+        case TargetFormat.JSON:
+            texts = {one.name: _body(one) for one in imported.documents}
+        case _:
+            assert_never(file_format)
+    return texts
+
+
+def _write(
+    imported: Imported, texts: Mapping[ConnectorName, str], target: Target, *, with_offsets: bool
+) -> list[ConnectorDocument]:
+    """Write the documents that are valid, and return them. No file is written if one exists, unless `force`."""
     written = [one for one in imported.documents if one.name not in imported.failed]
     for one in written:
         refuse_old(target.document(one.name), force=target.force)
@@ -134,22 +147,16 @@ def _write(imported: Imported, target: Target, cluster: ClusterName, *, with_off
     return written
 
 
-def _text(document: ConnectorDocument, file_format: ImportFormat) -> str:
+def _body(document: ConnectorDocument) -> str:
     from gitops_connect.connect.wire import create_body
     from gitops_connect.model.desired import TargetState
     from gitops_connect.report import connector_document
     from gitops_connect.report.table import as_json
 
-    match file_format:
-        case ImportFormat.GITOPS_CONNECT:
-            return connector_document.render(document)
-        case ImportFormat.JSON:
-            secrets = {key: connector_document.placeholder(name) for key, name in document.secrets.items()}
-            state = None if document.state is TargetState.RUNNING else document.state
-            config = dict(sorted({**document.config, **secrets}.items()))
-            return as_json(create_body(document.name, config, state))
-        case _:
-            assert_never(file_format)
+    secrets = {key: connector_document.placeholder(name) for key, name in document.secrets.items()}
+    state = None if document.state is TargetState.RUNNING else document.state
+    config = dict(sorted({**document.config, **secrets}.items()))
+    return as_json(create_body(document.name, config, state))
 
 
 def _save_offsets(
@@ -178,7 +185,7 @@ def _save_offsets(
 
 def _report(documents: Sequence[ConnectorDocument], target: Target, cluster: ClusterName) -> None:
     """Name what was written, and print the variables of the documents."""
-    from gitops_connect.report import connector_document
+    from gitops_connect.report import connector_document, strimzi_document
 
     count = "1 connector" if len(documents) == 1 else f"{len(documents):,} connectors"
     echo(f"Wrote {count} of cluster {cluster} to {target.directory}. Nothing was changed on the cluster.")
@@ -188,10 +195,14 @@ def _report(documents: Sequence[ConnectorDocument], target: Target, cluster: Clu
     if not any(one.secrets for one in documents):
         return
     match target.format:
-        case ImportFormat.GITOPS_CONNECT:
+        case TargetFormat.GITOPS_CONNECT:
             echo("The documents contain no secrets. Allow these variables in the settings, and set their values:")
             emit(connector_document.allowed_variables(documents))
-        case ImportFormat.JSON:
+        case TargetFormat.STRIMZI:
+            echo("The resources contain no secrets, but these references to environment variables of the workers.")
+            echo("If Strimzi does not deploy the workers, map `strimzienv:` in [strimzi.placeholders] of the settings:")
+            emit(connector_document.placeholders(documents, strimzi_document.placeholder))
+        case TargetFormat.JSON:
             echo("The files contain no secrets, but these references to environment variables of the workers:")
             emit(connector_document.placeholders(documents))
         case _:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gitops_connect.model.desired import TargetState
     from gitops_connect.model.names import ClusterName, ConnectorName
     from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState, WorkerState
+    from gitops_connect.model.strimzi import StrimziOptions
     from gitops_connect.report.connector_document import ConnectorDocument
     from gitops_connect.settings.sections import Settings
 
@@ -169,25 +170,52 @@ def _target_state(state: WorkerState) -> tuple[TargetState, bool]:
     return certain.get(state, TargetState.RUNNING), state in certain
 
 
-def problems_of(texts: Mapping[ConnectorName, str], cluster: ClusterName) -> Mapping[ConnectorName, str]:
-    """The connectors whose documents are invalid, such as one with a slash in its name, each with the first error."""
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """Documents that were read again: the config of each valid connector, and the first error of each other one."""
+
+    configs: Mapping[ConnectorName, Mapping[str, str]] = field(repr=False)
+    problems: Mapping[ConnectorName, str]
+
+
+def problems_of(texts: Mapping[ConnectorName, str], cluster: ClusterName | None) -> Mapping[ConnectorName, str]:
+    """The connectors whose documents are invalid, such as one with a slash in its name, each with the first error.
+
+    `cluster` is the cluster that the documents name, or None if they name none.
+    """
+    return read_back(texts, cluster).problems
+
+
+def read_back(
+    texts: Mapping[ConnectorName, str], cluster: ClusterName | None, strimzi: StrimziOptions | None = None
+) -> ReadBack:
+    """Read the documents or resources of connectors, each as the file of a repository."""
     from gitops_connect.checks import document_schemas
     from gitops_connect.desired import desired_state
-    from gitops_connect.desired.yaml import parse
+    from gitops_connect.desired.file_content import read_file
+    from gitops_connect.desired.strimzi.translation import TranslationCache, translate
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.documents import Blob, Documents
+    from gitops_connect.model.strimzi import DEFAULT_OPTIONS
 
     names = {f"{number:09}": name for number, name in enumerate(texts)}
-    parsed = [parse(Blob(path, "", texts[name].encode())) for path, name in names.items()]
+    read = [read_file(Blob(path, "", texts[name].encode())) for path, name in names.items()]
+    parsed = [one for one in read if one is not None]
     documents = Documents(
         tuple(document for one in parsed for document in one.documents),
         Diagnostics.of(problem for one in parsed for problem in one.diagnostics),
         all(one.complete for one in parsed),
         tuple(document for one in parsed for document in one.broken),
+        strimzi=tuple(resource for one in parsed for resource in one.strimzi),
+        broken_strimzi=tuple(resource for one in parsed for resource in one.broken_strimzi),
     )
+    documents = translate(documents, strimzi or DEFAULT_OPTIONS, TranslationCache())
     problems = document_schemas.check(documents)
-    _, diagnostics = desired_state.build(documents, [cluster], problems)
-    return {
-        names[error.location.file]: f"its document would be invalid: {error.summary}"
-        for error in reversed(diagnostics.errors)
-    }
+    states, diagnostics = desired_state.build(documents, [cluster] if cluster else None, problems)
+    return ReadBack(
+        {one.name: one.config for state in states.values() for one in state.connectors},
+        {
+            names[error.location.file]: f"its document would be invalid: {error.summary}"
+            for error in reversed(diagnostics.errors)
+        },
+    )

@@ -16,6 +16,7 @@ import typer.main
 from gitops_connect import __version__
 from gitops_connect.cli import (
     apply,
+    convert,
     describe,
     doctor,
     get,
@@ -56,6 +57,7 @@ app.command()(status.status)
 app.add_typer(get.app, name="get")
 app.add_typer(describe.app, name="describe")
 app.command("import")(import_connectors.import_connectors)
+app.command()(convert.convert)
 app.add_typer(restart.app, name="restart")
 app.add_typer(suspend.suspend, name="suspend")
 app.add_typer(suspend.resume, name="resume")

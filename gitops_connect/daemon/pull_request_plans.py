@@ -51,7 +51,7 @@ class PullRequestPlanner:
         nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)
         try:
             with closing(open_merge(settings, pull_request.head_ref)) as merged:
-                declared = declare(merged, settings.clusters, self.caches)
+                declared = declare(merged, settings.clusters, self.caches, strimzi=settings.strimzi_options)
         except MergeConflict:
             return replace(nothing, not_planned=NotPlanned.CONFLICT)
         nothing = replace(nothing, head=declared.revision)

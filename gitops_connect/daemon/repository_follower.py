@@ -19,6 +19,7 @@ class RepositoryFollower:
     def __init__(self, source: Source, settings: Settings) -> None:
         self._source = source
         self._clusters = settings.clusters
+        self._strimzi = settings.strimzi_options
         self._caches = Caches()
         self._news = events.NewItems()
         self._diagnostics = events.NewItems()
@@ -28,7 +29,7 @@ class RepositoryFollower:
     def poll(self, before: Declared | None) -> Declared | None:
         """The declared state from now on; None if the repository was never read. Raises nothing."""
         try:
-            declared = declare(self._source, self._clusters, self._caches, before)
+            declared = declare(self._source, self._clusters, self._caches, before, self._strimzi)
         except Exception as error:  # after any error, the revision that was read before remains in effect
             self.failures, self.error = self.failures + 1, error
             kept = before or self._last_good()
@@ -51,7 +52,8 @@ class RepositoryFollower:
         """The revision that an earlier process has read, if all of its content is on this machine."""
         try:
             checkout = self._source.last_good
-            return declare(_PinnedSource(checkout), self._clusters, self._caches) if checkout else None
+            pinned = _PinnedSource(checkout) if checkout else None
+            return declare(pinned, self._clusters, self._caches, strimzi=self._strimzi) if pinned else None
         except Exception:  # after any error; the error of the poll itself is more informative
             return None
 

@@ -46,7 +46,10 @@ def in_effect(current: Settings, read: Settings) -> Settings:
     """The settings that were read, as far as they can change without a restart; else the current ones."""
     return replace(
         current,
-        clusters={name: read.clusters.get(name, cluster) for name, cluster in current.clusters.items()},
+        clusters={
+            name: replace(read.clusters.get(name, cluster), strimzi=cluster.strimzi)
+            for name, cluster in current.clusters.items()
+        },
         secrets=read.secrets,
         repository=replace(current.repository, interval=read.repository.interval),
         daemon=replace(read.daemon, log_format=current.daemon.log_format),

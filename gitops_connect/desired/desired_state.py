@@ -34,7 +34,7 @@ def build(
     documents without an error among them are read further. `entries` are all files of the revision: manifests are
     searched among them, and are not read.
     """
-    failed = {id(document) for error in problems.errors if (document := documents.at(error.location)) is not None}
+    failed = {id(document) for error in problems.errors if (document := documents.of(error)) is not None}
     builder = _Builder(clusters, ManifestFiles(entries))
     for document in documents.documents:
         builder.add(document, sound=id(document) not in failed)

@@ -17,7 +17,7 @@ from gitops_connect.model.desired import (
     SecretSource,
     TargetState,
 )
-from gitops_connect.model.documents import Document
+from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.durations import parse_duration
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.restarts import AutoRestart, RestartKind, RestartRequest
@@ -87,7 +87,7 @@ class ConnectorFields:
             suspend=spec.get("suspend", False),
             on_manual_pause=OnManualPause(spec["onManualPause"]) if "onManualPause" in spec else None,
             auto_restart=_auto_restart(spec.get("autoRestart", {})),
-            restarts=tuple(_restart_requests(spec)),
+            restarts=tuple(_restart_requests(spec, self.document.texts)),
             rollback=_rollback(spec.get("rollback")),
             offsets_move_within=_duration(spec.get("health", {}).get("offsetsMoveWithin")),
             on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
@@ -115,13 +115,15 @@ def _duration(value: str | None) -> timedelta | None:
     return None if value is None else timedelta(seconds=parse_duration(value))
 
 
-def _restart_requests(spec: Mapping[str, Any]) -> Iterator[RestartRequest]:
+def _restart_requests(spec: Mapping[str, Any], texts: Mapping[Pointer, str]) -> Iterator[RestartRequest]:
     if (fields := spec.get(RestartKind.CONNECTOR.value)) is not None:
         include_tasks, only_failed = fields.get("includeTasks", True), fields.get("onlyFailed", False)
         yield RestartRequest(RestartKind.CONNECTOR, fields["id"], include_tasks, only_failed)
     if (fields := spec.get(RestartKind.TASKS.value)) is not None:
         tasks = tuple(sorted({int(task) for task in fields["tasks"]}))
         yield RestartRequest(RestartKind.TASKS, fields["id"], tasks=tasks)
+    if (version := spec.get(RestartKind.SECRETS.value)) is not None:
+        yield RestartRequest(RestartKind.SECRETS, texts.get(("spec", RestartKind.SECRETS.value), str(version)))
 
 
 def _config(document: Document) -> dict[str, str]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Protocol
 
-from gitops_connect.desired import recognition
-from gitops_connect.desired.recognition import Membership, is_visible
-from gitops_connect.desired.yaml import ParsedFile, parse
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.desired import file_content
+from gitops_connect.desired.file_content import CONFIG_MAPS, read_config_maps, read_file
+from gitops_connect.desired.recognition import is_visible
+from gitops_connect.desired.strimzi.recognition import names_config_maps
+from gitops_connect.desired.yaml import ParsedFile
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob, Documents
 from gitops_connect.model.listed_files import Entry
-
-MAX_SIZE = 10 * 1024 * 1024
-"""Bytes. Nobody reviews a document of that size; it is something else, or an attack on the parser's memory."""
-
 
 Key = tuple[str, str]
 
@@ -55,7 +52,7 @@ class ParseCache:
         return key in self._files
 
     def get(self, key: Key) -> ParsedFile | None:
-        """The documents of the file; None if it contains no gitops-connect document."""
+        """The documents of the file; None if it contains no document that declares something."""
         return self._files[key]
 
     def keep(self, files: Mapping[Key, ParsedFile | None]) -> None:
@@ -71,6 +68,9 @@ def load(files: Files, cache: ParseCache) -> Documents:
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
     parsed = {_key(entry): cache.get(_key(entry)) for entry in visible if _key(entry) in cache}
     parsed |= _load_new(files, [entry for entry in visible if _key(entry) not in parsed])
+    if any(names_config_maps(resource) for file in parsed.values() if file is not None for resource in file.strimzi):
+        deferred = [entry for entry in visible if parsed[_key(entry)] is CONFIG_MAPS]
+        parsed |= {_key_of(blob): read_config_maps(blob) for blob in files.blobs(deferred, file_content.MAX_SIZE + 1)}
     cache.keep(parsed)
     return _gather(files, [parsed[_key(entry)] for entry in visible])
 
@@ -80,54 +80,22 @@ def _key(entry: Entry) -> Key:
 
 
 def _gather(files: Files, parsed: Collection[ParsedFile | None]) -> Documents:
-    ours = [file for file in parsed if file is not None]
+    ours = [file for file in parsed if file is not None and file is not CONFIG_MAPS]
     return Documents(
         documents=tuple(document for file in ours for document in file.documents),
         diagnostics=Diagnostics.of((*files.diagnostics, *(item for file in ours for item in file.diagnostics))),
         complete=files.complete and all(file.complete for file in ours),
         broken=tuple(document for file in ours for document in file.broken),
         ignored=len(parsed) - len(ours),
+        strimzi=tuple(resource for file in ours for resource in file.strimzi),
+        broken_strimzi=tuple(resource for file in ours for resource in file.broken_strimzi),
     )
 
 
 def _load_new(files: Files, entries: Collection[Entry]) -> dict[Key, ParsedFile | None]:
     """Read and parse new files. One byte more than the limit is read of each, to detect files that are too large."""
-    return {(blob.path, blob.blob_id): _load_one(blob) for blob in files.blobs(entries, MAX_SIZE + 1)}
+    return {_key_of(blob): read_file(blob) for blob in files.blobs(entries, file_content.MAX_SIZE + 1)}
 
 
-def _load_one(blob: Blob) -> ParsedFile | None:
-    """The file's documents; None if none is a gitops-connect document. A manifest may be larger than any document."""
-    if len(blob.content) > MAX_SIZE:
-        return _too_large(blob.path) if recognition.says_ours(blob.content) else None
-    if not recognition.may_be_ours(blob.content):
-        return None
-    return _sort_out(parse(blob), ours=recognition.says_ours(blob.content))
-
-
-def _sort_out(file: ParsedFile, *, ours: bool) -> ParsedFile | None:
-    """Keep gitops-connect documents, report documents that are meant to be some, and drop the others.
-
-    A file that only looked like a gitops-connect file may be any template or fixture: its errors are not reported.
-    """
-    every = (*file.documents, *file.broken)
-    classes = {id(document): recognition.classify(document, among_ours=ours) for document in every}
-    mistaken = tuple(document for document in every if classes[id(document)] is Membership.MISTAKEN)
-    warnings = [warning for document in every if (warning := recognition.look_alike(document)) is not None]
-    if not ours and not mistaken:
-        return ParsedFile(diagnostics=Diagnostics.of(warnings)) if warnings else None
-    broken = tuple(document for document in file.broken if classes[id(document)] is Membership.OURS)
-    return replace(
-        file,
-        documents=tuple(document for document in file.documents if classes[id(document)] is Membership.OURS),
-        broken=(*broken, *mistaken),
-        diagnostics=Diagnostics.of((*file.diagnostics, *map(recognition.mistake, mistaken), *warnings)),
-    )
-
-
-def _too_large(path: str) -> ParsedFile:
-    hint = "split it; move long lists of offsets to an offset manifest"
-    summary = (
-        f"the file contains a gitops-connect document and is larger than {MAX_SIZE // 1024**2} MiB; it is not read"
-    )
-    problem = Diagnostic(Severity.ERROR, "document/too-large", summary, Location(path), hint)
-    return ParsedFile(diagnostics=Diagnostics.of([problem]), complete=False)
+def _key_of(blob: Blob) -> Key:
+    return blob.path, blob.blob_id

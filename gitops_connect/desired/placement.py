@@ -24,20 +24,31 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
     directory = _directory_of(document)
     named = document.cluster
     if named and directory and named != directory:
-        summary = f"metadata.cluster is {named!r}, but the file is in {FOLDER}/{directory}/"
-        return _error(document, "connector/cluster-conflict", summary, "move the file, or remove metadata.cluster")
+        return _conflict(document, named, directory)
     name = named or directory or _only(clusters)
     if name is None:
         known = ", ".join(sorted(clusters or ()))
-        hint = f"set metadata.cluster, or move the file to {FOLDER}/NAME/; clusters in the settings: {known}"
+        how = "set metadata.cluster" if document.resource is None else "set the label strimzi.io/cluster"
+        hint = f"{how}, or move the file to {FOLDER}/NAME/; clusters in the settings: {known}"
         return _error(document, "connector/no-cluster", "the document does not name its cluster", hint)
     if clusters is not None and name not in clusters:
         summary = f"the settings have no cluster {name!r}{did_you_mean(name, clusters)}"
         known = ", ".join(sorted(clusters)) or "none"
-        return _error(
-            document, "connector/unknown-cluster", summary, f"use one of the clusters in the settings: {known}"
-        )
+        hint = f"use one of the clusters in the settings: {known}"
+        if document.resource is not None:
+            hint = f'add strimzi = "{name}" to the [clusters.NAME] that it means; clusters in the settings: {known}'
+        return _error(document, "connector/unknown-cluster", summary, hint)
     return name
+
+
+def _conflict(document: Document, named: ClusterName, directory: ClusterName) -> Diagnostic:
+    where = f"but the file is in {FOLDER}/{directory}/"
+    if document.resource is None:
+        summary, hint = f"metadata.cluster is {named!r}, {where}", "move the file, or remove metadata.cluster"
+    else:
+        summary = f"the resource is for the Connect cluster {named!r}, {where}"
+        hint = f'move the file, or add strimzi = "{named}" to [clusters.{directory}] in the settings'
+    return _error(document, "connector/cluster-conflict", summary, hint)
 
 
 def _directory_of(document: Document) -> ClusterName | None:

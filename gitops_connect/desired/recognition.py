@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import KINDS, Document
 from gitops_connect.model.suggestions import closest
@@ -90,7 +91,9 @@ def _misspelt(document: Document) -> str:
 def look_alike(document: Document) -> Diagnostic | None:
     """The warning for another project's kind of that name, which is ignored; None for everything else."""
     kind, version = document.value.get("kind"), document.value.get("apiVersion")
-    if kind not in KINDS or not isinstance(version, str) or not _is_foreign(version):
+    if kind not in (*KINDS, *strimzi.KINDS) or not isinstance(version, str) or not _is_foreign(version):
+        return None
+    if kind in strimzi.KINDS and closest(version.partition("/")[0], [strimzi.GROUP]) is not None:
         return None
     summary = f"a {kind} of {version} is not a gitops-connect document, and is ignored"
     return Diagnostic(Severity.WARNING, "document/foreign", summary, document.locate(("apiVersion",)))

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from gitops_connect.desired.nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, too_deep, too_many
 from gitops_connect.desired.refused import Refused
-from gitops_connect.desired.scalars import resolve
+from gitops_connect.desired.scalars import Value, resolve
 from gitops_connect.model.documents import Pointer
 
 _TEXT_TAGS = (None, "!", "tag:yaml.org,2002:str")
 _SEQUENCE_TAGS = (None, "!", "tag:yaml.org,2002:seq")
 _MAPPING_TAGS = (None, "!", "tag:yaml.org,2002:map")
 _MERGE = "<<"
+INSIDE_DOCUMENTS = frozenset(("yaml/number", "yaml/duplicate-key", "yaml/merge", "yaml/key", "yaml/tag"))
+"""The rules of refusals that leave the rest of a document readable."""
 
 Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRules:
+    """How scalars without quotes are read.
+
+    `resolve` returns their value, or raises ValueError for a number that JSON cannot hold. `key` returns the string
+    that a key is, or None if a key must not be such a value. `last_merge_wins`: a merge key (`<<`) replaces what is
+    above it in the same mapping.
+    """
+
+    resolve: Callable[[str], Value]
+    key: Callable[[Value], str | None]
+    last_merge_wins: bool = False
+
+
+CORE_SCHEMA = ScalarRules(resolve, lambda value: value if isinstance(value, str) else None)
+"""The core schema of YAML 1.2: every key is a string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +49,16 @@ class Reading:
     refusals: list[Refused] = field(default_factory=list)
 
 
-def read(root: Node) -> Reading:
+def read(root: Node, rules: ScalarRules = CORE_SCHEMA) -> Reading:
     """Read a whole document. Raises Refused if it is too deep or has too many values."""
-    reader = _Reader()
+    reader = _Reader(rules)
     value = reader.value(root, ())
     return Reading(value, reader.positions, reader.texts, reader.refusals)
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, rules: ScalarRules) -> None:
+        self._rules = rules
         self.positions: dict[Pointer, Place] = {}
         self.texts: dict[Pointer, str] = {}
         self.refusals: list[Refused] = []
@@ -66,7 +87,7 @@ class _Reader:
         if not node.plain:
             return node.text
         try:
-            value = resolve(node.text)
+            value = self._rules.resolve(node.text)
         except ValueError:
             summary = "this number cannot be written as JSON: it is infinite, not a number, or too long"
             self._refuse("yaml/number", summary, node.place, "put it in quotes")
@@ -96,19 +117,28 @@ class _Reader:
         """Each key once: those of the mapping itself, then those that it merges (`<<`) and does not have."""
         self._check_tag(node, _MAPPING_TAGS)
         fields: dict[str, tuple[Place, Node]] = {}
+        lines: dict[str, int] = {}
         merged: list[Node] = []
         for key_node, value in node.pairs:
             if _is_merge(key_node):
-                merged.append(value)
+                if self._rules.last_merge_wins:
+                    fields |= self._all_merged([value], depth + 1)
+                else:
+                    merged.append(value)
                 continue
             key = self._key(key_node)
-            if key in fields:
-                summary = f"the key {key!r} appears twice in one mapping, first in line {fields[key][0][0]}"
+            if key in lines:
+                summary = f"the key {key!r} appears twice in one mapping, first in line {lines[key]}"
                 self._refuse("yaml/duplicate-key", summary, key_node.place, "keep only the correct value")
             elif key is not None:
+                lines[key] = key_node.place[0]
                 fields[key] = (key_node.place, value)
-        for mapping in self._merged(merged, depth + 1):
-            fields = {**self._fields(mapping, depth + 1), **fields}
+        return {**self._all_merged(merged, depth + 1), **fields}
+
+    def _all_merged(self, values: list[Node], depth: int) -> dict[str, tuple[Place, Node]]:
+        fields: dict[str, tuple[Place, Node]] = {}
+        for mapping in self._merged(values, depth):
+            fields = {**self._fields(mapping, depth), **fields}
         return fields
 
     def _merged(self, values: list[Node], depth: int) -> Iterator[Mapping]:
@@ -129,14 +159,24 @@ class _Reader:
         if not isinstance(node, Scalar):
             self._refuse("yaml/key", "a key must be a string, found a list or a mapping", node.place)
             return None
-        if node.plain and node.tag is None and not _is_text(node.text):
-            self._refuse(
-                "yaml/key",
-                f"a key must be a string, found {node.text or 'nothing'!r} without quotes",
-                node.place,
-                "quote it",
-            )
+        if not node.plain or node.tag is not None:
+            return node.text
+        key = self._plain_key(node.text)
+        if key is not None:
+            return key
+        self._refuse(
+            "yaml/key",
+            f"a key must be a string, found {node.text or 'nothing'!r} without quotes",
+            node.place,
+            "quote it",
+        )
         return node.text
+
+    def _plain_key(self, text: str) -> str | None:
+        try:
+            return self._rules.key(self._rules.resolve(text))
+        except ValueError:
+            return None
 
     def _check_tag(self, node: Node, allowed: tuple[str | None, ...]) -> None:
         if node.tag not in allowed:
@@ -154,10 +194,3 @@ class _Reader:
 
 def _is_merge(node: Node) -> bool:
     return isinstance(node, Scalar) and node.plain and node.text == _MERGE
-
-
-def _is_text(text: str) -> bool:
-    try:
-        return isinstance(resolve(text), str)
-    except ValueError:
-        return False

@@ -14,7 +14,9 @@ from itertools import pairwise
 from gitops_connect.desired.encoding import decode, place_after, refuse_control_characters
 from gitops_connect.desired.nodes import Mapping, Node, Scalar, compose
 from gitops_connect.desired.refused import Refused
-from gitops_connect.desired.values import read
+from gitops_connect.desired.strimzi.kubernetes_yaml import KUBERNETES
+from gitops_connect.desired.strimzi.recognition import is_kubernetes
+from gitops_connect.desired.values import CORE_SCHEMA, read
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Blob, Document
 
@@ -29,12 +31,17 @@ _NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|%.*\n)*[ \t]*(?:#.*)?")
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """The documents of one file. `broken` ones could be read in part; `complete`: no part is unreadable."""
+    """The documents of one file. `broken` ones could be read in part; `complete`: no part is unreadable.
+
+    `strimzi` are the resources of Strimzi and the ConfigMaps among them, once the documents are sorted out.
+    """
 
     documents: tuple[Document, ...] = ()
     broken: tuple[Document, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     complete: bool = True
+    strimzi: tuple[Document, ...] = ()
+    broken_strimzi: tuple[Document, ...] = ()
 
 
 def parse(blob: Blob) -> ParsedFile:
@@ -91,7 +98,7 @@ def _parse_part(text: str, first_line: int, path: str) -> ParsedFile:
 def _document(root: Node, path: str) -> tuple[Document, list[Diagnostic]]:
     if not isinstance(root, Mapping):
         raise Refused("yaml/root", "a document must be a mapping that begins with apiVersion", root.place)
-    reading = read(root)
+    reading = read(root, KUBERNETES if is_kubernetes(root) else CORE_SCHEMA)
     document = Document(Location(path, *root.place), reading.value, reading.positions, reading.texts)
     problems = [_diagnostic(refused, path) for refused in reading.refusals]
     return document, [replace(problem, connector=document.connector) for problem in problems]

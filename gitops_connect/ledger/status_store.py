@@ -92,28 +92,20 @@ class StatusStore:
                 upsert(connection, OFFSET_POSITIONS, key, {"digest": one.digest, "since": one.since})
 
     def record_step(self, entry: JournalEntry) -> int:
-        """Add a step to the journal, and return its id. The oldest step of the cluster is removed at `KEPT_STEPS`."""
-        values = {
-            "cluster": entry.cluster,
-            "at": entry.at,
-            "revision": entry.revision,
-            "author": entry.author,
-            "connector": entry.connector,
-            "action": entry.action.value,
-            "operation": entry.operation,
-            "result": entry.result.value,
-            "reason": entry.reason,
-            "message": entry.message,
-            "seconds": entry.seconds,
-        }
-        here = STEPS.c.cluster == entry.cluster
+        """Add a step to the journal, and return its id."""
+        (number,) = self.record_steps(entry.cluster, [entry])
+        return number
+
+    def record_steps(self, cluster: ClusterName, entries: Iterable[JournalEntry]) -> list[int]:
+        """Add steps of this cluster to the journal, and return their ids. The oldest are removed at `KEPT_STEPS`."""
+        here, add = STEPS.c.cluster == cluster, insert(STEPS).returning(STEPS.c.id)
         with self._database.write() as connection:
-            number = connection.execute(insert(STEPS).values(**values).returning(STEPS.c.id)).scalar_one()
+            numbers = [int(connection.execute(add, _row(entry)).scalar_one()) for entry in entries]
             kept = select(STEPS.c.id).where(here).order_by(STEPS.c.id.desc()).offset(KEPT_STEPS).limit(1)
             oldest = connection.scalar(kept)
             if oldest is not None:
                 connection.execute(delete(STEPS).where(here, STEPS.c.id <= oldest))
-        return int(number)
+        return numbers
 
     def steps(
         self,
@@ -133,6 +125,22 @@ class StatusStore:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
             return [_entry(row) for row in connection.execute(query)]
+
+
+def _row(entry: JournalEntry) -> dict[str, Any]:
+    return {
+        "cluster": entry.cluster,
+        "at": entry.at,
+        "revision": entry.revision,
+        "author": entry.author,
+        "connector": entry.connector,
+        "action": entry.action.value,
+        "operation": entry.operation,
+        "result": entry.result.value,
+        "reason": entry.reason,
+        "message": entry.message,
+        "seconds": entry.seconds,
+    }
 
 
 def _entry(row: Row[Any]) -> JournalEntry:

@@ -83,6 +83,10 @@ class Diagnostics:
     def __len__(self) -> int:
         return len(self.items)
 
+    def each_once(self) -> Diagnostics:
+        """These diagnostics for people: a problem of a resource with several connectors is only in it once."""
+        return Diagnostics.of(replace(item, connector=None) for item in self.items)
+
     def under(self, directory: str) -> Diagnostics:
         """These diagnostics with the given directory before every path. It is the directory of the documents."""
         return Diagnostics.of(replace(item, location=item.location.under(directory)) for item in self.items)

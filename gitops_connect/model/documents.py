@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.suggestions import closest
 
@@ -44,6 +44,8 @@ class Document:
     value: Mapping[str, Any] = field(repr=False)
     positions: Mapping[Pointer, tuple[int, int]] = field(repr=False)
     texts: Mapping[Pointer, str] = field(default_factory=dict, repr=False)
+    resource: Document | None = field(default=None, repr=False, compare=False)
+    """The Strimzi resource that was translated to this document, or None."""
 
     @property
     def is_offset_change(self) -> bool:
@@ -98,6 +100,8 @@ class Documents:
     What an unreadable file declares is unknown, so no connector may be called undeclared, or pruned, while there is
     such a file. `broken` documents were read with errors, which are in the diagnostics: their fields only serve to find
     out which connector they name. `ignored` counts the YAML and JSON files without any document of gitops-connect.
+    `strimzi` are the resources of Strimzi, and the ConfigMaps that they may name; `broken_strimzi` are resources that
+    were read with errors. `documents` contains their connectors once they are translated.
     """
 
     documents: tuple[Document, ...]
@@ -105,9 +109,24 @@ class Documents:
     complete: bool
     broken: tuple[Document, ...] = ()
     ignored: int = 0
+    strimzi: tuple[Document, ...] = ()
+    broken_strimzi: tuple[Document, ...] = ()
 
     def at(self, location: Location) -> Document | None:
         """The document that contains a location: the last one of the file that begins at or before the location."""
         index = bisect_right(self.documents, location, key=lambda document: document.location)
         found = self.documents[index - 1] if index else None
         return found if found is not None and found.location.file == location.file else None
+
+    def of(self, problem: Diagnostic) -> Document | None:
+        """The document with that problem.
+
+        One Strimzi resource may become several documents that begin at the same location: the connector decides then.
+        """
+        found = self.at(problem.location)
+        if found is None or found.resource is None:
+            return found
+        begin = bisect_left(self.documents, found.location.file, key=lambda document: document.location.file)
+        end = bisect_right(self.documents, found.location.file, key=lambda document: document.location.file)
+        same_file = (one for one in self.documents[begin:end] if one.resource is not None)
+        return next((one for one in same_file if one.connector == problem.connector), found)

@@ -25,6 +25,8 @@ from gitops_connect.model.worker_heap import HeapEstimate
 class Action(Enum):
     """The kind of effect that a step has."""
 
+    ADOPT = "adopt"
+    """The connector exists and is managed from now on: the ledger records that, and the cluster gets no request."""
     CREATE = "create"
     STOP = "stop"
     PAUSE = "pause"
@@ -45,6 +47,7 @@ class Action(Enum):
 
 
 _SYMBOLS = {
+    Action.ADOPT: "&",
     Action.CREATE: "+",
     Action.STOP: "#",
     Action.PAUSE: "|",
@@ -102,7 +105,7 @@ class OffsetEffect:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One action on one connector, with its reason: one effect on the cluster.
+    """One action on one connector, with its reason: one effect on the cluster, or one record in the ledger.
 
     `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
     values no message may show. `initial_state` is set if a create requests a state other than running. `operation` is
@@ -180,6 +183,11 @@ class ConnectorPlan:
     suspension: Suspension | None = None
     unreviewed: UnreviewedChange | None = None
 
+    @property
+    def changes_cluster(self) -> bool:
+        """Whether the connector has steps other than its adoption, which changes nothing on the cluster."""
+        return any(step.action is not Action.ADOPT for step in self.steps)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -187,16 +195,15 @@ class Plan:
 
     `fingerprint` is a keyed digest of the observed state and of everything that the plan depends on. `complete` is
     False if documents or connectors were left out of the plan. `refusals` are the guards that block the plan, each with
-    a way out. `adopted` are declared connectors that exist on the cluster and are not yet recorded as managed.
-    `forgotten` are recorded connectors that do not exist on the cluster, and are not declared or are declared absent.
-    `unmanaged` exist on the cluster, and are neither declared nor managed. `applied` are the declared offset changes
-    that were applied before, the last one first; `strays` are those whose connector is not declared. `diagnostics` are
-    problems of documents that only the cluster or the ledger reveals. `unhealthy` are the declared or managed
-    connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not report.
-    `restarts` are the automatic restarts of connectors that have failed, as far as they still count. `rolled_back` are
-    the connectors whose declared config is not in effect, because they do not work with it. `suspension` is set if the
-    whole cluster is suspended. None of these is part of the digest or the fingerprint. Secrets are masked in what is
-    quoted of a trace.
+    a way out. `forgotten` are recorded connectors that do not exist on the cluster, and are not declared or are
+    declared absent. `unmanaged` exist on the cluster, and are neither declared nor managed. `applied` are the declared
+    offset changes that were applied before, the last one first; `strays` are those whose connector is not declared.
+    `diagnostics` are problems of documents that only the cluster or the ledger reveals. `unhealthy` are the declared or
+    managed connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not
+    report. `restarts` are the automatic restarts of connectors that have failed, as far as they still count.
+    `rolled_back` are the connectors whose declared config is not in effect, because they do not work with it.
+    `suspension` is set if the whole cluster is suspended. None of these is part of the digest or the fingerprint.
+    Secrets are masked in what is quoted of a trace.
     """
 
     cluster: ClusterName
@@ -208,7 +215,6 @@ class Plan:
     complete: bool = True
     warnings: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
-    adopted: tuple[ConnectorName, ...] = ()
     forgotten: tuple[ConnectorName, ...] = ()
     unmanaged: tuple[ConnectorName, ...] = ()
     applied: tuple[PlannedOperation, ...] = ()
@@ -229,6 +235,11 @@ class Plan:
     def operations(self) -> tuple[PlannedOperation, ...]:
         """Every declared or unfinished offset change that was not applied before."""
         return (*(one for connector in self.connectors for one in connector.operations), *self.strays)
+
+    @property
+    def adopted(self) -> tuple[ConnectorName, ...]:
+        """The connectors that become managed by a step of this plan, and that it does not create."""
+        return tuple(step.connector for step in self.steps if step.action is Action.ADOPT)
 
     @property
     def drifted(self) -> tuple[ConnectorName, ...]:

@@ -40,14 +40,16 @@ class RestartKind(Enum):
 
     CONNECTOR = "restart"
     TASKS = "restartTasks"
+    SECRETS = "secretVersion"
+    """The worker reads the values of config providers (`${file:…}`) again when a connector and its tasks start."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartRequest:
-    """`spec.restart` or `spec.restartTasks` of a document. It is carried out once for each `id`.
+    """`spec.restart`, `spec.restartTasks` or `spec.secretVersion` of a document. It is carried out once for each `id`.
 
-    `tasks` are numbers of tasks. If there are none, the connector is restarted: with its tasks (`include_tasks`), or
-    only what has failed (`only_failed`).
+    The `id` of a `secretVersion` is the version itself. `tasks` are numbers of tasks. If there are none, the connector
+    is restarted: with its tasks (`include_tasks`), or only what has failed (`only_failed`).
     """
 
     kind: RestartKind
@@ -62,13 +64,14 @@ class Restart:
     """What a restart step sends: one request for the connector, or one for each of the `parts`.
 
     A part is the number of a task, or None for the connector without its tasks. `request` is the request of the
-    document; None if the restart is automatic.
+    document; None if the restart is automatic. `also` are other requests of the document that the restart covers.
     """
 
     include_tasks: bool = True
     only_failed: bool = True
     parts: tuple[int | None, ...] = ()
     request: RestartRequest | None = None
+    also: tuple[RestartRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ never recorded, the next reconciliation finds it as a declared connector that al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.journal import JournalEntry
-from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import (
@@ -27,10 +27,10 @@ from gitops_connect.model.operations import (
     seed_name,
 )
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.ownership import Origin
+from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
 from gitops_connect.model.restarts import RestartRecord
-from gitops_connect.plan.operation_status import is_cleared
+from gitops_connect.plan.operation_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restart_requests import seen_before_managed
 from gitops_connect.plan.restarts import uncounted
@@ -54,10 +54,26 @@ class LedgerRecords:
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
         self._clearing: set[ConnectorName] = set()
+        self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
-        self._partial = {one.name for one in plan.connectors if _is_partial(one)}
+        self._partial = {one.name for one in plan.connectors if _is_partial(one)} | situation.invalid
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
+
+    def adopt(self, connectors: Collection[ConnectorName]) -> None:
+        """A connector without other steps is in sync. The others are recorded as such after their last step."""
+        self._ledger.record(*(self._adopted(self._desired[name]) for name in connectors))
+        these = set(connectors)
+        steps = (step for step in self._plan.steps if step.action is Action.ADOPT and step.connector in these)
+        entries = [self._entry(StepOutcome(step, Result.APPLIED)) for step in steps]
+        with suppress(GitopsConnectError):  # as in `_record_step`
+            numbers = self._ledger.status.record_steps(self._cluster, entries)
+            self._adoptions = {one.connector: number for one, number in zip(entries, numbers, strict=True)}
+
+    def _adopted(self, connector: DesiredConnector) -> Ownership:
+        record = remember(self._situation, connector, Origin.ADOPTED, self._clock.now())
+        is_in_sync = self._left[connector.name] == 1 and connector.name not in self._partial
+        return record if is_in_sync else replace(record, desired=None, applied={})
 
     def intend(self, operation: Operation) -> None:
         self._operations.intend(self._cluster, operation, self._clock.now())
@@ -90,7 +106,7 @@ class LedgerRecords:
         self._ledger.record_restart(self._cluster, connector, RestartRecord(count, self._clock.now()))
 
     def before(self) -> None:
-        """Record changes without a step: adoptions, documents that match their connector, and deleted connectors."""
+        """Record changes without a step: documents that match their connector, and deleted connectors."""
         self._record_operations()
         attempted = self._ledger.revisions(self._cluster).attempted
         if attempted is None or attempted.revision != self._revision:
@@ -107,7 +123,7 @@ class LedgerRecords:
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
         untouchable = planned | self._situation.invalid | self._situation.observed.unknown
-        there = (self._situation.ownership.keys() | self._plan.adopted) & self._situation.observed.connectors.keys()
+        there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
 
@@ -121,7 +137,7 @@ class LedgerRecords:
         unknown = [one for one in self._plan.operations if one.status is OperationStatus.UNKNOWN]
         if unknown:
             self._operations.mark(self._cluster, *map(self._unknown, unknown))
-        for name in _withdrawn_seeds(self._situation):
+        for name in withdrawn_seeds(self._situation):
             self._operations.drop(self._cluster, name)
         for name, record in self._situation.offsets.records.items():
             if is_cleared(self._situation, record.connector) and name == clear_name(record.connector):
@@ -159,8 +175,8 @@ class LedgerRecords:
         """Record the connector when its last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
-        The steps of a suspended connector only finish an offset change, and do not bring it in sync with its document.
-        Those of a connector that nobody has reviewed do not either, unless they undo drift or roll back its config.
+        Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
+        those without a review unless they undo drift or roll back, and the stop of one whose config has errors.
         """
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
         self._record_restart(outcome.step)
@@ -173,7 +189,7 @@ class LedgerRecords:
             if name in self._clearing:
                 self._record_cleared(name)
             self._ledger.forget(self._cluster, name)
-        elif name in self._desired:
+        elif name in self._desired and action is not Action.ADOPT:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
@@ -189,8 +205,16 @@ class LedgerRecords:
             self._ledger.configs.record(self._cluster, {step.connector: trial})
 
     def _record_step(self, outcome: StepOutcome) -> StepOutcome:
+        if outcome.step.action is Action.ADOPT and outcome.step.connector in self._adoptions:
+            return replace(outcome, id=self._adoptions[outcome.step.connector])
+        # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
+        with suppress(GitopsConnectError):
+            return replace(outcome, id=self._ledger.status.record_step(self._entry(outcome)))
+        return outcome
+
+    def _entry(self, outcome: StepOutcome) -> JournalEntry:
         step = outcome.step
-        entry = JournalEntry(
+        return JournalEntry(
             cluster=self._cluster,
             at=self._clock.now(),
             revision=self._revision,
@@ -203,10 +227,6 @@ class LedgerRecords:
             message=outcome.message,
             seconds=outcome.seconds,
         )
-        # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
-        with suppress(GitopsConnectError):
-            return replace(outcome, id=self._ledger.status.record_step(entry))
-        return outcome
 
     def _record_start(self, step: Step) -> None:
         """Record that a connector which was stopped for an offset change has returned to its state."""
@@ -214,9 +234,10 @@ class LedgerRecords:
             self._ledger.forget_stopped(self._cluster, [step.connector])
 
     def _record_restart(self, step: Step) -> None:
-        """Record that a restart which the document requests was carried out."""
+        """Record that the restarts which the document requests were carried out."""
         if step.restart is not None and step.restart.request is not None:
-            self._ledger.record_restart_request(self._cluster, step.connector, step.restart.request)
+            for request in (step.restart.request, *step.restart.also):
+                self._ledger.record_restart_request(self._cluster, step.connector, request)
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.
@@ -268,13 +289,4 @@ def _returned(situation: Situation) -> Iterator[ConnectorName]:
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown
         if is_gone or (connector is not None and connector.state is not WorkerState.STOPPED):
-            yield name
-
-
-def _withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
-    """Seeds that were waiting for their connector, and that no document declares any more."""
-    declared = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
-    for name, record in situation.offsets.records.items():
-        undone = record.state in (OperationState.INTENDED, OperationState.FAILED)
-        if record.kind is OperationKind.SEED and undone and record.connector not in declared | situation.desired.held:
             yield name

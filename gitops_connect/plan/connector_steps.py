@@ -18,7 +18,7 @@ from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.deletions import delete
 from gitops_connect.plan.diff import ConfigDiff, diff
 from gitops_connect.plan.manual_pause import manual_pause, why_paused
-from gitops_connect.plan.ownership_records import drifted
+from gitops_connect.plan.ownership_records import adoption, drifted
 from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import suspension_of, why_observed_only
@@ -69,7 +69,8 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     if by_hand is not None:
         desired = replace(declared, state=by_hand)
     decided, notes = decide(situation, desired, operations)
-    steps = (*decided, *requested_restarts(situation, desired, decided))
+    changes = (*decided, *requested_restarts(situation, desired, decided))
+    steps = (*adoption(situation, desired, changes), *changes)
     notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
     notes = (*notes, *version_notes(situation, desired, steps), *_without_offsets(situation, desired))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
@@ -83,7 +84,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         drifted=any(step.operation is None for step in decided)
         and not operations.steps
         and drifted(situation, declared),
-        out_of_sync=desired.rolled_back is not None or (not steps and differs),
+        out_of_sync=desired.rolled_back is not None or (not changes and differs),
         operations=operations.planned,
         suspension=suspension,
     )
@@ -214,9 +215,15 @@ def _change(
 def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
     if not config.changes:
         return ()
-    count = len(config.changes)
-    reason = f"{count} key{'s differ' if count > 1 else ' differs'}"
-    return (Step(desired.name, Action.CONFIGURE, reason, config.changes, config.config, config.sensitive),)
+    return (Step(desired.name, Action.CONFIGURE, _why(config), config.changes, config.config, config.sensitive),)
+
+
+def _why(config: ConfigDiff) -> str:
+    count, secrets = len(config.changes), len(config.rotated)
+    if count == secrets:
+        return "the secret changed" if count == 1 else f"{count} secrets changed"
+    differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
+    return f"{differ}, {secrets} of them because the secret changed" if secrets else differ
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from gitops_connect.model.canonical import keyed_digest
 from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.jaas import same_value
 from gitops_connect.model.names import Digest
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Change
@@ -23,8 +24,8 @@ class ConfigDiff:
     """The changes in the order of their keys, the whole config to send, and the keys that were not changed.
 
     `sensitive` are the sensitive keys of the config to send, and empty if there are no changes. `ignored` keys differ
-    and are ignored by the document. `uncompared` keys are masked by the server, and their last applied value is not
-    known.
+    and are ignored by the document. The server masks the values of `rotated` and `uncompared` keys: another value was
+    applied last, or it is not known which one.
     """
 
     changes: tuple[Change, ...]
@@ -32,6 +33,7 @@ class ConfigDiff:
     sensitive: frozenset[str]
     ignored: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
+    rotated: tuple[str, ...] = ()
 
 
 def secret_digest(situation: Situation, connector: DesiredConnector, key: str) -> Digest:
@@ -43,8 +45,8 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
     """Compare key by key. Without an observed connector every key is new."""
     before = {**_DEFAULTS, **observed.config} if observed else {}
     after = _keep_ignored(desired, observed)
-    changes, uncompared = [], []
-    for key in sorted(key for key in {*before, *after} if before.get(key) != after.get(key)):
+    changes, uncompared, rotated = [], [], []
+    for key in sorted(key for key in {*before, *after} if not same_value(key, before.get(key), after.get(key))):
         old, new = before.get(key), after.get(key)
         if old is not None and new is not None and is_mask(old):
             remembered = _remembered(situation, desired, key)
@@ -53,12 +55,13 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
                 continue
             if remembered == secret_digest(situation, desired, key):
                 continue
+            rotated.append(key)
         change = Change(key, old, new, sensitive=situation.is_sensitive(desired, key))
         is_masked = change.shown_after != new
         changes.append(replace(change, secret=secret_digest(situation, desired, key)) if is_masked else change)
     ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
     sensitive = frozenset(key for key in after if changes and situation.is_sensitive(desired, key))
-    return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared))
+    return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared), tuple(rotated))
 
 
 def _keep_ignored(desired: DesiredConnector, observed: ObservedConnector | None) -> dict[str, str]:
@@ -74,7 +77,8 @@ def _matches(desired: DesiredConnector, key: str) -> bool:
 
 
 def _is_ignored(desired: DesiredConnector, key: str, before: Mapping[str, str]) -> bool:
-    return bool(before) and _matches(desired, key) and before.get(key) != desired.config.get(key)
+    same = same_value(key, before.get(key), desired.config.get(key))
+    return bool(before) and _matches(desired, key) and not same
 
 
 def _remembered(situation: Situation, desired: DesiredConnector, key: str) -> Digest | None:

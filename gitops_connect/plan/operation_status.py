@@ -199,3 +199,12 @@ def _released(situation: Situation, operation: DesiredOperation, record: Operati
     if record.state is OperationState.RELEASED and there:
         return Assessment(OperationStatus.IDLE, _EXISTED)
     return None
+
+
+def withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
+    """Seeds that were waiting for their connector, and that no document declares any more."""
+    declared = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
+    for name, record in situation.offsets.records.items():
+        undone = record.state in (OperationState.INTENDED, OperationState.FAILED)
+        if record.kind is OperationKind.SEED and undone and record.connector not in declared | situation.desired.held:
+            yield name

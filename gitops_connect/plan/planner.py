@@ -61,7 +61,6 @@ def plan(situation: Situation) -> Plan:
         complete=complete,
         warnings=warnings,
         refusals=refusals(situation, shown),
-        adopted=_adopted(situation, everything),
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
@@ -181,12 +180,6 @@ def _why_not_prune(situation: Situation) -> str:
     if not situation.desired.connectors and not situation.desired.held:
         return "the repository declares nothing for this cluster"
     return ""
-
-
-def _adopted(situation: Situation, planned: list[ConnectorPlan]) -> tuple[ConnectorName, ...]:
-    absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    new = situation.observed.connectors.keys() - situation.ownership.keys() - absent - situation.invalid
-    return tuple(one.name for one in planned if one.name in new and one.applicable)
 
 
 def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:

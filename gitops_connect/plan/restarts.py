@@ -40,7 +40,7 @@ def with_outlook(
 def add_restarts(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> list[ConnectorPlan]:
-    """Add the restarts that are due to the plans of connectors that have no other steps, or only blocked ones.
+    """Add the restarts that are due to the plans of connectors with no other steps than `adopt`, or only blocked ones.
 
     A restart needs no review. At most `concurrent_restarts`, those that are due for the longest time first: each may
     cause a rebalance.
@@ -48,11 +48,20 @@ def add_restarts(
     idle = (unhealthy[one.name] for one in planned if one.name in unhealthy and _is_idle(one))
     due = sorted(_due(situation, idle))[: situation.policy.concurrent_restarts]
     steps = {name: _step(situation, unhealthy[name], outlook) for _, name, outlook in due}
-    return [replace(one, steps=(steps[one.name],), applicable=True) if one.name in steps else one for one in planned]
+    return [_with_restart(one, steps[one.name]) if one.name in steps else one for one in planned]
 
 
 def _is_idle(planned: ConnectorPlan) -> bool:
-    return not planned.steps or (planned.unreviewed is not None and not planned.applicable)
+    return not planned.changes_cluster or _is_blocked(planned)
+
+
+def _is_blocked(planned: ConnectorPlan) -> bool:
+    return planned.unreviewed is not None and not planned.applicable
+
+
+def _with_restart(planned: ConnectorPlan, restart: Step) -> ConnectorPlan:
+    kept = () if _is_blocked(planned) else planned.steps
+    return replace(planned, steps=(*kept, restart), applicable=True)
 
 
 def until_next_restart(plan: Plan, now: datetime) -> float:

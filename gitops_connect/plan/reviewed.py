@@ -23,7 +23,7 @@ from gitops_connect.model.reviewed_plans import (
     connectors_digest,
 )
 
-_WITHOUT_REVIEW = (Action.RECORD, Action.RESTART)
+_WITHOUT_REVIEW = (Action.ADOPT, Action.RECORD, Action.RESTART)
 """Steps that change neither a config, nor a state, nor offsets."""
 
 

@@ -106,7 +106,7 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
 
 def _works(situation: Situation, desired: DesiredConnector, planned: ConnectorPlan | None) -> bool:
     observed = situation.observed.connectors.get(desired.name)
-    is_in_sync = planned is None or not planned.steps
+    is_in_sync = planned is None or not planned.changes_cluster
     return desired.state is TargetState.RUNNING and is_in_sync and observed is not None and observed.is_running
 
 

@@ -18,7 +18,7 @@ from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restarts import RestartKind, RestartRecord
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.model.rollbacks import ConfigHistory, RollbackOptions
-from gitops_connect.model.sensitivity import is_sensitive_key
+from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
 from gitops_connect.model.shapes import Shape
 from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
@@ -134,15 +134,16 @@ class Situation:
     plugins: tuple[Plugin, ...] = ()
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
-        """True for keys whose value is never shown: declared as a secret, of type PASSWORD, or named like a secret.
+        """True for keys whose value is never shown.
 
-        Connect validates only configs that would be sent, so the ledger records which keys it once reported as
-        PASSWORD.
+        The key is declared as a secret, of type PASSWORD or named like a secret, or the server masks its value. Connect
+        validates only configs that would be sent, so the ledger records which keys it once reported as PASSWORD.
         """
-        owned = self.ownership.get(connector.name)
+        owned, observed = self.ownership.get(connector.name), self.observed.connectors.get(connector.name)
         return (
             key in connector.secrets
             or key in self.passwords.get(connector.name, frozenset())
             or (owned is not None and key in owned.applied)
             or is_sensitive_key(key)
+            or (observed is not None and is_mask(observed.config.get(key, "")))
         )

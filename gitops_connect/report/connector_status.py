@@ -114,8 +114,8 @@ class _Subject:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether nothing is planned for the connector, and no offset change of it is blocked."""
-        return not (self.planned.steps or self.planned.operations)
+        """Whether nothing but its adoption is planned for the connector, and no offset change of it is blocked."""
+        return not (self.planned.changes_cluster or self.planned.operations)
 
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
@@ -177,7 +177,9 @@ def _planned(planned: ConnectorPlan) -> str:
     done = [offset_lines.label(one) for one in planned.operations if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
     held = [*words.suspended_lines(planned), *words.unreviewed_lines(planned)]
-    return ": ".join([*held, f"{drift}{steps}{changes}"]) if steps else "; ".join([*held, *planned.notes])
+    if planned.changes_cluster:
+        return ": ".join([*held, f"{drift}{steps}{changes}"])
+    return "; ".join([*held, *planned.notes])
 
 
 def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:

@@ -56,4 +56,4 @@ def _line(line: Line, indent: str) -> str:
 
 
 def _coloured(symbol: str) -> str:
-    return symbol if symbol in "+-" else " " if symbol in "= " else "!"
+    return symbol if symbol in "+-" else " " if symbol in "=& " else "!"

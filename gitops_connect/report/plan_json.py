@@ -27,7 +27,7 @@ from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,7 @@ _REQUESTS = {
     Action.ALTER: "PATCH {}/offsets",
     Action.RESET: "DELETE {}/offsets",
     Action.DELETE: "DELETE {}",
+    Action.ADOPT: None,
     Action.RECORD: None,
 }
 

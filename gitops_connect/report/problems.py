@@ -28,12 +28,13 @@ def problems_text(
 
 def problem_lines(diagnostics: Diagnostics, *, coloured: bool = False) -> str:
     """`file:line:column: error: summary [rule]` for each problem, with its hint below."""
-    return "".join(f"{line}\n" for item in diagnostics for line in _lines(item, coloured=coloured))
+    return "".join(f"{line}\n" for item in diagnostics.each_once() for line in _lines(item, coloured=coloured))
 
 
 def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
     """As in `2 errors, 1 warning in 14 documents`."""
-    found = totals(len(diagnostics.errors), len(diagnostics.warnings), len(diagnostics.notes))
+    shown = diagnostics.each_once()
+    found = totals(len(shown.errors), len(shown.warnings), len(shown.notes))
     return f"{found} in {plural(documents, 'document')}" if documents is not None else found
 
 

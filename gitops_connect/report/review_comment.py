@@ -25,7 +25,7 @@ from gitops_connect.report.review_commands import command_lines
 from gitops_connect.report.review_marker import CommentKind, Marker
 from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.summary import headline
-from gitops_connect.report.text import adopted, suspended_cluster
+from gitops_connect.report.text import suspended_cluster
 
 _NEXT = {
     NotPlanned.FORK: "A pull request from a fork is never planned: a plan can read secrets. To plan these documents,"
@@ -165,4 +165,3 @@ def _facts(plan: Plan) -> Iterator[Sentence]:
         for effect in step.offset_effects:
             yield Sentence.of("{}: {}", step.connector, effect.message)
     yield from unhealthy_lines(plan.unhealthy)
-    yield from adopted(plan)

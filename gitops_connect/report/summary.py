@@ -21,12 +21,14 @@ NOTHING_NOW = "No changes can be applied now."
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
     """The counts of a summary.
 
-    They are the connectors that are created, changed and deleted, and the number of steps; the offset changes that are
-    carried out, and those that are blocked; and the unhealthy connectors.
+    They are the connectors that are adopted, created, changed and deleted, and the number of steps; the offset changes
+    that are carried out, and those that are blocked; and the unhealthy connectors. A connector that is adopted and then
+    changed counts twice, as an import in Terraform's summary.
     """
-    counts = {"create": 0, "change": 0, "delete": 0, "steps": 0, "offset_changes": 0, "offset_changes_blocked": 0}
-    counts["unhealthy"] = 0
+    counts = {"adopt": 0, "create": 0, "change": 0, "delete": 0, "steps": 0}
+    counts |= {"offset_changes": 0, "offset_changes_blocked": 0, "unhealthy": 0}
     for plan in plans:
+        counts["adopt"] += len(plan.adopted)
         counts["unhealthy"] += len(plan.unhealthy)
         counts["offset_changes"] += len(offset_lines.to_apply(plan))
         counts["offset_changes_blocked"] += len(offset_lines.waiting(plan))
@@ -44,14 +46,15 @@ def summary_line(plans: Sequence[Plan], errors: int) -> str:
     Only if nothing is left to do, the line says that the connectors match the configuration.
     """
     counts = summarise(plans)
-    due = f"Plan: {counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
+    adopt = f"{counts['adopt']} to adopt, " if counts["adopt"] else ""
+    due = f"Plan: {adopt}{counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete."
     return _summary(plans, counts, errors, due)
 
 
 def headline(plans: Sequence[Plan], errors: int) -> Sentence:
     """As in `2 to change, 1 offset change: rewinds 148 records.`; all counts of 0 are left out."""
     counts = summarise(plans)
-    parts = [f"{counts[what]} to {what}" for what in ("create", "change", "delete") if counts[what]]
+    parts = [f"{counts[what]} to {what}" for what in ("adopt", "create", "change", "delete") if counts[what]]
     if due := counts["offset_changes"]:
         parts.append(words.plural(due, "offset change"))
     far = Sentence.joined(totals([one for plan in plans for one in offset_lines.to_apply(plan)]), ", ")

@@ -8,6 +8,7 @@ from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from gitops_connect.report import offset_lines, words
 
 MEANINGS = {
+    "&": "adopt",
     "+": "create",
     "~": "change in place",
     "-": "delete",

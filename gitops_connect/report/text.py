@@ -179,7 +179,6 @@ def asides(plan: Plan) -> Iterator[Sentence]:
     for refusal in plan.refusals:
         yield Sentence.of("rejected: {}", refusal)
     yield from unhealthy_lines(plan.unhealthy)
-    yield from adopted(plan)
     if plan.unmanaged:
         count = words.plural(len(plan.unmanaged), "connector")
         yield Sentence.of(f"unmanaged, left unchanged: {count} on the cluster ({{}})", plan.unmanaged)
@@ -189,12 +188,6 @@ def suspended_cluster(plan: Plan) -> Iterator[Sentence]:
     """By whom or what the whole cluster is suspended; nothing if it is not."""
     if plan.suspension is not None:
         yield Sentence.of("the cluster is suspended {}", one_line(plan.suspension.origin))
-
-
-def adopted(plan: Plan) -> Iterator[Sentence]:
-    """The connectors that the plan starts to manage; nothing if there are none."""
-    if plan.adopted:
-        yield Sentence.of("to be adopted (declared and already on the cluster): {}", plan.adopted)
 
 
 def _word(result: Result) -> tuple[str, Colour]:

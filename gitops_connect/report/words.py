@@ -22,7 +22,7 @@ _SYMBOLS = {
 def kind(connector: ConnectorPlan) -> str:
     """`create`, `change`, `delete`, or `keep` if only the ledger changes: the effect on the connector as a whole."""
     actions = {step.action for step in connector.steps}
-    if actions == {Action.RECORD}:
+    if actions <= {Action.ADOPT, Action.RECORD}:
         return "keep"
     if Action.CREATE in actions:
         return "create"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z/_](?:[A-Za-z0-9_./,:@=+-]*[A-Za-z0-9_/])?")
+_SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _NOT_TEXT = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 """Words that are booleans or null in YAML 1.1 or 1.2, in lower case."""
 _LINE_END = "\n"
@@ -36,6 +39,32 @@ def field(key: str, text: str, indent: str) -> str:
     lines = text.removesuffix("\n").split("\n")
     block = "".join(f"\n{indent}  {line}" if line else "\n" for line in lines)
     return f"{name} {'|' if text.endswith(_LINE_END) else '|-'}{block}"
+
+
+def lines(key: str, value: Any, indent: str) -> Iterator[str]:
+    """The lines of a field with any JSON value."""
+    if isinstance(value, str):
+        yield field(key, value, indent)
+    elif isinstance(value, Mapping) and value:
+        yield f"{indent}{scalar(key)}:"
+        for name, one in value.items():
+            yield from lines(name, one, f"{indent}  ")
+    elif isinstance(value, list) and any(isinstance(one, Mapping | list) for one in value):
+        yield f"{indent}{scalar(key)}:"
+        yield from (f"{indent}  - {in_flow(one)}" for one in value)
+    else:
+        yield f"{indent}{scalar(key)}: {in_flow(value)}"
+
+
+def in_flow(value: Any) -> str:
+    """A value on one line, in which a string may have commas and brackets."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{in_flow(key)}: {in_flow(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_flow, value))}]"
+    if isinstance(value, str):
+        return value if _SIMPLE.fullmatch(value) and value.lower() not in _NOT_TEXT else quoted(value)
+    return json.dumps(value)
 
 
 def _fits_block(text: str) -> bool:

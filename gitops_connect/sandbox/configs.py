@@ -88,6 +88,8 @@ def worker(release: str, port: int, broker_port: int, plugins: Iterable[str], *,
             "offset.flush.interval.ms": "1000",
             "exactly.once.source.support": "enabled" if exactly_once else "disabled",
             "connector.client.config.override.policy": "All",
+            "config.providers": "file",
+            "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
             "plugin.discovery": plugin_discovery(release),
             "plugin.path": ",".join(plugins),
         }

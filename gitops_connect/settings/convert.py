@@ -13,15 +13,17 @@ from typing import Any, TypeVar
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.durations import Duration, parse_duration
+from gitops_connect.model.strimzi import StrimziVersion, parse_strimzi_version
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sizes import Size, parse_size
 
 T = TypeVar("T")
 
 _LARGEST_NUMBER = 10**15
-_QUANTITIES: Mapping[Any, tuple[Callable[[object], float], str]] = {
+_PARSED: Mapping[Any, tuple[Callable[[object], Any], str]] = {
     Duration: (parse_duration, "a duration such as 30s or 5m"),
     Size: (parse_size, "a size such as 2GiB or 512MiB"),
+    StrimziVersion: (parse_strimzi_version, 'a version of Strimzi such as "0.45" or "1.2"'),
 }
 
 
@@ -45,7 +47,7 @@ def _suggest(word: str, known: list[str]) -> str:
 def _convert(hint: Any, value: Any, where: str, directory: Path) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint is not Credential:
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint not in (Credential, StrimziVersion):
         return _nested(hint, value, where, directory)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum(hint, value, where)
@@ -72,8 +74,8 @@ def _nested(hint: type[T], value: Any, where: str, directory: Path) -> T:
 def _scalar(hint: Any, value: Any, where: str, directory: Path) -> Any:
     if hint is Credential:
         return _credential(value, where, directory)
-    if hint in _QUANTITIES:
-        return _quantity(hint, value, where)
+    if hint in _PARSED:
+        return _parsed(hint, value, where)
     if hint is Path:
         return _path(_text(value, where), where, directory)
     if hint is bool:
@@ -83,8 +85,8 @@ def _scalar(hint: Any, value: Any, where: str, directory: Path) -> Any:
     return _text(value, where)
 
 
-def _quantity(hint: Any, value: Any, where: str) -> float:
-    parse, expected = _QUANTITIES[hint]
+def _parsed(hint: Any, value: Any, where: str) -> Any:
+    parse, expected = _PARSED[hint]
     try:
         return parse(value)
     except ValueError as error:

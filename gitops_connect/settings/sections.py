@@ -10,6 +10,7 @@ from pathlib import Path
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.strimzi import NEWEST, StrimziOptions, StrimziVersion
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import (
@@ -123,6 +124,9 @@ class ClusterSettings:
     """What to do if someone pauses or stops a connector that should run: `revert` resumes it; `respect` leaves it
     paused or stopped, until its document changes its state or config. `spec.onManualPause` of a document takes
     precedence."""
+    strimzi: tuple[str, ...] = ()
+    """The Connect clusters of Strimzi resources that mean this cluster: values of the label `strimzi.io/cluster`, and
+    names of `KafkaMirrorMaker2` resources. The name of this cluster always means this cluster."""
     protected: tuple[str, ...] = ()
     """Connectors that are never deleted (glob patterns)."""
     max_deletions: float = 0.3
@@ -215,6 +219,21 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StrimziSettings:
+    """`[strimzi]`: how `KafkaConnector` and `KafkaMirrorMaker2` resources of Strimzi are read."""
+
+    version: StrimziVersion = NEWEST
+    """The version of Strimzi's operator whose rules apply, such as `0.45`. The rules for the config of a
+    `KafkaMirrorMaker2` differ between versions."""
+    workers: bool = False
+    """Whether Strimzi deploys the workers. They have Strimzi's config providers, so that all placeholders are left
+    unchanged, and the converters of MirrorMaker, which are added to its connectors otherwise."""
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """What replaces the placeholders of Strimzi's own config providers, which other workers do not have. Each key is
+    the beginning of a placeholder without `${`; its value replaces this beginning. The longest key applies."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
 
@@ -229,3 +248,14 @@ class Settings:
     server: ServerSettings = field(default_factory=ServerSettings)
     notifications: NotificationSettings = field(default_factory=NotificationSettings)
     forge: ForgeSettings = field(default_factory=ForgeSettings)
+    strimzi: StrimziSettings = field(default_factory=StrimziSettings)
+
+    @property
+    def strimzi_options(self) -> StrimziOptions:
+        """`[strimzi]`, and the names of Strimzi's Connect clusters in `[clusters.NAME] strimzi`.
+
+        Without clusters, as in `validate` of a directory, nothing is known of the workers: placeholders are left.
+        """
+        names = {name: cluster.name for cluster in self.clusters.values() for name in cluster.strimzi}
+        workers = self.strimzi.workers or not self.clusters
+        return StrimziOptions(self.strimzi.version, names, self.strimzi.placeholders, workers)

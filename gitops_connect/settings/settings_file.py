@@ -30,6 +30,7 @@ from gitops_connect.settings.sections import (
     Settings,
     SparkSettings,
     StateSettings,
+    StrimziSettings,
 )
 
 DEFAULT_FILE = "gitops-connect.toml"
@@ -53,6 +54,7 @@ _SECTIONS = {
     "server": ServerSettings,
     "notifications": NotificationSettings,
     "forge": ForgeSettings,
+    "strimzi": StrimziSettings,
 }
 
 
@@ -80,6 +82,8 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
         for name, table in _table(raw.get("clusters", {}), "clusters").items()
     }
     _require_workers_of_their_own(clusters, file)
+    _require_one_cluster_each(clusters, file)
+    _require_plain_prefixes(sections["strimzi"], file)
     return Settings(directory=directory, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
 
 
@@ -143,6 +147,25 @@ def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings
             other = names.setdefault(url, name)
             if other != name:
                 raise UsageError(f"{file}: [clusters.{other}] and [clusters.{name}] both list the worker {url}")
+
+
+def _require_one_cluster_each(clusters: Mapping[ClusterName, ClusterSettings], file: Path) -> None:
+    """Reject a Connect cluster of Strimzi that means two clusters: each connector would be in both."""
+    names: dict[str, ClusterName] = {name: name for name in clusters}
+    for name, cluster in clusters.items():
+        for strimzi in cluster.strimzi:
+            other = names.setdefault(strimzi, name)
+            if other != name:
+                raise UsageError(f"{file}: [clusters.{name}] strimzi: {strimzi!r} already means [clusters.{other}]")
+
+
+def _require_plain_prefixes(settings: StrimziSettings, file: Path) -> None:
+    """Reject a beginning of a placeholder that no placeholder can have."""
+    for prefix, replacement in settings.placeholders.items():
+        for text in (prefix, replacement):
+            if not text or any(character in text for character in "${}"):
+                where = f"{file}: [strimzi] placeholders.{prefix}"
+                raise UsageError(f"{where}: expected the text after `${{`, such as strimzienv:, found {text!r}")
 
 
 def _overlay(raw: dict[str, Any], environment: Mapping[str, str]) -> None:

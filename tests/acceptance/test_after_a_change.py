@@ -100,7 +100,7 @@ def test_a_new_connector_whose_initial_offsets_kill_its_task_is_ours_and_its_und
     assert f"resume {_FAILED.format(5)}" in ran.err
     seed = f"initialOffsets/{at.name('numbers')}"
     assert f"gitops-connect offsets undo {seed}; fix its config in the repository, and apply again" in ran.err
-    assert "to be adopted" not in at.run("plan").out
+    assert "adopt" not in at.run("plan").out
 
     ran = at.run("offsets", "undo", seed, "--out", str(at.repository / "undo.yaml"))
     assert ran.code == 0, ran

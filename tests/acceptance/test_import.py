@@ -1,4 +1,4 @@
-"""What `import` writes from a real Connect is what the worker stores: the first plan has no steps."""
+"""What `import` writes from a real Connect is what the worker stores: the first plan only adopts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def planned(at: Workplace) -> Any:
     return cluster
 
 
-def test_the_first_plan_has_no_steps(real: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_plan_only_adopts_and_the_second_is_empty(real: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(real.directory / "in.txt")
     hostile = {f"x.{number}": value for number, value in enumerate(VALUES)}
     parts = {
@@ -78,10 +78,12 @@ def test_the_first_plan_has_no_steps(real: Workplace, monkeypatch: pytest.Monkey
         monkeypatch.setenv(variable, value)
     real.settings(more=ran.out)
     plan = planned(real)
-    assert plan["resource_changes"] == []
+    steps = [step for one in plan["resource_changes"] for step in one["steps"]]
+    assert {(step["action"], step["endpoint"]) for step in steps} == {("adopt", None)}
     assert plan["adopted"] == [real.name(stem) for stem in ("mirror", "orders", "paused")]
     real.apply()
     assert real.config("orders").items() >= hostile.items()
+    assert real.run("plan", "--detailed-exitcode").code == 0
 
 
 def test_the_offsets_are_those_of_the_cluster(real: Workplace) -> None:

@@ -101,14 +101,19 @@ def test_prune_removes_managed_connectors_only(at: Workplace) -> None:
 @pytest.mark.on_kafka
 def test_an_existing_connector_is_adopted_without_a_change(at: Workplace) -> None:
     at.rest("POST", "/connectors", {"name": at.name("orders"), "config": _config(at)})
-    at.await_states(orders="RUNNING")
+    at.rest("POST", "/connectors", {"name": at.name("theirs"), "config": _config(at)})
+    at.await_states(orders="RUNNING", theirs="RUNNING")
     at.commit("orders.yaml", at.source("orders"))
     planned = at.run("plan", "--detailed-exitcode")
-    assert planned.code == 0
-    assert f"to be adopted (declared and already on the cluster): {at.name('orders')}" in planned.out
-    at.apply()
-    shown = json.loads(at.run("get", "connectors", "-o", "json").out)
-    assert {one["name"]: one["owned"] for one in shown}[at.name("orders")] == "adopted"
+    assert planned.code == 2
+    assert "1 & adopt            it exists on the cluster, and is declared now" in planned.out
+    assert "Plan: 1 to adopt, 0 to create, 0 to change, 0 to delete." in planned.out
+    before = at.config("orders")
+    assert f"& {at.name('orders')}: adopt applied" in at.apply().err
+    assert (at.config("orders"), at.states()) == (before, {"orders": "RUNNING", "theirs": "RUNNING"})
+    owned = {one["name"]: one["owned"] for one in json.loads(at.run("get", "connectors", "-o", "json").out)}
+    assert (owned[at.name("orders")], owned[at.name("theirs")]) == ("adopted", "-")
+    assert at.run("plan", "--detailed-exitcode").code == 0
 
 
 @pytest.mark.on_kafka

@@ -76,7 +76,7 @@ def test_only_the_keys_that_were_sent_are_compared(action: Action, observed: dic
         step("a", action, {"k": "v"}), connector("a", S.STOPPED if action is Action.CONFIGURE else S.RUNNING, observed)
     )
     assert (verdict.progress is DONE) == same
-    assert same or verdict.found == "another config (keys that differ: k)"
+    assert same or verdict.found.startswith("another config (keys that differ: k); ")
 
 
 def test_a_key_that_was_taken_away_must_be_gone() -> None:
@@ -88,7 +88,7 @@ def test_a_key_that_was_taken_away_must_be_gone() -> None:
 def test_a_mask_proves_nothing_of_a_request_without_an_answer() -> None:
     change = step("a", Action.CONFIGURE, {"p": "new", "q": "old"}, changes=(Change("p", "***", "new", sensitive=True),))
     seen = connector("a", S.STOPPED, {"p": "********", "q": "********"})
-    assert check_effect(change, seen, doubtful=True).found == "another config (keys that differ: p)"
+    assert "(keys that differ: p)" in check_effect(change, seen, doubtful=True).found
     assert check_effect(change, seen).progress is DONE
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from manual_clock import START, ManualClock
 from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
-from memory_journal import execute_options
+from memory_journal import MemoryJournal, execute_options
 from plans_of_steps import OF_THE_CONNECTOR, plan, step
 
 from gitops_connect.apply.executor import execute
@@ -15,11 +15,13 @@ from gitops_connect.errors import (
     AlreadyExists,
     ConnectUnavailable,
     LedgerBusy,
+    LedgerUnusable,
     OutcomeUnknown,
     RebalanceInProgress,
     Rejected,
 )
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import TaskStatus
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
@@ -41,6 +43,38 @@ def test_an_empty_plan_asks_the_cluster_nothing(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     assert run(cluster) == ()
     assert (cluster.calls, cluster.looks, clock.slept) == ([], 0, [])
+
+
+def test_an_adoption_is_recorded_and_asks_the_cluster_nothing(clock: ManualClock) -> None:
+    cluster, journal = MemoryCluster(clock, connector("a", RUNNING)), MemoryJournal()
+    ended = run(cluster, step("a", Action.ADOPT), journal=journal)
+    assert (results(ended), journal.adopted) == ([APPLIED], [("a",)])
+    assert (cluster.calls, cluster.looks, clock.slept) == ([], 0, [])
+
+
+def test_all_adoptions_are_recorded_at_once_before_any_request(clock: ManualClock) -> None:
+    cluster, journal = MemoryCluster(clock, *(connector(name, RUNNING) for name in "ab")), MemoryJournal()
+    before: list[list[tuple[ConnectorName, ...]]] = []
+    cluster.on_call = lambda *_: before.append(list(journal.adopted))
+    steps = [step("a", Action.ADOPT), step("a", Action.STOP), step("b", Action.ADOPT), step("c", Action.CREATE, {})]
+    assert results(run(cluster, *steps, journal=journal)) == [APPLIED] * 4
+    assert before
+    assert all(adopted == [("a", "b")] for adopted in before)
+
+
+def test_an_interrupted_apply_adopts_nothing(clock: ManualClock) -> None:
+    journal = MemoryJournal()
+    ended = run(MemoryCluster(clock), step("a", Action.ADOPT), journal=journal, interrupted=lambda: True)
+    assert (results(ended), journal.adopted) == ([SKIPPED], [])
+
+
+def test_a_connector_that_cannot_be_recorded_as_managed_is_not_changed(clock: ManualClock) -> None:
+    cluster, journal = MemoryCluster(clock, connector("a", RUNNING)), MemoryJournal()
+    journal.faults["adopt"].append(LedgerUnusable("the disk is full"))
+    ended = run(cluster, step("a", Action.ADOPT), step("a", Action.STOP), journal=journal)
+    assert results(ended) == [BAD, SKIPPED]
+    assert ended[0].message == "the disk is full"
+    assert cluster.calls == []
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,14 @@ def test_mirror_maker_passes_keys_on_to_its_clients() -> None:
     assert warning.hint.startswith("did you mean 'replication.factor'? ")
 
 
+def test_every_connector_of_a_mirror_has_the_patterns_of_the_mirror() -> None:
+    defined = FRAMEWORK | {"source.cluster.alias", "topics", "topics.exclude"}
+    keys = ("topics", "groups", "groups.exclude", "prometheus.metrics.reporter.listener.enable")
+    config = {"connector.class": MIRROR, **dict.fromkeys(keys, "x")}
+    connector = DesiredConnector(NAME, TargetState.RUNNING, config, DOCUMENT)
+    assert list(unknown_keys(connector, ConfigVerdict(defined=defined))) == []
+
+
 def test_a_plugin_that_defines_no_key_of_its_own_accepts_any_key() -> None:
     assert reported({"my.own": "1", "tasks.maximum": "1"}, defined=FRAMEWORK) == []
     assert reported({"my.own": "1"}, defined=()) == []

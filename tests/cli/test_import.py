@@ -133,7 +133,7 @@ def config_of(file: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 class TestTheCommand:
-    def test_the_plan_of_imported_documents_has_no_steps(
+    def test_the_plan_of_imported_documents_only_adopts(
         self, at: Workplace, standin: StandIn, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hostile = {f"x.{number}": text for number, text in enumerate(HOSTILE)}
@@ -159,7 +159,8 @@ class TestTheCommand:
         assert at.run("validate").code == 0
         plan = at.run("plan", "-o", "json")
         (cluster,) = json.loads(plan.out)["clusters"]
-        assert cluster["resource_changes"] == []
+        steps = {one["name"]: [step["action"] for step in one["steps"]] for one in cluster["resource_changes"]}
+        assert steps == {name: ["adopt"] for name in ("orders", "paused", "pin", "stopped")}, "no request to Connect"
         assert sorted(cluster["adopted"]) == ["orders", "paused", "pin", "stopped"]
 
     def test_a_reference_is_kept_and_a_mask_becomes_a_secret(self, at: Workplace, standin: StandIn, out: Path) -> None:

@@ -141,7 +141,10 @@ def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, st
     release(standin)
     with AsProcess(slow, "--once") as again:
         assert again.code() == 0
-        assert [(line["action"], line["event"]) for line in again.steps()] == [("stop", "step_applied")]
+        assert [(line["action"], line["event"]) for line in again.steps()] == [
+            ("adopt", "step_applied"),
+            ("stop", "step_applied"),
+        ]
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
     assert ours(slow) == {slow.name("orders")}
 
@@ -159,8 +162,8 @@ def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_and_one_can_start_aft
         first.code()
     release(standin)
     with AsProcess(slow) as second:
-        assert second.wait("step_applied")["action"] == "stop"
-        assert second.wait("reconciliation_finished")["applied"] == 1
+        assert second.wait("reconciliation_finished")["applied"] == 2
+        assert [line["action"] for line in second.steps()] == ["adopt", "stop"]
         second.send(signal.SIGTERM)
         assert second.code() == 0
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)

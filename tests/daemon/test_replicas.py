@@ -73,7 +73,7 @@ def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(
                 for connector in workers[0].cluster.connectors.values():
                     connector.due = 0
             assert second.wait("leader_elected")["number"] == number + 1
-            assert second.wait("step_applied")["action"] == "stop"
+            second.wait("step_applied", action="stop")
             second.send(signal.SIGTERM)
             assert second.code() == 0
     assert [workers[0].count("POST"), workers[1].count("POST"), changes(workers[1])] == [1, 0, 1]

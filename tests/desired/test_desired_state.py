@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from document_files import LOCAL, config, connector, declare, declare_one, rules
 
 from gitops_connect.desired.placement import UNNAMED
@@ -69,6 +70,14 @@ def test_every_field() -> None:
     assert str(found.locate_config("p")) == "a.yaml:11:13"
     assert str(found.locate_config("connector.plugin.version")) == "a.yaml:9:3"
     assert str(found.locate_config("tasks.max")) == "a.yaml:7:3"
+
+
+@pytest.mark.parametrize(
+    ("written", "version"), [("2", "2"), ('"2"', "2"), ("007", "007"), ("2026-11-22", "2026-11-22")]
+)
+def test_a_secret_version_is_a_restart_request_with_the_version_as_it_is_written(written: str, version: str) -> None:
+    found = declare_one(connector("a", f"  class: X\n  secretVersion: {written}\n"))
+    assert found.restarts == (RestartRequest(RestartKind.SECRETS, version),)
 
 
 def test_a_version_in_the_config_is_the_same_as_spec_version() -> None:

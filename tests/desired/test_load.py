@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from document_files import MemoryFiles, connector, files, read, rules
 
-from gitops_connect.desired import load as loading
-from gitops_connect.desired.load import MAX_SIZE, ParseCache, load
+from gitops_connect.desired import file_content
+from gitops_connect.desired.file_content import MAX_SIZE
+from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.errors import SourceUnavailable
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 
@@ -67,7 +68,7 @@ def test_documents_may_be_anywhere(path: str) -> None:
         "image: gitops-connect\n",
         "# apiVersion: gitops-connect/v1 is what documents begin with\nreplicas: 3\n",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaConnector\nmetadata: {name: a}\n",
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nmetadata: {name: a}\n",
         "{{- if .Values.connectors }}\nkind: Connector\n{{- end }}\n",
         "resources:\n  - kind: Connector\n",
         '{"name": "orders", "config": {}}',
@@ -84,7 +85,7 @@ def test_what_is_not_ours_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize("sized", [True, False])
 def test_a_document_that_is_too_large_is_refused(*, sized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "MAX_SIZE", 200)
+    monkeypatch.setattr(file_content, "MAX_SIZE", 200)
     checkout = MemoryFiles(
         {"a.yaml": connector("a").encode().ljust(201), "b.yaml": connector("b").encode()}, sized=sized
     )
@@ -96,7 +97,7 @@ def test_a_document_that_is_too_large_is_refused(*, sized: bool, monkeypatch: py
 
 @pytest.mark.parametrize("path", ["offsets/a.json", "offsets/a.yaml"])
 def test_a_manifest_may_be_larger_than_a_document(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "MAX_SIZE", 200)
+    monkeypatch.setattr(file_content, "MAX_SIZE", 200)
     cache = ParseCache()
     checkout = MemoryFiles({path: b'{"offsets": [' + b" " * 200 + b"]}", "b.yaml": connector("b").encode()})
     documents = load(checkout, cache)

@@ -300,6 +300,13 @@ def take_over_existing_connectors(at: Place) -> None:
     at.rest("PUT", "/connectors/legacy-import/config", source)
 
 
+def move_from_strimzi(at: Place) -> None:
+    at.settings()
+    config = {"connector.class": FILE_SOURCE, "tasks.max": "1", "topic": "orders-lines"}
+    file = str(at.directory / "data" / "orders.txt")
+    at.rest("PUT", "/connectors/orders-source/config", {**config, "file": file})
+
+
 def one_connector(at: Place) -> None:
     at.settings()
     at.file_source("orders", "orders", "")
@@ -314,6 +321,7 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "back-up-and-restore-the-ledger": back_up_and_restore_the_ledger,
     "check-a-very-large-manifest": check_a_very_large_manifest,
     "look-at-the-status-page": nothing,
+    "move-from-strimzi": move_from_strimzi,
     "monitor-with-prometheus-and-grafana": nothing,
     "protect-connectors-from-deletion": protect_connectors_from_deletion,
     "recover-a-failed-offset-change": recover_a_failed_offset_change,

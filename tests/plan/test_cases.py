@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import yaml
 from situations import seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.reviewed_plans import ReviewedPlan, ReviewMode, Reviews
+from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.plan.situation import Policy, Situation
@@ -48,7 +50,7 @@ def test_case(path: Path) -> None:
 
 
 def _situation(given: dict[str, Any]) -> Situation:
-    return situation(
+    made = situation(
         [wanted(name, **_fields(fields)) for name, fields in given.get("desired", {}).items()],
         [seen(name, **_fields(fields)) for name, fields in given.get("observed", {}).items()],
         owned=given.get("owned", ()),
@@ -59,6 +61,14 @@ def _situation(given: dict[str, Any]) -> Situation:
         complete=given.get("complete", True),
         invalid=frozenset(map(ConnectorName, given.get("invalid", ()))),
     )
+    return replace(made, ownership={**made.ownership, **dict(_applied(made, given.get("applied", {})))})
+
+
+def _applied(made: Situation, secrets: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[ConnectorName, Ownership]]:
+    """Managed connectors whose last applied secrets have these values."""
+    for name, values in secrets.items():
+        record = remember(made, wanted(name, config=values), Origin.CREATED, made.now)
+        yield record.connector, replace(record, desired=None)
 
 
 def _reviewed(

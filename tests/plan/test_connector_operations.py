@@ -217,6 +217,7 @@ class TestAcknowledgements:
             situation(
                 [wanted("a"), wanted("b")],
                 [seen("a")],
+                owned=["a"],
                 changes=[change("c", "a")],
                 offsets=offsets({"a": A20}, {"c": A10}),
             )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from situations import CLUSTER, KEY, NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.canonical import keyed_digest
@@ -46,6 +47,33 @@ def test_a_masked_value_whose_digest_was_made_with_another_key_is_sent_again() -
 def test_a_value_in_the_clear_is_compared_as_it_is() -> None:
     assert compare("hunter2", "hunter2", None) == ()
     assert len(compare("hunter2", "hunter3", remembering("hunter2"))) == 1
+
+
+@pytest.mark.parametrize("shown", ["***", MASK, "\u2022" * 8, "[hidden]", "[HIDDEN]", "<redacted>"])
+def test_every_mask_is_compared_by_the_digest_of_the_last_applied_value(shown: str) -> None:
+    assert compare("hunter2", shown, remembering("hunter2")) == ()
+    (change,) = compare("hunter3", shown, remembering("hunter2"))
+    assert (change.shown_before, change.shown_after) == ("***", "***")
+
+
+@pytest.mark.parametrize("shown", ["**", "*", "****x", "hidden", "[secret]", "\u2022"])
+def test_a_value_that_is_no_mask_is_compared(shown: str) -> None:
+    assert len(compare("hunter2", shown, remembering("hunter2"))) == 1
+
+
+def test_a_key_that_the_server_masks_is_a_secret_whatever_its_name_and_is_remembered() -> None:
+    """A proxy may mask a key that neither the plugin nor its name shows as a secret."""
+    desired = wanted("orders", config={"my.pin": "hunter2"})
+    observed = seen("orders", config={"my.pin": MASK})
+    unknown = situation([desired], [observed])
+    assert diff(unknown, desired, observed).uncompared == ("my.pin",)
+    record = remember(unknown, desired, Origin.ADOPTED, NOW)
+    known = replace(unknown, ownership={desired.name: record})
+    assert diff(known, desired, observed).uncompared == (), "the note is shown once"
+    rotated = replace(desired, config={**desired.config, "my.pin": "hunter3"})
+    made = diff(known, rotated, observed)
+    assert (made.rotated, made.sensitive) == (("my.pin",), {"my.pin"})
+    assert "hunter" not in repr(made.changes)
 
 
 def test_no_value_of_a_sensitive_key_is_in_a_repr() -> None:
@@ -101,3 +129,12 @@ def test_a_connector_without_tasks_max_has_one_task() -> None:
     assert diff(situation(), wanted("orders"), without).changes == ()
     four = wanted("orders", config={"tasks.max": "4"})
     assert diff(situation(), four, without).changes == (Change("tasks.max", "1", "4"),)
+
+
+def test_options_of_jaas_in_another_order_are_no_change() -> None:
+    line = 'M required username="a" password="b";'
+    desired = wanted("orders", config={"x.sasl.jaas.config": line, "retries": "1"})
+    observed = seen("orders", config={"x.sasl.jaas.config": 'M required password="b" username="a";', "retries": "2"})
+    made = diff(situation(), desired, observed)
+    assert [change.key for change in made.changes] == ["retries"]
+    assert made.config["x.sasl.jaas.config"] == line

@@ -79,7 +79,7 @@ def test_it_is_resumed_when_the_document_changes(applied: DesiredConnector) -> N
 
 def test_a_connector_that_was_never_applied_is_resumed() -> None:
     """It is adopted, or the ledger was lost: nobody knows who paused it."""
-    assert actions(plan(situation([DOCUMENT], [seen("orders", "PAUSED")]))) == ["resume"]
+    assert actions(plan(situation([DOCUMENT], [seen("orders", "PAUSED")]))) == ["adopt", "resume"]
     assert actions(plan(situation([DOCUMENT], [seen("orders", "PAUSED")], owned=["orders"]))) == ["resume"]
 
 

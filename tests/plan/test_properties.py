@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
-from situations import as_observed, seen, situation, wanted
+from situations import NOW, as_observed, seen, situation, wanted
 
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName
@@ -51,8 +51,15 @@ situations = st.builds(
 
 @given(desired_connectors(present), versions)
 def test_a_cluster_that_is_as_declared_needs_nothing(desired: list[DesiredConnector], version: str) -> None:
+    names = [one.name for one in desired]
+    assert plan(situation(desired, map(as_observed, desired), owned=names, version=version)).is_empty
+
+
+@given(desired_connectors(present), versions)
+def test_a_cluster_that_is_as_declared_is_only_adopted(desired: list[DesiredConnector], version: str) -> None:
     made = plan(situation(desired, map(as_observed, desired), version=version))
-    assert made.is_empty
+    assert [step.action for step in made.steps] == [Action.ADOPT] * len(desired)
+    assert set(made.adopted) == {one.name for one in desired}
 
 
 @given(situations)
@@ -109,7 +116,9 @@ def test_a_change_by_hand_after_an_apply_is_drift_and_a_change_in_git_is_not(giv
 def applied(before: Situation) -> Situation:
     """The situation once every step of its plan took effect, by the rules of Connect."""
     made = plan(before)
-    there = dict(before.observed.connectors)
+    there, by_name = dict(before.observed.connectors), {one.name: one for one in before.desired.connectors}
+    new = [by_name[step.connector] for step in made.steps if step.action in (Action.ADOPT, Action.CREATE)]
+    managed = {**before.ownership, **{one.name: remember(before, one, Origin.ADOPTED, NOW) for one in new}}
     for step in made.steps:
         match step.action:
             case Action.CREATE:
@@ -125,7 +134,7 @@ def applied(before: Situation) -> Situation:
                 there[step.connector] = replace(there[step.connector], state=WorkerState.RUNNING)
             case Action.DELETE:
                 del there[step.connector]
-    return replace(before, observed=replace(before.observed, connectors=there))
+    return replace(before, observed=replace(before.observed, connectors=there), ownership=managed)
 
 
 def configured(connector: ObservedConnector, config: dict[str, str]) -> ObservedConnector:

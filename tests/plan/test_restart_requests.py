@@ -62,6 +62,24 @@ def test_workers_before_3_0_get_a_request_for_each_part(
     assert step.restart.parts == parts
 
 
+VERSION = RestartRequest(RestartKind.SECRETS, "2")
+
+
+def test_a_new_secret_version_restarts_the_connector_and_its_tasks_once() -> None:
+    (step,) = planned(VERSION, done=(RestartRequest(RestartKind.SECRETS, "1"),)).steps
+    assert (step.action, step.restart) == (Action.RESTART, Restart(True, False, request=VERSION))
+    assert step.reason == "spec.secretVersion is '2': the worker reads the values of config providers again"
+    assert planned(VERSION, done=(VERSION,)).is_empty
+    assert [one.action for one in planned(VERSION, owned=[]).steps] == [Action.ADOPT]
+
+
+def test_a_new_secret_version_covers_the_other_requests() -> None:
+    (step,) = planned(WHOLE, TASKS, VERSION).steps
+    assert step.restart == Restart(True, False, request=VERSION, also=(WHOLE, TASKS))
+    assert step.reason.endswith("again; spec.restart.id is '1'; spec.restartTasks.id is '1'")
+    assert len(planned(WHOLE, TASKS, VERSION, done=(VERSION,)).steps) == 2
+
+
 def test_it_comes_after_the_other_steps() -> None:
     made = planned(WHOLE, observed=seen("orders", "STOPPED"), config={"file": "other"})
     assert [step.action for step in made.steps] == [Action.CONFIGURE, Action.RESUME, Action.RESTART]
@@ -74,7 +92,7 @@ def test_a_connector_that_must_not_run_is_restarted_later(state: str) -> None:
 
 def test_a_connector_that_is_not_managed_yet_is_adopted_without_a_restart() -> None:
     """A lost ledger repeats no restart."""
-    assert planned(WHOLE, owned=[]).is_empty
+    assert [step.action for step in planned(WHOLE, owned=[]).steps] == [Action.ADOPT]
     given = situation([wanted("orders", restarts=(WHOLE, TASKS))], [seen("orders")])
     assert [*seen_before_managed(given)] == [("orders", WHOLE), ("orders", TASKS)]
     managed = situation([wanted("orders", restarts=(WHOLE,))], [seen("orders")], owned=["orders"])

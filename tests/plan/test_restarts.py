@@ -65,6 +65,11 @@ def test_the_step_names_its_number_and_the_failure() -> None:
     assert step.reason == "automatic restart 2 of 6; task 0 is FAILED: java.lang.Boom: no"
 
 
+def test_a_failed_connector_is_restarted_in_the_plan_that_adopts_it() -> None:
+    made = plan(situation([wanted("orders")], [FAILED], policy=DAEMON))
+    assert [step.action for step in made.steps] == [Action.ADOPT, Action.RESTART]
+
+
 def test_only_the_daemon_restarts() -> None:
     made = planned(policy=Policy())
     assert made.is_empty

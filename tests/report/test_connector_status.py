@@ -80,7 +80,7 @@ def test_each_connector_has_one_line_whatever_is_known_of_it() -> None:
         "unknown": (Sync.UNKNOWN, Health.UNKNOWN),
     }
     messages = {line.name: line.message for line in lines}
-    assert messages["changed"] == "stop"
+    assert messages["changed"] == "adopt, stop"
     assert messages["held"] == "task 0 is FAILED: Boom: x; its document has errors"
     assert messages["unknown"] == "its state could not be read: nothing is planned for it"
 
@@ -143,7 +143,7 @@ def test_what_cannot_be_applied_is_not_in_sync_and_says_why(desired, observed, f
 def test_a_config_that_connect_could_not_check_says_so() -> None:
     unasked = problem("connect/not-validated", severity=Severity.WARNING)
     (line,) = statuses(situation([wanted("orders", config=NEW)], [seen("orders")]), unasked)
-    assert (line.sync, line.message) == (Sync.OUT_OF_SYNC, "configure; a.yaml:3:9: no connect/not-validated")
+    assert (line.sync, line.message) == (Sync.OUT_OF_SYNC, "adopt, configure; a.yaml:3:9: no connect/not-validated")
 
 
 def test_neither_health_nor_sync_hides_the_other() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName
@@ -69,3 +70,10 @@ def test_json_has_everything() -> None:
         "column": 5,
     }
     assert value["diagnostics"][0]["connector"] is None
+
+
+def test_a_problem_of_several_connectors_is_one_line_and_counts_once() -> None:
+    others = [replace(ERROR, connector=ConnectorName(name)) for name in ("a->b.Source", "a->b.Checkpoint")]
+    both = Diagnostics.of(others)
+    assert problems_text(both) == problems_text(Diagnostics.of([ERROR]))
+    assert len(json.loads("".join(problems_json(both, documents=1)))["diagnostics"]) == 2

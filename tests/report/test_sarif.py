@@ -18,7 +18,9 @@ from gitops_connect.report import sarif
 from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 PACKAGE = Path(gitops_connect.__file__).parent
-RULE_IDS = re.compile(r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest)/[a-z][a-z0-9-]+)"')
+RULE_IDS = re.compile(
+    r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest|strimzi)/[a-z][a-z0-9-]+)"'
+)
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
 POSITIVE = {"type": "integer", "minimum": 1}
 

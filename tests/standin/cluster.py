@@ -64,6 +64,9 @@ class Cluster:
         self.version = version
         self.lag = lag
         self.masks_passwords = masks_passwords
+        self.mask = MASK
+        self.adds: dict[str, str] = {}
+        """Config keys that a proxy in front of the workers adds to each connector."""
         self.connectors: dict[str, Connector] = {}
         self.stored = Stored()
         self.is_reading = False
@@ -281,9 +284,9 @@ class Cluster:
     def _shown(self, config: Mapping[str, str]) -> dict[str, str]:
         plugin = find(config["connector.class"])
         if not self.masks_passwords or plugin is None:
-            return dict(config)
+            return {**config, **self.adds}
         secret = {key for key, spec in keys_of(plugin).items() if spec.type == "PASSWORD"}
-        return {key: MASK if key in secret else value for key, value in config.items()}
+        return {**{key: self.mask if key in secret else value for key, value in config.items()}, **self.adds}
 
     def expanded(self, expansions: list[str]) -> dict[str, Any]:
         found = {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Pointer
 from gitops_connect.model.names import ConnectorName
 
@@ -31,3 +32,17 @@ class ConnectorSpec:
     version: str | None = None
     list_offsets: str | None = None
     alter_offsets: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The connectors of a resource, and the problems of the resource.
+
+    `connectors` is empty if there is an error. Then `blocked` has the field of each connector that the resource
+    declares, and `complete` is False if some connector could not be named.
+    """
+
+    connectors: tuple[ConnectorSpec, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    blocked: Mapping[ConnectorName, Pointer] = field(default_factory=dict)
+    complete: bool = True

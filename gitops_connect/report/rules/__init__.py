@@ -11,8 +11,9 @@ from gitops_connect.report.rules.explanation import RuleExplanation
 from gitops_connect.report.rules.manifest_explanations import MANIFESTS
 from gitops_connect.report.rules.offset_explanations import OFFSETS
 from gitops_connect.report.rules.schema_explanations import SCHEMA
+from gitops_connect.report.rules.strimzi_explanations import STRIMZI
 
 __all__ = ["RULE_EXPLANATIONS", "RuleExplanation"]
 
-RULE_EXPLANATIONS = {**DOCUMENTS, **SCHEMA, **CONNECTORS, **OFFSETS, **MANIFESTS}
+RULE_EXPLANATIONS = {**DOCUMENTS, **SCHEMA, **CONNECTORS, **OFFSETS, **MANIFESTS, **STRIMZI}
 """The explanation of each rule by the id of the rule."""

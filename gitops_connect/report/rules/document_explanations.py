@@ -117,7 +117,7 @@ _DOCUMENT: Mapping[str, RuleExplanation] = {
         "error: apiVersion is 'gitops-connect/v2', expected 'gitops-connect/v1'",
     ),
     "document/foreign": RuleExplanation(
-        "A document has a kind of gitops-connect, but the API group of another tool. It is ignored.",
+        "A document has a kind of gitops-connect or Strimzi, but the API group of another tool. It is ignored.",
         "Do nothing if the document belongs to the other tool. Otherwise correct its `apiVersion`.",
         "warning: a Connector of platform.confluent.io/v1beta1 is not a gitops-connect document, and is ignored",
         Severity.WARNING,

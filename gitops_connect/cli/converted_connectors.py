@@ -1,0 +1,163 @@
+"""Connectors of files as documents in which no secret is, with what the target format cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import assert_never
+
+from gitops_connect.cli.import_names import UniqueNames, variable_name
+from gitops_connect.model.declarations import ConnectorDeclaration
+from gitops_connect.model.desired import SecretSource, TargetState
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.file_formats import TargetFormat
+from gitops_connect.model.masking import holds_secret, mask
+from gitops_connect.model.sensitivity import is_mask, is_reference
+from gitops_connect.report import connector_document, strimzi_document
+from gitops_connect.report.connector_document import ConnectorDocument
+
+_NEVER_SECRET = ("connector.class", "tasks.max")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A connector, the document of it, and what its conversion leaves out or changes."""
+
+    source: ConnectorDeclaration
+    document: ConnectorDocument
+    problems: Sequence[Diagnostic] = field(default_factory=tuple)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it must not be written."""
+        return any(one.severity is Severity.ERROR for one in self.problems)
+
+
+def convert_all(declarations: Sequence[ConnectorDeclaration], target: TargetFormat) -> list[Converted]:
+    """Each connector as a document. Variables that a document names already are not chosen for another secret."""
+    taken = [one.name for source in declarations for one in source.secrets.values()]
+    variables = UniqueNames(taken)
+    several = len({source.cluster for source in declarations}) > 1
+    return [_convert(source, variables, target, with_cluster=several) for source in declarations]
+
+
+def text_of(converted: Converted, target: TargetFormat) -> str:
+    """The content of the file."""
+    from gitops_connect.report.table import as_json
+
+    document = converted.document
+    match target:
+        case TargetFormat.GITOPS_CONNECT:
+            return connector_document.render(document)
+        case TargetFormat.STRIMZI:
+            return strimzi_document.render(_with_references(document, target))
+        case TargetFormat.JSON:
+            return as_json(json_body(converted))
+        case _:
+            assert_never(target)
+
+
+def json_body(converted: Converted) -> Mapping[str, object]:
+    """The body of POST `/connectors`."""
+    from gitops_connect.connect.wire import create_body
+
+    document = _with_references(converted.document, TargetFormat.JSON)
+    state = None if document.state is TargetState.RUNNING else document.state
+    return create_body(document.name, dict(sorted(document.config.items())), state)
+
+
+def references(converted: Sequence[Converted], target: TargetFormat) -> str:
+    """The settings or the references that the secrets of the documents need; empty if there are none."""
+    documents = [one.document for one in converted]
+    match target:
+        case TargetFormat.GITOPS_CONNECT:
+            return connector_document.allowed_variables(documents)
+        case TargetFormat.STRIMZI:
+            return connector_document.placeholders(documents, strimzi_document.placeholder)
+        case TargetFormat.JSON:
+            return connector_document.placeholders(documents)
+        case _:
+            assert_never(target)
+
+
+def _convert(
+    source: ConnectorDeclaration, variables: UniqueNames, target: TargetFormat, *, with_cluster: bool
+) -> Converted:
+    prefix = (source.cluster,) if with_cluster and source.cluster else ()
+    own = {key: one.name for key, one in source.secrets.items() if one.source is SecretSource.ENV}
+    hidden = sorted({*(key for key, value in source.config.items() if _is_secret(source, key, value)), *source.unknown})
+    secrets = {key: variables.choose(variable_name(*prefix, source.name, key), "_") for key in hidden}
+    document = ConnectorDocument(
+        name=source.name,
+        cluster=source.cluster,
+        state=source.state,
+        config={key: value for key, value in source.config.items() if key not in secrets},
+        secrets={**secrets, **own},
+        secret_files={key: one.name for key, one in source.secrets.items() if one.source is SecretSource.FILE},
+        labels=source.labels,
+        annotations=source.annotations,
+        fields=source.fields,
+    )
+    problems = [*_unknown_values(source, secrets), *_losses(source, document, target)]
+    return Converted(source, document, problems)
+
+
+def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
+    """Whether a value must not be in Git. The types of keys are unknown: no worker is asked."""
+    if key in _NEVER_SECRET or not value:
+        return False
+    if is_mask(value) or holds_secret(key, value):
+        return True
+    return key in source.sensitive and not is_reference(value)
+
+
+def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) -> Iterator[Diagnostic]:
+    for key, expression in source.unknown.items():
+        summary = f"the value of {key!r} is {mask(expression)}, which is unknown: it is read from {secrets[key]}"
+        if key in _NEVER_SECRET:
+            yield _problem(source, "unknown-value", f"the value of {key!r} is {mask(expression)}", key, is_error=True)
+        else:
+            yield _problem(source, "unknown-value", summary, key)
+
+
+def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: TargetFormat) -> Iterator[Diagnostic]:
+    match target:
+        case TargetFormat.GITOPS_CONNECT:
+            return
+        case TargetFormat.STRIMZI:
+            if problem := strimzi_document.problem_of(document):
+                yield _problem(source, "target", problem, "metadata.name", is_error=True)
+            yield from (_lost(source, name, "Strimzi") for name in strimzi_document.lost(document))
+        case TargetFormat.JSON:
+            if document.state is TargetState.ABSENT:
+                yield _problem(source, "target", "JSON has no state `absent`", "state", is_error=True)
+            texts = [name for name, found in (("labels", source.labels), ("annotations", source.annotations)) if found]
+            yield from (_lost(source, name, "JSON") for name in [*texts, *document.fields])
+        case _:
+            assert_never(target)
+    for key, path in document.secret_files.items():
+        summary = f"the secret of {key!r} is read on the worker, from the file {path}"
+        yield _problem(source, "target", summary, key)
+
+
+def _lost(source: ConnectorDeclaration, name: str, target: str) -> Diagnostic:
+    return _problem(source, "target", f"{target} has no counterpart of {name}: it is left out", name.partition(".")[0])
+
+
+def _problem(source: ConnectorDeclaration, rule: str, summary: str, key: str, *, is_error: bool = False) -> Diagnostic:
+    severity = Severity.ERROR if is_error else Severity.WARNING
+    summary = f"connector {source.name}: {summary}"
+    return Diagnostic(severity, f"convert/{rule}", summary, source.locate(key), "", source.name)
+
+
+def _with_references(document: ConnectorDocument, target: TargetFormat) -> ConnectorDocument:
+    """The document with references of config providers as the values of its secrets."""
+    is_strimzi = target is TargetFormat.STRIMZI
+    env = strimzi_document.placeholder if is_strimzi else connector_document.placeholder
+    provider = "strimzidir" if is_strimzi else "directory"
+    values = {key: env(name) for key, name in document.secrets.items()}
+    for key, name in document.secret_files.items():
+        path = PurePosixPath(name)
+        values[key] = f"${{{provider}:{path.parent}:{path.name}}}"
+    return replace(document, config={**document.config, **values}, secrets={}, secret_files={})

@@ -1,0 +1,1 @@
+"""Reads connectors from files of other tools, and finds out the format of a file. No side effects."""

@@ -1,0 +1,58 @@
+"""Config values of JSON and YAML as the strings that Connect stores, and states as words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gitops_connect.desired.foreign.findings import Draft, Findings
+from gitops_connect.desired.foreign.part import Part
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.suggestions import did_you_mean
+
+_STATES = {one.value: one for one in (TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED)}
+
+
+def add_config(draft: Draft, part: Part, findings: Findings) -> None:
+    """Add the fields of a mapping to the config of the draft: each number and boolean in its source text."""
+    for key, value in part.fields():
+        draft.places[key] = value.location
+        if value.value is None:
+            summary = f"the value of {key!r} is null: the key is left out"
+            findings.warning("convert/null", summary, value.location, "set a value, or remove the key")
+        elif value.text is None:
+            found = "a list" if isinstance(value.value, list) else "a mapping"
+            summary = f"the value of {key!r} is {found}, expected a string: Connect stores strings only"
+            findings.error("convert/value", summary, value.location, "write the value as one string")
+        else:
+            draft.config[key] = value.text
+
+
+def state_of(part: Part, findings: Findings) -> TargetState:
+    """The state that the value names, in any case; `running` without a value."""
+    if part.value is None:
+        return TargetState.RUNNING
+    state = _STATES.get(str(part.value).lower())
+    if state is None:
+        expected = ", ".join(_STATES)
+        summary = f"the state is {part.value!r}, expected one of {expected}{did_you_mean(str(part.value), _STATES)}"
+        findings.error("convert/value", summary, part.location)
+    return state or TargetState.RUNNING
+
+
+def texts_of(part: Part, findings: Findings) -> dict[str, str]:
+    """The labels or annotations of a mapping."""
+    found = {}
+    for key, value in part.fields():
+        if value.text is None:
+            findings.warning("convert/null", f"the value of {key!r} is no string: the key is left out", value.location)
+        else:
+            found[key] = value.text
+    return found
+
+
+def warn_of_unknown(part: Part, known: Collection[str], what: str, findings: Findings) -> None:
+    """A warning for each field that is not among the known ones."""
+    for key, value in part.fields():
+        if key not in known:
+            summary = f"{what} has no field {key!r}: it is left out{did_you_mean(key, known)}"
+            findings.warning("convert/unknown-field", summary, value.location)

@@ -1,0 +1,129 @@
+"""Connectors in YAML and JSON files: each document is recognized by its own fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from gitops_connect.desired.encoding import decode
+from gitops_connect.desired.foreign import jikkou, json_configs, json_nodes, terraform_json
+from gitops_connect.desired.foreign.findings import Findings
+from gitops_connect.desired.foreign.part import Part
+from gitops_connect.desired.recognition import GROUP
+from gitops_connect.desired.refused import Refused
+from gitops_connect.desired.values import read as read_values
+from gitops_connect.desired.yaml import parse
+from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
+from gitops_connect.model.documents import KINDS, Blob, Document
+from gitops_connect.model.file_formats import FileFormat
+
+STRIMZI_GROUP = "kafka.strimzi.io/"
+STRIMZI_KINDS = ("KafkaConnector", "KafkaMirrorMaker2")
+_LOOK_ALIKES = ("Connector", "KafkaConnector", "KafkaMirrorMaker2")
+_TEMPLATE = re.compile(rb"\{\{|\$\{\{")
+_MENTIONS = re.compile(
+    rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
+)
+"""What every file with a connector contains."""
+
+
+def mentions_connector(content: bytes) -> bool:
+    """Whether the file may declare a connector. Errors of other files are not reported as errors."""
+    return _MENTIONS.search(content) is not None
+
+
+def read(blob: Blob, forced: FileFormat | None, findings: Findings) -> None:
+    """Read every document of a YAML or JSON file. `forced` is the format, if the user named it."""
+    for part in _parts(blob, findings):
+        _read_one(part, forced, findings)
+
+
+def _parts(blob: Blob, findings: Findings) -> Iterator[Part]:
+    start = blob.content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    try:
+        yield from _json(blob) if start[:1] in (b"{", b"[") and not start.startswith(b"{{") else _yaml(blob, findings)
+    except Refused as refused:
+        place = Location(blob.path, *refused.place)
+        _report(blob, Diagnostic(Severity.ERROR, refused.rule, refused.summary, place, refused.hint), findings)
+
+
+def _json(blob: Blob) -> Iterator[Part]:
+    """The root of a JSON file, which may be a list. YAML may begin with a bracket, too."""
+    text = decode(blob.content)
+    try:
+        root = json_nodes.compose(text)
+    except Refused as refused:
+        parsed = parse(blob)
+        if parsed.diagnostics or blob.path.endswith(".json"):
+            raise refused from None
+        yield from map(Part.of, parsed.documents)
+        return
+    reading = read_values(root)
+    for refusal in reading.refusals:
+        raise refusal
+    document = Document(Location(blob.path, *root.place), reading.value, reading.positions, reading.texts)
+    yield Part(document, reading.value)
+
+
+def _yaml(blob: Blob, findings: Findings) -> Iterator[Part]:
+    parsed = parse(blob)
+    for problem in parsed.diagnostics:
+        _report(blob, problem, findings)
+    yield from map(Part.of, parsed.documents)
+
+
+def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
+    """An error; a note if the file can declare no connector. A template is named as such."""
+    where = problem.location
+    if not mentions_connector(blob.content):
+        summary = f"the file contains no connector, and cannot be read: {problem.summary}"
+        findings.note("convert/no-connector", summary, where)
+    elif _TEMPLATE.search(blob.content):
+        summary = f"the file is a template, which has to be rendered first: {problem.summary}"
+        findings.error("convert/template", summary, where, "convert the output of the template, as of `helm template`")
+    else:
+        findings.error(problem.rule, problem.summary, where, problem.hint)
+
+
+def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None:
+    """Read a document, or each item of a list of documents."""
+    listed = part if isinstance(part.value, list) else part.get("items")
+    if isinstance(listed.value, list) and (listed is part or str(part.get("kind").value).endswith("List")):
+        for item in listed.items():
+            _read_one(item, forced, findings)
+        return
+    recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False
+    if not (recognized or terraform_json.read(part, findings) or json_configs.read(part, findings)):
+        kind = part.get("kind").value
+        what = f"a {kind}" if isinstance(kind, str) else "no connector"
+        findings.note(
+            "convert/no-connector", f"the document is {what}, in none of the formats: it is ignored", part.location
+        )
+
+
+def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) -> bool:
+    """Read a resource with `apiVersion` and `kind`. Returns whether it is one that declares a connector."""
+    version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
+    if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
+        findings.documents.append(_whole(part))
+    elif kind == "KafkaConnector" and (version.startswith(jikkou.GROUP) or forced is FileFormat.JIKKOU):
+        jikkou.read(part, findings)
+    elif kind in _LOOK_ALIKES:
+        summary = f"{kind} of {version or 'no apiVersion'!r} is in none of the formats"
+        hint = "if it is compatible with one of them, name that format with --from"
+        findings.error("convert/unsupported", summary, part.location, hint)
+    else:
+        return False
+    return True
+
+
+def _whole(part: Part) -> Document:
+    """The part as a document of its own."""
+    depth = len(part.pointer)
+    if not depth:
+        return part.document
+    below = {
+        pointer[depth:]: place for pointer, place in part.document.positions.items() if pointer[:depth] == part.pointer
+    }
+    texts = {pointer[depth:]: text for pointer, text in part.document.texts.items() if pointer[:depth] == part.pointer}
+    return Document(part.location, part.value, {key: place for key, place in below.items() if key}, texts)

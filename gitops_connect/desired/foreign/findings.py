@@ -1,0 +1,113 @@
+"""Collects what a reader finds in one file: connectors, and what it did not understand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.desired.fields import CLASS, NAME
+from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.documents import Document
+from gitops_connect.model.file_formats import FileFormat
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+Place = Location | tuple[int, int]
+"""A location, or a line and a column of the file."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A connector while its file is read. `ConnectorDeclaration` explains the fields."""
+
+    name: str
+    format: FileFormat
+    location: Location
+    config: dict[str, str] = field(default_factory=dict, repr=False)
+    state: TargetState = TargetState.RUNNING
+    cluster: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    sensitive: set[str] = field(default_factory=set)
+    fields: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: dict[str, Location] = field(default_factory=dict, repr=False)
+
+    def locate(self, key: str) -> Location:
+        """The location of a config key."""
+        return self.places.get(key, self.location)
+
+    def finish(self) -> ConnectorDeclaration:
+        """The connector, complete."""
+        return ConnectorDeclaration(
+            name=ConnectorName(self.name),
+            format=self.format,
+            location=self.location,
+            config={key: value for key, value in self.config.items() if key != NAME},
+            state=self.state,
+            cluster=ClusterName(self.cluster) if self.cluster else None,
+            labels=self.labels,
+            annotations=self.annotations,
+            unknown={key: expression for key, expression in self.unknown.items() if key != NAME},
+            sensitive=frozenset(self.sensitive),
+            fields=self.fields,
+            places=self.places,
+        )
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found so far in the file at `path`."""
+
+    path: str
+    declarations: list[ConnectorDeclaration] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    _name: ConnectorName | None = None
+    _failed: bool = False
+
+    def begin(self, name: str | None) -> None:
+        """What follows is about this connector."""
+        self._name = ConnectorName(name) if name else None
+        self._failed = False
+
+    def declare(self, draft: Draft) -> None:
+        """Add the connector, unless there was an error since `begin`."""
+        within = draft.config.get(NAME, draft.name)
+        if within != draft.name:
+            summary = f"the config names the connector {within!r}, but its name is {draft.name!r}"
+            self.error("convert/name", summary, draft.locate(NAME), "correct one of the names")
+        if CLASS not in draft.config:
+            unknown = draft.unknown.get(CLASS)
+            why = f"its connector.class is {unknown}" if unknown else "its config has no connector.class"
+            summary = f"the class of the connector {draft.name!r} is unknown: {why}"
+            self.error("convert/class", summary, draft.locate(CLASS), "write the class of the plugin")
+        if not self._failed:
+            self.declarations.append(draft.finish())
+        self.begin(None)
+
+    def error(self, rule: str, summary: str, where: Place, hint: str = "") -> None:
+        """Something that is not converted."""
+        self._failed = True
+        self._add(Severity.ERROR, rule, summary, where, hint)
+
+    def warning(self, rule: str, summary: str, where: Place, hint: str = "") -> None:
+        """Something that is left out, or that may not be what the author meant."""
+        self._add(Severity.WARNING, rule, summary, where, hint)
+
+    def note(self, rule: str, summary: str, where: Place, hint: str = "") -> None:
+        """Something that declares no connector."""
+        self._add(Severity.NOTE, rule, summary, where, hint)
+
+    def reading(self) -> FileReading:
+        """What was found in the whole file."""
+        problems = any(one.severity is not Severity.NOTE for one in self.diagnostics)
+        recognized = bool(self.declarations or self.documents or problems)
+        return FileReading(
+            tuple(self.declarations), tuple(self.documents), Diagnostics.of(self.diagnostics), recognized
+        )
+
+    def _add(self, severity: Severity, rule: str, summary: str, where: Place, hint: str) -> None:
+        location = where if isinstance(where, Location) else Location(self.path, *where)
+        self.diagnostics.append(Diagnostic(severity, rule, summary, location, hint, self._name))

@@ -1,0 +1,112 @@
+"""Composes nodes from JSON text, so that JSON is read with the place of every field, as YAML is.
+
+The YAML parser does not read all of JSON: not the surrogate pairs of its escapes, for example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+
+from gitops_connect.desired.nodes import MAX_DEPTH, MAX_NODES, Mapping, Node, Scalar, Sequence, too_deep, too_many
+from gitops_connect.desired.refused import Refused
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+
+
+def compose(text: str) -> Node:
+    """The root of a JSON text. Raises Refused."""
+    return _Composer(text).root()
+
+
+class _Composer:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._count = 0
+        self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def root(self) -> Node:
+        node = self._node(0)
+        self._skip()
+        if self._at < len(self._text):
+            raise self._unexpected("the end of the file")
+        return node
+
+    def _node(self, depth: int) -> Node:
+        self._skip()
+        place = self._place()
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise too_many(place)
+        if depth > MAX_DEPTH:
+            raise too_deep(place)
+        if self._takes("{"):
+            return Mapping(tuple(self._pairs(depth + 1)), None, place)
+        if self._takes("["):
+            return Sequence(tuple(self._items(depth + 1)), None, place)
+        return self._scalar(place)
+
+    def _scalar(self, place: tuple[int, int]) -> Scalar:
+        if found := _STRING.match(self._text, self._at):
+            self._at = found.end()
+            return Scalar(self._decoded(found.group(), place), plain=False, tag=None, place=place)
+        if found := _WORD.match(self._text, self._at):
+            self._at = found.end()
+            return Scalar(found.group(), plain=True, tag=None, place=place)
+        raise self._unexpected("a value")
+
+    def _decoded(self, literal: str, place: tuple[int, int]) -> str:
+        value = str(json.loads(literal))
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise Refused("convert/syntax", "the string has half of a surrogate pair (\\ud800 to \\udfff)", place)
+        return value
+
+    def _pairs(self, depth: int) -> list[tuple[Node, Node]]:
+        pairs: list[tuple[Node, Node]] = []
+        while not self._closes("}", is_first=not pairs):
+            self._skip()
+            if not _STRING.match(self._text, self._at):
+                raise self._unexpected("a key in double quotes")
+            key = self._scalar(self._place())
+            self._skip()
+            if not self._takes(":"):
+                raise self._unexpected("a colon")
+            pairs.append((key, self._node(depth)))
+        return pairs
+
+    def _items(self, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while not self._closes("]", is_first=not items):
+            items.append(self._node(depth))
+        return items
+
+    def _closes(self, bracket: str, *, is_first: bool) -> bool:
+        """Take the bracket and return True, or take the comma between two values."""
+        self._skip()
+        if self._takes(bracket):
+            return True
+        if not is_first and not self._takes(","):
+            raise self._unexpected(f"a comma or {bracket}")
+        return False
+
+    def _takes(self, character: str) -> bool:
+        if not self._text.startswith(character, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _skip(self) -> None:
+        if found := _BLANK.match(self._text, self._at):
+            self._at = found.end()
+
+    def _place(self) -> tuple[int, int]:
+        line = bisect_right(self._lines, self._at)
+        return line, self._at - self._lines[line - 1] + 1
+
+    def _unexpected(self, expected: str) -> Refused:
+        found = repr(self._text[self._at]) if self._at < len(self._text) else "the end of the file"
+        return Refused("convert/syntax", f"this is not JSON: expected {expected}, found {found}", self._place())

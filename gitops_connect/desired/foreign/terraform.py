@@ -1,0 +1,132 @@
+"""Resources `kafka-connect_connector` of Terraform's provider Mongey/kafka-connect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gitops_connect.desired.encoding import decode, place_after
+from gitops_connect.desired.foreign.findings import Draft, Findings
+from gitops_connect.desired.foreign.hcl.blocks import Attribute, items
+from gitops_connect.desired.foreign.hcl.expressions import Literal, Null, Object, Unknown, Value
+from gitops_connect.desired.foreign.hcl.scanner import NotHcl
+from gitops_connect.desired.refused import Refused
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.file_formats import FileFormat
+
+TYPE = "kafka-connect_connector"
+OTHER_TYPES = ("confluent_connector", "aiven_kafka_connector")
+SHOW = "convert the output of `terraform show -json`, which has the values"
+_REPEATED = ("count", "for_each", "dynamic")
+_MAPS = ("config", "config_sensitive")
+_IGNORED = ("name", "id", *_MAPS)
+_MENTION = TYPE.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource, from HCL or from JSON. `blocks` are the names of its blocks. `locate` finds an index."""
+
+    label: str
+    attributes: Mapping[str, Value]
+    blocks: tuple[str, ...]
+    at: int
+    locate: Callable[[int], Location]
+
+
+def read(blob: Blob, findings: Findings) -> None:
+    """Read every resource of an HCL file."""
+    try:
+        text = decode(blob.content)
+    except Refused as refused:
+        findings.error(refused.rule, refused.summary, refused.place, refused.hint)
+        return
+    try:
+        _read_blocks(text, findings)
+    except NotHcl as error:
+        summary = f"this HCL cannot be read: {error.summary}"
+        report = findings.error if _MENTION in blob.content else findings.note
+        report("convert/syntax", summary, place_after(text[: error.at]), f"or {SHOW}")
+
+
+def _read_blocks(text: str, findings: Findings) -> None:
+    def locate(at: int) -> Location:
+        return Location(findings.path, *place_after(text[:at]))
+
+    for block in items(text):
+        if isinstance(block, Attribute) or block.type != "resource" or not block.labels:
+            continue
+        if block.labels[0] in OTHER_TYPES:
+            unsupported(block.labels[0], locate(block.at), findings)
+        elif block.labels[0] == TYPE:
+            inner = tuple(items(text, block.start, block.end))
+            attributes = {one.name: one.value for one in inner if isinstance(one, Attribute)}
+            blocks = tuple(one.type for one in inner if not isinstance(one, Attribute))
+            declare(Resource(block.labels[-1], attributes, blocks, block.at, locate), findings)
+
+
+def unsupported(kind: str, where: Location, findings: Findings) -> None:
+    """The error for a resource of another provider."""
+    findings.begin(None)
+    findings.error("convert/unsupported", f"resources {kind} are not supported, only {TYPE}", where)
+
+
+def declare(resource: Resource, findings: Findings) -> None:
+    """Add the connector of a resource."""
+    name, where = resource.attributes.get("name"), resource.locate(resource.at)
+    findings.begin(name.text if isinstance(name, Literal) else None)
+    if not isinstance(name, Literal) or not name.text:
+        found = f"is {name.expression}" if isinstance(name, Unknown) else "is missing"
+        summary = f"the name of the connector of {resource.label!r} {found}"
+        findings.error("convert/unknown-value", summary, where, f"write the name, or {SHOW}")
+        return
+    _warn_of_rest(resource, findings)
+    draft = Draft(name.text, FileFormat.TERRAFORM, where)
+    for attribute in _MAPS:
+        _add_map(draft, attribute, resource, findings)
+    findings.declare(draft)
+
+
+def _warn_of_rest(resource: Resource, findings: Findings) -> None:
+    where = resource.locate(resource.at)
+    for attribute in (*resource.attributes, *resource.blocks):
+        if attribute in _REPEATED:
+            summary = f"the resource {resource.label!r} has {attribute}: it declares any number of connectors"
+            findings.error("convert/unknown-value", summary, where, SHOW)
+        elif attribute not in _IGNORED:
+            summary = f"{attribute!r} of the resource {resource.label!r} has no counterpart: it is left out"
+            findings.warning("convert/unknown-field", summary, where)
+
+
+def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Findings) -> None:
+    value = resource.attributes.get(attribute)
+    if value is None or isinstance(value, Null):
+        return
+    if not isinstance(value, Object):
+        found = value.expression if isinstance(value, Unknown) else "a string"
+        summary = f"{attribute} is {found}, expected a map with its keys"
+        findings.error("convert/unknown-value", summary, resource.locate(value.at), f"write the map, or {SHOW}")
+        return
+    for key, item in value.items:
+        where = resource.locate(key.at)
+        if isinstance(key, Unknown):
+            findings.error("convert/unknown-value", f"the config key is {key.expression}", where, SHOW)
+            continue
+        _add_value(draft, key.text, item, where, findings)
+        if attribute == "config_sensitive":
+            draft.sensitive.add(key.text)
+
+
+def _add_value(draft: Draft, key: str, value: Value, where: Location, findings: Findings) -> None:
+    draft.places[key] = where
+    if isinstance(value, Literal):
+        draft.config[key] = value.text
+        draft.unknown.pop(key, None)
+    elif isinstance(value, Unknown):
+        draft.unknown[key] = value.expression
+        draft.config.pop(key, None)
+    elif isinstance(value, Null):
+        findings.warning("convert/null", f"the value of {key!r} is null: the key is left out", where)
+    else:
+        findings.error("convert/value", f"the value of {key!r} is a map, expected a string", where)

@@ -1,0 +1,55 @@
+"""A connector as some file declares it, in whatever format: what `gitops-connect convert` reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.model.desired import SecretReference, TargetState
+from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.documents import Document
+from gitops_connect.model.file_formats import FileFormat
+from gitops_connect.model.names import ClusterName, ConnectorName
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorDeclaration:
+    """One connector of a file.
+
+    `config` is complete, with `connector.class` and `tasks.max` if the file has them, and without `name`. `unknown` has
+    the config keys whose values are not in the file, each with the expression for its value. `sensitive`
+    are the keys that the file calls secret. `fields` are the other fields of `spec` of a `Connector` document, such as
+    `autoRestart`. `places` has the location of each config key, of each field, and of `labels` and `annotations`.
+    """
+
+    name: ConnectorName
+    format: FileFormat
+    location: Location
+    config: Mapping[str, str] = field(repr=False)
+    state: TargetState = TargetState.RUNNING
+    cluster: ClusterName | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    sensitive: frozenset[str] = frozenset()
+    secrets: Mapping[str, SecretReference] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    places: Mapping[str, Location] = field(default_factory=dict, repr=False)
+
+    def locate(self, key: str) -> Location:
+        """The location of a config key or of a field, or of the connector."""
+        return self.places.get(key, self.location)
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """The content of one file: connectors, `documents` of this project that are not checked yet, and problems.
+
+    `recognized`: the file is in one of the formats, also if it contains errors.
+    """
+
+    declarations: tuple[ConnectorDeclaration, ...] = ()
+    documents: tuple[Document, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    recognized: bool = True

@@ -1,0 +1,209 @@
+"""A `KafkaMirrorMaker2` of Strimzi mirrors records between two real brokers, and its source connector is rewound."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from acceptance.workplace import Workplace
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
+
+TOPIC = "orders"
+RECORDS = [f"order {number}" for number in range(50)]
+KEPT = 30
+"""The rewind makes the connector read from this record on."""
+RESOURCE = """\
+apiVersion: kafka.strimzi.io/{api}
+kind: KafkaMirrorMaker2
+metadata: {{name: my-mirrors, namespace: kafka}}
+spec:
+{clusters}
+    topicsPattern: {topic}
+    sourceConnector:
+      tasksMax: 1
+      config:
+        replication.factor: 1
+        offset-syncs.topic.replication.factor: 1
+        sync.topic.acls.enabled: "false"
+        refresh.topics.interval.seconds: 1
+    checkpointConnector:
+      config: {{checkpoints.topic.replication.factor: 1}}
+"""
+NEW_SHAPE = """\
+  replicas: 1
+  target:
+    alias: {target}
+    bootstrapServers: {target_servers}
+    groupId: mm2
+    configStorageTopic: mm2-config
+    offsetStorageTopic: mm2-offset
+    statusStorageTopic: mm2-status
+  mirrors:
+  - source: {{alias: {source}, bootstrapServers: "{source_servers}"}}"""
+OLD_SHAPE = """\
+  connectCluster: {target}
+  clusters:
+  - {{alias: {source}, bootstrapServers: "{source_servers}"}}
+  - alias: {target}
+    bootstrapServers: {target_servers}
+    config: {{config.storage.replication.factor: -1, group.id: mm2}}
+  mirrors:
+  - sourceCluster: {source}
+    targetCluster: {target}"""
+SHAPES = {"v1": NEW_SHAPE, "v1beta2": OLD_SHAPE}
+
+
+SECURED = """\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaMirrorMaker2
+metadata: {{name: my-mirrors, namespace: kafka}}
+spec:
+  replicas: 1
+  target:
+    {{alias: {target}, bootstrapServers: "127.0.0.1:1", groupId: g, configStorageTopic: c, offsetStorageTopic: o,
+     statusStorageTopic: s}}
+  mirrors:
+  - source:
+      alias: {source}
+      bootstrapServers: "127.0.0.1:1"
+      authentication: {{type: plain, username: me, passwordSecret: {{secretName: s, password: p}}}}
+    groupsPattern: team-.*
+    sourceConnector: {{state: stopped}}
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[Sandbox]:
+    """The second broker, without a worker. The worker of the shared sandbox reads from it."""
+    with Sandbox.up(SandboxOptions(directory=tmp_path / "source", workers=0, tied=True)) as started:
+        yield started
+
+
+def run_sandbox(sandbox: Sandbox, *arguments: str, given: str = "") -> list[str]:
+    command = [sys.executable, "-m", "gitops_connect.cli.main", "sandbox", *arguments, "--dir", str(sandbox.directory)]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+class Mirrors:
+    """A resource with one mirror from the broker `source` to the broker of the shared sandbox."""
+
+    def __init__(self, place: Workplace, source: Sandbox, target: Sandbox) -> None:
+        self.place, self.broker, self.target = place, source, target
+        self.source_alias, self.target_alias = place.name("src"), place.name("dst")
+        self.mirror = f"{self.source_alias}->{self.target_alias}"
+        self.connector = f"{self.mirror}.MirrorSourceConnector"
+
+    def resource(self, api: str) -> str:
+        clusters = SHAPES[api].format(
+            source=self.source_alias,
+            target=self.target_alias,
+            source_servers=self.broker.bootstrap,
+            target_servers=self.target.bootstrap,
+        )
+        return RESOURCE.format(api=api, clusters=clusters, topic=TOPIC)
+
+    def mirrored(self, at_least: int) -> list[str]:
+        """The records in the target cluster: waits for some, and then for more until none arrives for 5 seconds."""
+        topic = f"{self.source_alias}.{TOPIC}"
+        offsets = f"/connectors/{quote(self.connector, safe='')}/offsets"
+        self.place.await_that(lambda: self.place.rest("GET", offsets)["offsets"], bool)
+        everything = ("consume", topic, "--from-beginning", "--timeout-ms")
+        run_sandbox(self.target, *everything, "60000", "--max-messages", str(at_least))
+        return run_sandbox(self.target, *everything, "5000")
+
+    def offset(self) -> int:
+        (entry,) = self.place.rest("GET", f"/connectors/{quote(self.connector, safe='')}/offsets")["offsets"]
+        assert entry["partition"] == {"cluster": self.source_alias, "partition": 0, "topic": TOPIC}
+        found: int = entry["offset"]["offset"]
+        return found
+
+    def rewind(self) -> str:
+        partition = f"{{cluster: {self.source_alias}, topic: {TOPIC}, partition: 0}}"
+        return (
+            "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
+            f"metadata: {{name: rewind-{self.place.suffix}, cluster: local}}\n"
+            f"spec:\n  connector: {self.connector}\n  operation: alter\n  acknowledge: [rewind]\n"
+            f"  offsets: [{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]\n"
+        )
+
+    def is_in_sync(self) -> bool:
+        ran = self.place.run("plan")
+        assert ran.code == 0, ran
+        return "No changes." in ran.out
+
+    def remove(self) -> None:
+        for name in self.place.rest("GET", "/connectors"):
+            if name.startswith(f"{self.mirror}."):
+                self.place.rest("DELETE", f"/connectors/{quote(name, safe='')}")
+
+
+@pytest.fixture
+def mirrors(real: Workplace, source: Sandbox, sandbox: Sandbox) -> Iterator[Mirrors]:
+    made = Mirrors(real, source, sandbox)
+    yield made
+    made.remove()
+
+
+@pytest.mark.parametrize("api", ["v1", "v1beta2"])
+def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirrors, api: str) -> None:
+    place = mirrors.place
+    place.settings(cluster='strimzi = ["my-mirrors"]')
+    run_sandbox(mirrors.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
+
+    place.commit("mirrors.yaml", mirrors.resource(api))
+    place.apply()
+    names = {name for name in place.rest("GET", "/connectors") if name.startswith(mirrors.mirror)}
+    assert names == {mirrors.connector, f"{mirrors.mirror}.MirrorCheckpointConnector"}
+    assert mirrors.mirrored(len(RECORDS)) == RECORDS
+    assert mirrors.offset() == len(RECORDS) - 1
+    assert mirrors.is_in_sync()
+    assert mirrors.is_in_sync()
+
+    place.commit("rewind.yaml", mirrors.rewind())
+    place.apply()
+    assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
+    assert mirrors.is_in_sync()
+    assert mirrors.is_in_sync()
+
+
+def test_what_strimzi_has_created_is_in_sync(real: Workplace) -> None:
+    """The connector on the cluster is as the operator writes it: with its placeholder, and options in its order."""
+    place = real
+    place.settings(cluster='strimzi = ["my-mirrors"]', more="[strimzi]\nworkers = true")
+    source, target = place.name("src"), place.name("dst")
+    place.commit("mirrors.yaml", SECURED.format(source=source, target=target))
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    config = {
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "name": f"{source}->{target}.MirrorSourceConnector",
+        **{f"target.cluster.{key}": value for key, value in (("alias", target), ("bootstrap.servers", "127.0.0.1:1"))},
+        **{f"source.cluster.{key}": value for key, value in (("alias", source), ("bootstrap.servers", "127.0.0.1:1"))},
+        "target.cluster.security.protocol": "PLAINTEXT",
+        "source.cluster.security.protocol": "SASL_PLAINTEXT",
+        "source.cluster.sasl.mechanism": "PLAIN",
+        "source.cluster.sasl.jaas.config": f'{module} required password="${{strimzisecrets:kafka/s:p}}" username="me";',
+        "groups": "team-.*",
+    }
+    path = f"/connectors/{quote(config['name'], safe='')}"
+    place.rest("POST", "/connectors", {"name": config["name"], "config": config, "initial_state": "STOPPED"})
+    try:
+        ran = place.run("plan")
+        assert ran.code == 0, ran
+        assert "sasl.jaas.config" not in ran.out
+        place.apply()
+        before = place.rest("GET", f"{path}/config")
+        assert before == config
+        ran = place.run("plan")
+        assert "No changes." in ran.out, ran
+        assert "warning" not in ran.out + ran.err
+    finally:
+        place.rest("DELETE", path)

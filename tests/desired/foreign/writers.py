@@ -1,0 +1,122 @@
+"""Writes a config in the syntax of each format that `convert` reads, for tests of round trips."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+APOSTROPHE = "'"
+Config = Mapping[str, str]
+Writer = Callable[[str, Config], bytes]
+
+
+def json_body(name: str, config: Config) -> bytes:
+    return json.dumps({"name": name, "config": dict(config)}).encode()
+
+
+def json_flat(name: str, config: Config) -> bytes:
+    return json.dumps({"name": name, **config}, ensure_ascii=False, indent="\t").encode()
+
+
+def json_list(name: str, config: Config) -> bytes:
+    return json.dumps([{"name": name, "config": {"name": name, **config}}]).encode()
+
+
+def json_expanded(name: str, config: Config) -> bytes:
+    info = {"name": name, "config": {"name": name, **config}, "tasks": [], "type": "sink"}
+    return json.dumps({name: {"info": info}}).encode()
+
+
+def jikkou(name: str, config: Config) -> bytes:
+    rest = {key: value for key, value in config.items() if key != "connector.class"}
+    spec = {"connectorClass": config["connector.class"], "config": rest}
+    resource = {
+        "apiVersion": "kafka.jikkou.io/v1beta2",
+        "kind": "KafkaConnector",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    return json.dumps(resource).encode()
+
+
+def properties(name: str, config: Config) -> bytes:
+    lines = [f"{_property(key, ' =:#!')}={_property(value, '', lead=True)}\n" for key, value in config.items()]
+    return f"# a comment\nname: {_property(name, '', lead=True)}\n{''.join(lines)}".encode("latin-1")
+
+
+def _property(text: str, special: str, *, lead: bool = False) -> str:
+    found = []
+    for at, character in enumerate(text):
+        if character in special or character == "\\" or (lead and at == 0 and character == " "):
+            found.append(f"\\{character}")
+        elif character in "\t\n\r\f":
+            found.append({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}[character])
+        elif " " <= character <= "~":
+            found.append(character)
+        else:
+            units = character.encode("utf-16-be")
+            found += [f"\\u{units[one] << 8 | units[one + 1]:04x}" for one in range(0, len(units), 2)]
+        if at % 7 == 6:
+            found.append("\\\n" if text[at + 1 : at + 2] not in (" ", "#", "!") else "")
+    return "".join(found)
+
+
+def terraform(name: str, config: Config) -> bytes:
+    items = "".join(f"    {_quoted(key)} = {_quoted(value)}\n" for key, value in config.items())
+    body = f"  name = {_quoted(name)}\n  config = {{\n    # a comment\n{items}  }}\n"
+    return f'variable "x" {{}}\n\nresource "kafka-connect_connector" "x" {{\n{body}}}\n'.encode()
+
+
+def _quoted(text: str) -> str:
+    found = []
+    for character in text:
+        if character in '"\\':
+            found.append(f"\\{character}")
+        elif character in "\n\r\t":
+            found.append({"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character])
+        elif character.isprintable():
+            found.append(character)
+        else:
+            found.append(f"\\U{ord(character):08x}")
+    return f'"{_template("".join(found))}"'
+
+
+def _template(text: str) -> str:
+    return text.replace("${", "$${").replace("%{", "%%{")
+
+
+def terraform_json(name: str, config: Config) -> bytes:
+    values = {_template(key): _template(value) for key, value in config.items()}
+    resource = {"name": _template(name), "config": values}
+    return json.dumps({"resource": {"kafka-connect_connector": {"x": resource}}}).encode()
+
+
+def terraform_state(name: str, config: Config) -> bytes:
+    attributes = {"id": name, "name": name, "config": dict(config), "config_sensitive": None}
+    resource = {"type": "kafka-connect_connector", "name": "x", "instances": [{"attributes": attributes}]}
+    return json.dumps({"version": 4, "terraform_version": "1.9.0", "resources": [resource]}).encode()
+
+
+def ksqldb(name: str, config: Config) -> bytes:
+    def text(value: str) -> str:
+        return value.replace("'", "''").replace("${", "$${")
+
+    items = ",\n".join(
+        f"  '{key.replace(APOSTROPHE, APOSTROPHE * 2)}' = '{text(value)}'" for key, value in config.items()
+    )
+    quoted = name.replace("`", "``")
+    return f"-- 'a comment'\nSHOW TOPICS;\nCREATE SINK CONNECTOR `{quoted}` WITH (\n{items}\n);\n".encode()
+
+
+WRITERS: Mapping[str, Writer] = {
+    "body.json": json_body,
+    "flat.json": json_flat,
+    "list.json": json_list,
+    "expanded.json": json_expanded,
+    "jikkou.yaml": jikkou,
+    "orders.properties": properties,
+    "orders.tf": terraform,
+    "orders.tf.json": terraform_json,
+    "terraform.tfstate": terraform_state,
+    "orders.sql": ksqldb,
+}
