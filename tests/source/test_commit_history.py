@@ -21,6 +21,8 @@ from gitops_connect.source.commit_history import CommitHistory
 from gitops_connect.source.merge_result import MergeResult
 from gitops_connect.source.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 ON, OFF = "on\n", "off\n"
 HEAD = "refs/pull/7/head"
 OpenHistory = Callable[..., CommitHistory]
@@ -198,7 +200,6 @@ def test_a_revision_that_a_force_push_has_replaced_meanwhile(upstream: Upstream,
         history_of(checkout).added("a.yaml", "on", is_on)
 
 
-@pytest.mark.slow
 def test_a_pull_request_adds_only_what_its_target_does_not_have(
     upstream: Upstream, settings: RepositorySettings, clone: Path
 ) -> None:
