@@ -12,6 +12,7 @@ from gitops_connect.model.suggestions import closest
 
 API_VERSION = "gitops-connect/v1"
 GROUP = "gitops-connect/"
+JIKKOU = "kafka.jikkou.io/"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 _OURS = re.compile(rb"^[^#\n]*\bgitops-connect/v\d", re.MULTILINE)
@@ -96,4 +97,5 @@ def look_alike(document: Document) -> Diagnostic | None:
     if kind in strimzi.KINDS and closest(version.partition("/")[0], [strimzi.GROUP]) is not None:
         return None
     summary = f"a {kind} of {version} is not a gitops-connect document, and is ignored"
-    return Diagnostic(Severity.WARNING, "document/foreign", summary, document.locate(("apiVersion",)))
+    hint = "`gitops-connect convert` reads it" if version.startswith(JIKKOU) else ""
+    return Diagnostic(Severity.WARNING, "document/foreign", summary, document.locate(("apiVersion",)), hint)

@@ -10,7 +10,7 @@ from gitops_connect.desired.foreign import jikkou, json_configs, json_nodes, ter
 from gitops_connect.desired.foreign.findings import Findings
 from gitops_connect.desired.foreign.part import Part
 from gitops_connect.desired.list_items import items_of
-from gitops_connect.desired.recognition import GROUP
+from gitops_connect.desired.recognition import GROUP, JIKKOU
 from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.strimzi import recognition
 from gitops_connect.desired.values import read as read_values
@@ -109,7 +109,7 @@ def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) ->
     version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
     if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
         findings.documents.append(part.document)
-    elif kind == "KafkaConnector" and (version.startswith(jikkou.GROUP) or forced is FileFormat.JIKKOU):
+    elif kind == "KafkaConnector" and (version.startswith(JIKKOU) or forced is FileFormat.JIKKOU):
         jikkou.read(part, findings)
     elif version.startswith(f"{strimzi.GROUP}/") or (forced is FileFormat.STRIMZI and kind in strimzi.KINDS):
         return _read_strimzi(part.document, findings, is_forced=forced is FileFormat.STRIMZI)

@@ -8,13 +8,13 @@ from gitops_connect.desired.fields import CLASS, TASKS
 from gitops_connect.desired.foreign.config_values import add_config, state_of, texts_of, warn_of_unknown
 from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.part import Part
+from gitops_connect.desired.recognition import JIKKOU
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.masking import masked_value
 
-GROUP = "kafka.jikkou.io/"
-_CLUSTER = "kafka.jikkou.io/connect-cluster"
-_OWN = ("jikkou.io/", "kafka.jikkou.io/")
+_CLUSTER = f"{JIKKOU}connect-cluster"
+_OWN = ("jikkou.io/", JIKKOU)
 """Prefixes of the labels and annotations that mean something to Jikkou."""
 _DELETE = "jikkou.io/delete"
 _ROOT = ("apiVersion", "kind", "metadata", "spec", "status")

@@ -83,6 +83,7 @@ def test_a_typo_does_not_make_a_resource_vanish(old: str, new: str, rule: str) -
 def test_the_same_kind_of_another_tool_is_a_hint(version: str) -> None:
     state, diagnostics = read(kafka_connector().replace("kafka.strimzi.io/v1", version))
     assert [(item.severity, item.rule) for item in diagnostics] == [(Severity.WARNING, "document/foreign")]
+    assert ("gitops-connect convert" in diagnostics.items[0].hint) is ("jikkou" in version)
     assert not state.connectors
     assert state.complete
 
