@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from threading import Lock
 
+from gitops_connect.checks import plugin_versions
 from gitops_connect.checks.config_errors import config_errors, misspelt
 from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.connect.client import ConnectClient
@@ -23,7 +24,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Pointer
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.suggestions import closest
-from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin
+from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.tracing.spans import in_trace
 
 PATIENCE = 3
@@ -138,6 +139,10 @@ class _Catalogue:
                 self.plugins = ()
         return sorted({plugin.class_name for plugin in self.plugins})
 
+    def versions(self, class_name: str) -> tuple[str, ...]:
+        self.classes()  # fetches the plugins
+        return installed_versions(self.plugins or (), class_name)
+
 
 def _without_secrets(pairs: Sequence[_Pair]) -> list[_Pair]:
     """Mask all secrets: the last verdict may add password keys, and each message may quote any connector's config."""
@@ -168,6 +173,8 @@ def _problems(connector: DesiredConnector, verdict: _Answer, catalogue: _Catalog
         yield _unknown_plugin(connector, catalogue.classes())
     elif isinstance(verdict, Rejected):
         yield _error(connector, "connect/invalid-config", str(verdict), ("spec", "config"))
+    elif verdict is not None and plugin_versions.cannot_load(str(verdict)):
+        yield plugin_versions.not_loaded(connector, catalogue.versions(connector.config.get(_CLASS, "")))
     elif verdict is not None:
         yield _not_validated(connector, f"Connect could not check this config: {verdict}")
 

@@ -48,6 +48,28 @@ def _too_old(connector: DesiredConnector, key: str, version: ConnectVersion) -> 
     )
 
 
+def cannot_load(message: str) -> bool:
+    """Whether an answer 500 is Connect 4.3.1's second answer about a version that is not installed.
+
+    The first validation of such a config reports the version. Every later one, and POST, fails with a
+    NullPointerException, because the cached exception has no list of versions.
+    """
+    return "VersionedPluginLoadingException.availableVersions()" in message
+
+
+def not_loaded(connector: DesiredConnector, installed: Sequence[str]) -> Diagnostic:
+    """The error for `cannot_load`. Connect does not name the plugin: the version may be that of a converter."""
+    keys = [key for key in sorted(connector.config) if _chooses(key)]
+    return Diagnostic(
+        Severity.ERROR,
+        "connect/version-not-installed",
+        f"the worker has no plugin of a version that {' or '.join(keys)} chooses",
+        connector.locate_config(keys[0]) if keys else connector.locate(("spec",)),
+        f"installed versions of the class: {', '.join(installed)}; use one of them, or install the version",
+        connector.name,
+    )
+
+
 def is_not_installed(message: str) -> bool:
     """Whether Connect says that no installed version of a plugin is in the range that a config chooses."""
     return _NOT_INSTALLED.fullmatch(message) is not None

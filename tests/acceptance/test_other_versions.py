@@ -137,6 +137,7 @@ def test_a_renamed_source_goes_on_where_the_earlier_one_was(at: Workplace, relea
     at.apply()
     assert at.states() == {"later": "RUNNING"}
     later.await_position(END)
+    earlier.file.write_text("")  # before Kafka 3.7, it runs briefly before it is stopped
     at.commit("lines.yaml", earlier.document("state: stopped"), later.document(seed))
     at.apply()
     assert earlier.position() is None

@@ -6,7 +6,7 @@ import pytest
 from situations import parse_version, wanted
 
 from gitops_connect.checks.config_errors import config_errors
-from gitops_connect.checks.plugin_versions import unsupported
+from gitops_connect.checks.plugin_versions import cannot_load, not_loaded, unsupported
 from gitops_connect.model.validation import ConfigVerdict
 
 VERSION = "connector.plugin.version"
@@ -47,4 +47,15 @@ def test_a_version_that_is_not_installed_is_one_error_with_those_that_are(search
         "connect/version-not-installed",
         f"the worker has no {shown} of org.example.Orders",
         "use one of the installed versions: 1.0.0, 2.0.0",
+    )
+
+
+def test_the_second_answer_of_connect_about_such_a_version_is_the_same_error() -> None:
+    java = "org.apache.kafka.connect.runtime.isolation.VersionedPluginLoadingException.availableVersions()"
+    assert cannot_load(f'Cannot invoke "java.util.List.stream()" because the return value of "{java}" is null')
+    assert not cannot_load("Request timed out")
+    found = not_loaded(wanted("orders", config={VERSION: "9"}), ("1.0.0", "2.0.0"))
+    assert (found.rule, found.hint) == (
+        "connect/version-not-installed",
+        "installed versions of the class: 1.0.0, 2.0.0; use one of them, or install the version",
     )
