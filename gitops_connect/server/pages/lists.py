@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gitops_connect.daemon.state import ClusterView
-from gitops_connect.model.conditions import Condition, ConditionKey, ConditionType
+from gitops_connect.model.conditions import Condition, ConditionKey, ConditionStatus, ConditionType
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.journal import JournalEntry
 from gitops_connect.model.names import ClusterName, Revision
@@ -30,7 +30,7 @@ from gitops_connect.server.pages.parts import (
 )
 
 _SEVERITIES = {Severity.ERROR: ("error", "bad"), Severity.WARNING: ("warning", "warn"), Severity.NOTE: ("note", "what")}
-_BAD_IF_TRUE = (ConditionType.RESTARTS_GIVEN_UP, ConditionType.ROLLED_BACK, ConditionType.STALLED)
+_GOOD_IF_TRUE = (ConditionType.READY, ConditionType.SYNCED, ConditionType.HEALTHY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def condition_table(conditions: Sequence[tuple[ConditionKey, Condition]]) -> str
 
 
 def _condition_badge(one: Condition) -> str:
-    if one.type in _BAD_IF_TRUE and one.status.value == "True":
-        return mark("True", "error", "warn")
+    if one.type not in _GOOD_IF_TRUE and one.status is ConditionStatus.TRUE:
+        return mark("True", "warning" if one.type is ConditionType.WARNING else "error", "warn")
     return badge(one.status)
 
 
