@@ -25,6 +25,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
+from gitops_connect.model.validation import Plugin
 from gitops_connect.reconcile import Caches, declare, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
@@ -61,6 +62,10 @@ class Numbers(MemoryCluster):
 
     def info(self) -> ClusterInfo:
         return ClusterInfo(self.version, "", "commit", "kafka")
+
+    def plugins(self) -> tuple[Plugin, ...]:
+        """The version of a plugin changes nothing here."""
+        return ()
 
     def close(self) -> None:
         """Nothing has to be closed."""
