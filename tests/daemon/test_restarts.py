@@ -131,6 +131,7 @@ def test_a_document_turns_them_off(at: Workplace, standin: StandIn) -> None:
         assert standin.count("POST", ".*/restart.*") == 0
 
 
+@pytest.mark.slow
 def test_other_commands_do_not_restart(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.apply()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 from dataclasses import replace
@@ -34,6 +36,7 @@ print([name for name in sys.modules if name.startswith((f"{package}.large", f"{p
 """
 
 
+@pytest.mark.slow
 def test_a_small_manifest_in_git_imports_nothing_of_large_or_staging(tmp_path: Path) -> None:
     (tmp_path / "repository").mkdir()
     (tmp_path / "repository" / "offsets.jsonl").write_text('{"partition":{"filename":"/a"},"offset":{"position":1}}\n')
