@@ -70,7 +70,7 @@ def _by_cluster(converted: Iterable[Converted]) -> Mapping[ClusterName | None, l
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the connectors are written: a directory, or None for stdout."""
+    """The directory for the connectors; None for stdout."""
 
     directory: Path | None
     target: TargetFormat

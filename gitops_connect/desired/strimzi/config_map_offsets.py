@@ -22,7 +22,7 @@ class UnusableOffsets(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FoundOffsets:
-    """The list of offsets, where it is, and the position of each of its fields."""
+    """The list of offsets, its location, and the position of each of its fields."""
 
     value: Sequence[Any] = field(repr=False)
     file: str
