@@ -28,8 +28,11 @@ from gitops_connect.ledger.tables import (
 )
 from gitops_connect.model.offsets import offsets_digest, unpack
 
-FORMAT_VERSION = 5
-"""Version 1 had no large operations, 2 no restarts, 3 no rollbacks, and 4 no reviews. All can be read."""
+FORMAT_VERSION = 6
+"""Version 1 had no large operations, 2 no restarts, 3 no rollbacks, 4 no reviews, and 5 no references of secrets.
+
+All can be read.
+"""
 _SINCE_3 = (RESTARTS, RESTART_REQUESTS)
 _SINCE_4 = (CONFIG_HISTORIES, SUSPENSIONS, STOPPED)
 _SINCE_5 = (REVIEWED_PLANS, APPROVALS)
@@ -84,7 +87,9 @@ def _read(document: Any) -> Archive:
             f"it has format_version {document['format_version']!r}, but this gitops-connect reads {FORMAT_VERSION}"
         )
     if document["format_version"] == 1:
-        document = _of_version_1(document)
+        document = {PIECES.name: [], **_with(document, OPERATIONS, {"entries": None, "sent": None})}
+    if document["format_version"] < 6:
+        document = _with(document, OWNERSHIP, {"secret_references": {}})
     for version, tables in ((3, _SINCE_3), (4, _SINCE_4), (5, _SINCE_5)):
         if document["format_version"] < version:
             document = {**{table.name: [] for table in tables}, **document}
@@ -95,11 +100,12 @@ def _read(document: Any) -> Archive:
     return Archive(fingerprint, rows)
 
 
-def _of_version_1(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    operations = document.get(OPERATIONS.name)
-    if isinstance(operations, list):
-        operations = [{"entries": None, "sent": None, **row} if isinstance(row, dict) else row for row in operations]
-    return {PIECES.name: [], **document, OPERATIONS.name: operations}
+def _with(document: Mapping[str, Any], table: Table, columns: ArchiveRow) -> Mapping[str, Any]:
+    """The document with these values for columns of a table that its version did not have."""
+    rows = document.get(table.name)
+    if isinstance(rows, list):
+        rows = [{**columns, **row} if isinstance(row, dict) else row for row in rows]
+    return {**document, table.name: rows}
 
 
 def _rows(table: Table, found: Any) -> tuple[ArchiveRow, ...]:

@@ -61,7 +61,8 @@ _WORDS: Mapping[Column[Any], type[Enum]] = {
 
 
 _PLANS = {REVIEWED_PLANS.c.plan, APPROVALS.c.plan}
-_JSON = {OWNERSHIP.c.applied, OPERATIONS.c.acknowledged, CONFIG_HISTORIES.c.history, *_PLANS}
+_TEXTS = {OWNERSHIP.c.applied, OWNERSHIP.c.secret_references}
+_JSON = {*_TEXTS, OPERATIONS.c.acknowledged, CONFIG_HISTORIES.c.history, *_PLANS}
 
 
 def written(column: Column[Any], value: Any) -> Any:
@@ -88,10 +89,10 @@ def _reader(column: Column[Any]) -> Callable[[str, Any], Any]:
     if column in _WORDS:
         return lambda where, found: _word(where, found, _WORDS[column])
     of_columns: dict[Column[Any], Callable[[str, Any], Any]] = {
-        OWNERSHIP.c.applied: _digests,
         OPERATIONS.c.acknowledged: _acknowledgements,
         PIECES.c.content: _lines,
         CONFIG_HISTORIES.c.history: _history,
+        **dict.fromkeys(_TEXTS, _texts),
         **dict.fromkeys(_PLANS, _plan),
     }
     of_types: dict[type, Callable[[str, Any], Any]] = {
@@ -140,7 +141,7 @@ def _count(where: str, found: Any) -> int:
     return found
 
 
-def _digests(where: str, found: Any) -> str:
+def _texts(where: str, found: Any) -> str:
     if not isinstance(found, dict):
         raise ValueError(f"{where}: expected an object, found {_shown(found)}")
     return canonical(

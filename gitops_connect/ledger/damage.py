@@ -135,7 +135,7 @@ def _parsed(value: Any) -> Any:
         return None
 
 
-def _is_digests(value: Any) -> bool:
+def _is_texts(value: Any) -> bool:
     found = _parsed(value)
     return isinstance(found, dict) and all(isinstance(one, str) for one in found.values())
 
@@ -148,7 +148,8 @@ def _is_acknowledgements(value: Any) -> bool:
 _KNOWN: Mapping[str, tuple[str, Check]] = {
     "ownership.origin": _one_of(Origin),
     "ownership.on_delete": _one_of(OnDelete),
-    "ownership.applied": ("a JSON object of digests", _is_digests),
+    "ownership.applied": ("a JSON object of digests", _is_texts),
+    "ownership.secret_references": ("a JSON object of references", _is_texts),
     "operations.kind": _one_of(OperationKind),
     "operations.state": _one_of(OperationState),
     "operations.acknowledged": ("a JSON list of acknowledgements", _is_acknowledgements),

@@ -112,6 +112,7 @@ class Ledger:
                         "desired": ownership.desired,
                         "applied": canonical(dict(ownership.applied)).decode(),
                         "on_delete": ownership.on_delete.value,
+                        "secret_references": canonical(dict(ownership.references)).decode(),
                     },
                     {"origin": ownership.origin.value, "since": ownership.since},
                 )
@@ -261,6 +262,6 @@ def _suspension(row: Row[Any]) -> Suspension:
 
 
 def _ownership(row: Row[Any]) -> Ownership:
-    cluster, connector, origin, revision, since, desired, applied, on_delete = tuple[Any, ...](row)
-    known = json.loads(applied) if applied != "{}" else {}
-    return Ownership(cluster, connector, _ORIGINS[origin], revision, since, desired, known, _ON_DELETE[on_delete])
+    cluster, connector, origin, revision, since, desired, applied, on_delete, references = tuple[Any, ...](row)
+    known, read = ({} if text == "{}" else json.loads(text) for text in (applied, references))
+    return Ownership(cluster, connector, _ORIGINS[origin], revision, since, desired, known, _ON_DELETE[on_delete], read)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, inspect, select
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.tables import METADATA, PROPERTIES, get_property, set_property
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """The version of the tables in `tables.METADATA`: the number of the newest migration."""
 _VERSION = "schema_version"
 _UPGRADE_LOCK = 0x6C656467

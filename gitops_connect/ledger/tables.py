@@ -67,8 +67,12 @@ OWNERSHIP = Table(
     Column("desired", String),
     Column("applied", Text, nullable=False),
     Column("on_delete", String, nullable=False, server_default="keep"),
+    Column("secret_references", Text, nullable=False, server_default="{}"),
 )
-"""`applied` is a JSON object: config key -> keyed digest. `on_delete` exists since version 2."""
+"""`applied` is a JSON object: config key -> keyed digest. `on_delete` exists since version 2.
+
+`secret_references` exists since version 7. It is a JSON object: config key -> source and name, as in `env:PASSWORD`.
+"""
 
 OPERATIONS = Table(
     "operations",

@@ -50,6 +50,10 @@ class SecretReference:
     source: SecretSource
     name: str
 
+    def __str__(self) -> str:
+        """As in `env:ORDERS_DB_PASSWORD`."""
+        return f"{self.source.value}:{self.name}"
+
 
 class OnDelete(Enum):
     """What happens to a connector's offsets when the connector is deleted."""

@@ -27,7 +27,7 @@ class Ownership:
     `desired` is the keyed digest of the whole desired connector that was last applied. If the document still has this
     digest and the cluster differs, the cluster drifted. `applied` has, for each sensitive config key, the keyed digest
     of the value that was last applied: it shows whether a value that the server masks must be sent again, and nothing
-    else.
+    else. `references` has, for each key of `spec.secrets`, where the value that was last applied came from.
     """
 
     cluster: ClusterName
@@ -38,3 +38,4 @@ class Ownership:
     desired: Digest | None = None
     applied: Mapping[str, Digest] = field(default_factory=dict)
     on_delete: OnDelete = OnDelete.KEEP
+    references: Mapping[str, str] = field(default_factory=dict)

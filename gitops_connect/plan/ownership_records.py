@@ -57,11 +57,15 @@ def remember(situation: Situation, connector: DesiredConnector, origin: Origin, 
         if situation.is_sensitive(connector, key)
     }
     earlier = situation.ownership.get(connector.name)
-    desired, on_delete = desired_digest(situation, connector), connector.on_delete
-    if earlier is not None and (earlier.desired, earlier.applied, earlier.on_delete) == (desired, applied, on_delete):
-        return earlier
     record = earlier or Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
-    return replace(record, revision=situation.revision, desired=desired, applied=applied, on_delete=on_delete)
+    now_known = replace(
+        record,
+        desired=desired_digest(situation, connector),
+        applied=applied,
+        on_delete=connector.on_delete,
+        references={key: str(reference) for key, reference in connector.secrets.items()},
+    )
+    return earlier if now_known == earlier else replace(now_known, revision=situation.revision)
 
 
 def owned_and_undeclared(situation: Situation) -> tuple[ConnectorName, ...]:

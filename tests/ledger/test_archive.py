@@ -239,7 +239,7 @@ def packed(value: OffsetPatch) -> str:
 
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no version": (lambda one: one.pop("format_version"), "expected an object with a format_version"),
-    "a newer version": (lambda one: one.update(format_version=6), "has format_version 6, but this .* reads 5"),
+    "a newer version": (lambda one: one.update(format_version=7), "has format_version 7, but this .* reads 6"),
     "no operations": (lambda one: one.pop("operations"), "the document has no operations"),
     "a foreign field": (lambda one: one.update(spec={}), "the document has an unknown field 'spec'"),
     "no list": (lambda one: one.update(revisions={}), "revisions: expected a list"),

@@ -1,0 +1,14 @@
+"""Where the secrets that were last applied came from."""
+
+from __future__ import annotations
+
+from alembic import op
+from sqlalchemy import Column, Text
+
+revision = "7"
+down_revision = "6"
+
+
+def upgrade() -> None:
+    """Add the column `ownership.secret_references`."""
+    op.add_column("ownership", Column("secret_references", Text, nullable=False, server_default="{}"))
