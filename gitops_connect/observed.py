@@ -6,7 +6,7 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,16 +20,28 @@ from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.health import unhealthy
 from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector, ObservedState, OffsetPosition, WorkerState
+from gitops_connect.model.observed_state import (
+    ConnectVersion,
+    ObservedConnector,
+    ObservedState,
+    OffsetPosition,
+    WorkerState,
+)
 from gitops_connect.model.offsets import Offsets, offsets_digest
-from gitops_connect.model.validation import Plugin
+from gitops_connect.model.validation import (
+    ConfigDefinition,
+    ConfigKey,
+    Plugin,
+    classes_of,
+    full_names,
+    installed_versions,
+)
 
 MAX_HELD = 16 * 1024 * 1024
 """Bytes of an answer with offsets. As Python values they take about six times as much."""
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; a connector that is in transit for longer is planned in its current state."""
 _PAUSE = 0.25
-_CLASS = "connector.class"
 _Plugin = tuple[str, str]
 """A class, and the version that runs; empty before Kafka 4.1."""
 _NO_EXACTLY_ONCE = "does not have exactly-once source support enabled"
@@ -88,19 +100,19 @@ def observe_plugins(client: ConnectClient) -> tuple[Plugin, ...] | None:
         return None
 
 
-def has_exactly_once(client: ConnectClient, connector: DesiredConnector) -> bool:
+def has_exactly_once(client: ConnectClient, config: Mapping[str, str], sensitive: Iterable[str]) -> bool:
     """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618).
 
-    No answer of Connect contains this. So a config that requires it is validated, and the error shows it. MirrorMaker
-    checks its isolation level first.
+    No answer of Connect contains this. So this config, whose `sensitive` keys no message shows, is validated as one
+    that requires it, and the error shows it. MirrorMaker checks its isolation level first.
     """
     config = {
-        **connector.config,
+        **config,
         "exactly.once.support": "required",
         "source.consumer.isolation.level": "read_committed",
     }
     try:
-        verdict = client.validate(connector.config["connector.class"], config, sensitive=connector.secrets)
+        verdict = client.validate(config["connector.class"], config, sensitive=sensitive)
     except Rejected:
         return False
     return not any(_NO_EXACTLY_ONCE in text for text in verdict.errors.get("exactly.once.support", ()))
@@ -161,37 +173,90 @@ def observe_positions(
     return positions
 
 
+Versioned = tuple[Mapping[str, str], str]
+"""The config of a connector, and the version of its class; empty for the newest one."""
+
+
+def declared_definitions(
+    client: ConnectClient, version: ConnectVersion, connectors: Iterable[DesiredConnector], plugins: Iterable[Plugin]
+) -> Mapping[ConnectorName, ConfigDefinition]:
+    """What the classes of the declared configs define, in the declared version if that is one of `plugins`."""
+    installed, configs = list(plugins), {}
+    for one in connectors:
+        named = one.config.get("connector.plugin.version", "")
+        is_there = named in installed_versions(installed, one.config.get("connector.class", ""))
+        configs[one.name] = one.config, named if is_there else ""
+    return observe_definitions(client, version, configs)
+
+
+def observe_definitions(
+    client: ConnectClient, version: ConnectVersion, configs: Mapping[ConnectorName, Versioned]
+) -> Mapping[ConnectorName, ConfigDefinition]:
+    """What the classes of each config define. Empty before Kafka 3.2, and if the worker does not list its plugins.
+
+    One request for the list, and one for each installed class that was not described before. If a worker does not
+    answer, the remaining classes are not described.
+    """
+    if not configs or not PLUGIN_KEYS.is_in(version):
+        return {}
+    try:
+        names = full_names(client.all_plugins())
+    except GitopsConnectError:
+        return {}
+    used = {name: list(_used(config, of_class, names)) for name, (config, of_class) in configs.items()}
+    described = _described(client, sorted({plugin for parts in used.values() for _, plugin in parts}))
+    return {name: _definition(parts, described) for name, parts in used.items()}
+
+
+def _used(config: Mapping[str, str], version: str, names: Mapping[str, str]) -> Iterator[tuple[str, _Plugin]]:
+    """The prefixes of the classes of a config, each with the full name; it is empty for a class that is not there."""
+    for prefix, class_name in classes_of(config):
+        yield prefix, (names.get(class_name.strip(), ""), version if not prefix else "")
+
+
+def _described(client: ConnectClient, plugins: Iterable[_Plugin]) -> Mapping[_Plugin, Mapping[str, ConfigKey]]:
+    found = {}
+    for plugin in plugins:
+        try:
+            if plugin[0]:
+                found[plugin] = client.definition(*plugin)
+        except NotFound:
+            continue
+        except GitopsConnectError:
+            break
+    return found
+
+
+def _definition(
+    parts: Iterable[tuple[str, _Plugin]], described: Mapping[_Plugin, Mapping[str, ConfigKey]]
+) -> ConfigDefinition:
+    keys, undescribed = dict[str, ConfigKey](), set[str]()
+    for prefix, plugin in parts:
+        if plugin in described:
+            keys |= {prefix + key: one for key, one in described[plugin].items()}
+        else:
+            undescribed.add(prefix)
+    return ConfigDefinition(keys, frozenset(undescribed))
+
+
 @dataclass(frozen=True, slots=True)
 class PasswordKeys:
-    """The config keys of type PASSWORD of each connector, and the connectors whose class no worker described."""
+    """The config keys of type PASSWORD of each connector, and the connectors with a class that no worker described."""
 
     known: Mapping[ConnectorName, frozenset[str]] = field(default_factory=dict)
     undescribed: frozenset[ConnectorName] = frozenset()
 
 
-def password_keys(client: ConnectClient, observed: ObservedState) -> PasswordKeys:
-    """The keys that the plugins call a PASSWORD, for all connectors if one is unhealthy: its trace may quote any value.
-
-    One request for each class and version, and none if all connectors are healthy. If a worker does not answer, the
-    remaining classes are skipped. Workers before Kafka 3.2 describe no class.
-    """
-    connectors = observed.connectors.values()
-    if all(unhealthy(one) is None for one in connectors):
-        return PasswordKeys()
-    plugins = {one.name: (one.config.get(_CLASS, ""), one.version) for one in connectors}
-    can_describe = PLUGIN_KEYS.is_in(observed.version)
-    by_plugin = _password_keys(client, sorted(set(plugins.values()))) if can_describe else {}
-    known = {name: by_plugin[plugin] for name, plugin in plugins.items() if plugin in by_plugin}
-    return PasswordKeys(known, frozenset(one.name for one in connectors) - known.keys())
+def password_keys(client: ConnectClient, observed: ObservedState, names: Collection[ConnectorName]) -> PasswordKeys:
+    """The keys of type PASSWORD in the current configs of these connectors. Workers before 3.2 describe no class."""
+    there = {name: observed.connectors[name] for name in names if name in observed.connectors}
+    configs = {name: (one.config, one.version) for name, one in there.items()}
+    found = observe_definitions(client, observed.version, configs)
+    whole = {name for name, one in found.items() if not one.undescribed}
+    return PasswordKeys({name: one.passwords for name, one in found.items()}, frozenset(there.keys() - whole))
 
 
-def _password_keys(client: ConnectClient, plugins: Iterable[_Plugin]) -> Mapping[_Plugin, frozenset[str]]:
-    found = {}
-    for plugin in plugins:
-        try:
-            found[plugin] = client.sensitive_keys(*plugin)
-        except NotFound:
-            continue
-        except GitopsConnectError:  # more is masked: every value of a connector whose class is not described
-            break
-    return found
+def needs_password_keys(observed: ObservedState) -> frozenset[ConnectorName]:
+    """All connectors if one of them is unhealthy: its trace may quote any value of the cluster. Otherwise none."""
+    is_quoted = any(unhealthy(one) is not None for one in observed.connectors.values())
+    return frozenset(observed.connectors if is_quoted else ())

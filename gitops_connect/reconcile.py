@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -15,7 +15,7 @@ from gitops_connect import secrets
 from gitops_connect.apply.execute_options import ExecuteOptions
 from gitops_connect.apply.executor import execute
 from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.checks import connect, document_schemas, plugin_versions
+from gitops_connect.checks import connect, document_schemas, plugin_versions, unmerged
 from gitops_connect.desired.desired_state import build
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.desired.strimzi.annotated import find_annotated, with_requests
@@ -30,8 +30,16 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.model.strimzi import DEFAULT_OPTIONS, StrimziOptions
-from gitops_connect.model.validation import ConnectChecks
-from gitops_connect.observed import must_move, observe_at_rest, observe_plugins, observe_positions, password_keys
+from gitops_connect.model.validation import ConnectChecks, Plugin, classes_of
+from gitops_connect.observed import (
+    declared_definitions,
+    must_move,
+    needs_password_keys,
+    observe_at_rest,
+    observe_plugins,
+    observe_positions,
+    password_keys,
+)
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.offset_changes.annotation_additions import find_additions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
@@ -41,6 +49,7 @@ from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import find_rollbacks, in_effect
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.unread_secrets import assume_secrets
 from gitops_connect.runtime import Runtime
 from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.tracing.spans import span
@@ -78,6 +87,21 @@ class Proposal:
     situation: Situation
     plan: Plan
     diagnostics: Diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeOptions:
+    """For whom a plan is made. `is_daemon`: as in `ReconcileOptions`. Without `reviews`, no change needs a review.
+
+    `untrusted`: the revision is not merged. No secret is read for it, and none of its configs is sent to Connect.
+    """
+
+    is_daemon: bool = False
+    reviews: Reviews = NO_REVIEWS
+    untrusted: bool = False
+
+
+_OF_A_COMMAND = ProposeOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +157,42 @@ def propose(
     runtime: Runtime,
     declared: Declared,
     cluster: ClusterName,
-    *,
-    is_daemon: bool = False,
-    reviews: Reviews = NO_REVIEWS,
+    options: ProposeOptions = _OF_A_COMMAND,
 ) -> Proposal:
-    """Read one cluster and make a plan. Nothing is changed. Without `reviews`, no change needs a review."""
-    client = runtime.clients[cluster]
+    """Read one cluster and make a plan. Nothing is changed."""
+    situation, problems = _observe(runtime, declared, cluster, options)
+    situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
+    proposed = plan(situation)
+    if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
+        runtime.clients[cluster].conceal(known_secrets(situation).shared)
+    return _validated(runtime, Proposal(situation, proposed, problems + manifests))
+
+
+def _observe(
+    runtime: Runtime, declared: Declared, cluster: ClusterName, options: ProposeOptions
+) -> tuple[Situation, Diagnostics]:
+    """Read the cluster and the secrets. Returns what the plan depends on, and the problems of the documents."""
+    untrusted, client = options.untrusted, runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
     histories = runtime.ledger.configs.histories(cluster)
     desired = in_effect(declared.states[cluster], histories)
-    resolved = secrets.resolve(desired, runtime.settings, runtime.environment)
-    expected = {connector.name for connector in resolved.desired.connectors} | ownership.keys()
+    if untrusted:
+        resolved = secrets.check_references(desired, runtime.settings)
+    else:
+        resolved = secrets.resolve(desired, runtime.settings, runtime.environment)
+    desired = resolved.desired
     client.conceal(resolved.values)
-    observed = observe_at_rest(client, expected, runtime.clock)
-    unsupported = plugin_versions.unsupported(resolved.desired.connectors, observed.version)
-    passwords = password_keys(client, observed)
+    observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
+    if untrusted:
+        desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
+    unsupported = plugin_versions.unsupported(desired.connectors, observed.version)
+    passwords = password_keys(client, observed, needs_password_keys(observed))
     situation = Situation(
         declared.revision,
-        resolved.desired,
+        desired,
         observed,
         runtime.clock.now(),
-        runtime.policy(cluster, is_daemon=is_daemon),
+        runtime.policy(cluster, is_daemon=options.is_daemon),
         ownership,
         invalid=resolved.unresolved | {problem.connector for problem in unsupported if problem.connector},
         quoted=passwords.known,
@@ -163,37 +202,64 @@ def propose(
         restarts=runtime.ledger.restarts(cluster),
         restart_requests=runtime.ledger.restart_requests(cluster),
         conditions=runtime.ledger.status.conditions(cluster),
-        positions=_positions(runtime, resolved.desired, observed),
+        positions=_positions(runtime, desired, observed),
         config_histories=histories,
         author=declared.checkout.author,
         suspensions=runtime.suspensions(cluster),
         stopped=runtime.ledger.stopped(cluster),
-        reviews=reviews,
+        reviews=options.reviews,
+        untrusted=untrusted,
     )
-    situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
-    diagnostics = resolved.diagnostics + unsupported + manifests
-    proposed = plan(situation)
-    if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
-        client.conceal(known_secrets(situation).shared)
-    return _validated(runtime, Proposal(situation, proposed, diagnostics))
+    return situation, resolved.diagnostics + unsupported
 
 
 def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
-    """The proposal after Connect has listed its plugins, and validated the configs that would be sent."""
-    situation, cluster = proposal.situation, proposal.plan.cluster
-    diagnostics, settings = proposal.diagnostics, runtime.cluster(cluster)
+    """The proposal after the configs that would be sent were checked, and the types of their keys are known."""
+    situation, diagnostics = proposal.situation, proposal.diagnostics
     unvalidated = unproven(situation, proposal.plan)
     if not unvalidated:
         return replace(proposal, diagnostics=diagnostics + proposal.plan.diagnostics)
-    client, checked = runtime.clients[cluster], ConnectChecks()
+    client = runtime.clients[proposal.plan.cluster]
     plugins = observe_plugins(client)
-    if settings.connect_validate:
-        options = connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say)
-        checked = connect.validate(client, unvalidated, options, plugins)
-    invalid = situation.invalid | checked.invalid
-    situation = replace(situation, invalid=invalid, passwords=checked.sensitive, plugins=plugins or ())
+    checked = _checked(runtime, situation, unvalidated, plugins)
+    current = password_keys(client, situation.observed, [one.name for one in unvalidated])
+    situation = replace(
+        situation,
+        invalid=situation.invalid | checked.invalid,
+        passwords=checked.sensitive,
+        quoted={**situation.quoted, **current.known},
+        undescribed=situation.undescribed | (current.undescribed - _described(situation, unvalidated, checked)),
+        plugins=plugins or (),
+    )
     proposed = plan(situation)
     return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
+
+
+def _checked(
+    runtime: Runtime, situation: Situation, connectors: Sequence[DesiredConnector], plugins: Sequence[Plugin] | None
+) -> ConnectChecks:
+    """Connect's validation of these configs; of an unmerged revision, what the definitions of the plugins show."""
+    client, settings = runtime.clients[situation.desired.cluster], runtime.cluster(situation.desired.cluster)
+    options = connect.ValidateOptions(runtime.clock, settings.validate_timeout, runtime.say, settings.validate_unmerged)
+    if situation.untrusted:
+        definitions = declared_definitions(client, situation.observed.version, connectors, plugins or ())
+        return unmerged.check(client, connectors, definitions, options, plugins)
+    if settings.connect_validate:
+        return connect.validate(client, connectors, options, plugins)
+    return ConnectChecks()
+
+
+def _described(
+    situation: Situation, connectors: Iterable[DesiredConnector], checked: ConnectChecks
+) -> frozenset[ConnectorName]:
+    """The connectors for which the validation of the new config shows the types of all keys of the current one."""
+    current = situation.observed.connectors
+    return frozenset(
+        one.name
+        for one in connectors
+        if one.name in current.keys() & checked.described
+        and set(classes_of(current[one.name].config)) <= set(classes_of(one.config))
+    )
 
 
 def _positions(
@@ -224,10 +290,11 @@ def reconcile(
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
         ledger = runtime.ledger.under(lease)
-        proposal = propose(runtime, declared, cluster, is_daemon=options.is_daemon, reviews=options.reviews)
+        proposing = ProposeOptions(options.is_daemon, options.reviews)
+        proposal = propose(runtime, declared, cluster, proposing)
         if options.is_daemon and (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
             ledger.configs.record(cluster, rolled_back)
-            proposal = propose(runtime, declared, cluster, is_daemon=True, reviews=options.reviews)
+            proposal = propose(runtime, declared, cluster, proposing)
         options.proposed(proposal)
         guards.enforce(proposal.plan)
         options.approve(proposal.plan)

@@ -70,6 +70,33 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
     return Resolved(whole, unresolved, Diagnostics.of(diagnostics), frozenset(values))
 
 
+def check_references(desired: DesiredState, settings: Settings) -> Resolved:
+    """Check the references of an unmerged revision as far as their names allow, and read nothing.
+
+    Not even whether a variable or a file exists is looked up. `values` are those read for merged documents before.
+    """
+    problems = [
+        _missing(connector, key, missing)
+        for connector in desired.connectors
+        if connector.state is not TargetState.ABSENT
+        for key, reference in connector.secrets.items()
+        if (missing := _why_never(reference, settings))
+    ]
+    unresolved = frozenset(problem.connector for problem in problems if problem.connector)
+    return Resolved(desired, unresolved, Diagnostics.of(problems), values_read())
+
+
+def _why_never(reference: SecretReference, settings: Settings) -> str:
+    """Why the reference can never be read with these settings, whatever it refers to; empty if nothing shows that."""
+    match reference.source:
+        case SecretSource.ENV:
+            return _why_not_allowed(reference.name, settings)
+        case SecretSource.FILE:
+            return "" if Path(reference.name).is_absolute() else f"{reference.name} is not an absolute path"
+        case _:
+            assert_never(reference.source)
+
+
 def _only_masked(desired: DesiredState) -> set[SecretReference]:
     """References whose values are sent to no connector: the document is invalid, or the connector is to be deleted."""
     held = {reference for pairs in desired.held_secrets.values() for _, reference in pairs}
@@ -96,11 +123,13 @@ def _config(
         try:
             config[key] = read(reference, settings, environment)
         except SecretMissing as missing:
-            where = connector.locate(("spec", "secrets", key))
-            problems.append(
-                Diagnostic(Severity.ERROR, "secret/missing", f"{key}: {missing}", where, connector=connector.name)
-            )
+            problems.append(_missing(connector, key, str(missing)))
     return problems, config
+
+
+def _missing(connector: DesiredConnector, key: str, why: str) -> Diagnostic:
+    where = connector.locate(("spec", "secrets", key))
+    return Diagnostic(Severity.ERROR, "secret/missing", f"{key}: {why}", where, connector=connector.name)
 
 
 def read(reference: SecretReference, settings: Settings, environment: Mapping[str, str]) -> str:
@@ -117,17 +146,19 @@ def read(reference: SecretReference, settings: Settings, environment: Mapping[st
 
 
 def _from_environment(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
-    if name.startswith(OWN_PREFIX) or name in own_variables(settings):
-        raise SecretMissing(
-            f"the environment variable {name} belongs to gitops-connect, and is never sent to a connector"
-        )
-    if not any(fnmatchcase(name, pattern) for pattern in settings.secrets.env):
-        raise SecretMissing(
-            f'the settings do not allow the environment variable {name}; allow it with [secrets] env = ["{name}"]'
-        )
+    if why := _why_not_allowed(name, settings):
+        raise SecretMissing(why)
     if name not in environment:
         raise SecretMissing(f"the environment variable {name} is not set")
     return environment[name]
+
+
+def _why_not_allowed(name: str, settings: Settings) -> str:
+    if name.startswith(OWN_PREFIX) or name in own_variables(settings):
+        return f"the environment variable {name} belongs to gitops-connect, and is never sent to a connector"
+    if not any(fnmatchcase(name, pattern) for pattern in settings.secrets.env):
+        return f'the settings do not allow the environment variable {name}; allow it with [secrets] env = ["{name}"]'
+    return ""
 
 
 def _from_file(path: Path, settings: Settings) -> str:

@@ -31,21 +31,24 @@ PATIENCE = 3
 """After this many failures the remaining configs are skipped: a hanging worker costs a whole timeout for each."""
 
 _CLASS = "connector.class"
-_Answer = ConfigVerdict | GitopsConnectError | None
-_Pair = tuple[DesiredConnector, _Answer]
-_NO_SUCH_CLASS = "Failed to find any class"
+Answer = ConfigVerdict | GitopsConnectError | None
+"""The verdict on a config, or the error instead; None if the config was not checked."""
+_Pair = tuple[DesiredConnector, Answer]
+NO_SUCH_CLASS = "Failed to find any class"
+"""The beginning of Connect's answer for a class that no worker has."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidateOptions:
     """`timeout`: seconds after which no further config is sent, and requests in progress are ended.
 
-    `say` gets the progress, from any thread.
+    `say` gets the progress, from any thread. `unmerged` are the classes whose configs may be sent before the merge.
     """
 
     clock: Clock
     timeout: float
     say: Callable[[str], None]
+    unmerged: tuple[str, ...] = ()
 
 
 def validate(
@@ -66,14 +69,19 @@ def validate(
     with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
         asked = [pool.submit(in_trace(validation.validate), connector) for connector in ordered]
     answers = [one.result() for one in asked]
-    pairs = _without_secrets(list(zip(ordered, answers, strict=True)))
-    catalogue = _Catalogue(client, plugins)
+    return checks_of(list(zip(ordered, answers, strict=True)), Catalogue(client, plugins), validation.reason)
+
+
+def checks_of(pairs: Sequence[_Pair], catalogue: Catalogue, reason: str) -> ConnectChecks:
+    """The result of these verdicts. `reason`: why some of the configs were not checked."""
+    pairs = _without_secrets(pairs)
     found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]
-    found += _unchecked([connector for connector, verdict in pairs if verdict is None], validation.reason)
+    found += _unchecked([connector for connector, verdict in pairs if verdict is None], reason)
     return ConnectChecks(
         Diagnostics.of(found),
         frozenset(item.connector for item in found if item.severity is Severity.ERROR and item.connector is not None),
         {connector.name: _sensitive(connector, verdict) for connector, verdict in pairs},
+        frozenset(connector.name for connector, verdict in pairs if isinstance(verdict, ConfigVerdict)),
     )
 
 
@@ -90,7 +98,7 @@ class _Validation:
     reason: str = ""
     lock: Lock = field(default_factory=Lock)
 
-    def validate(self, connector: DesiredConnector) -> _Answer:
+    def validate(self, connector: DesiredConnector) -> Answer:
         """The verdict, or the error instead; None if the time is over, or if Connect no longer answers."""
         if not self._may_ask():
             return None
@@ -125,7 +133,7 @@ class _Validation:
 
 
 @dataclass(slots=True)
-class _Catalogue:
+class Catalogue:
     """The plugins of the worker, fetched when the first unknown class is found."""
 
     client: ConnectClient
@@ -151,7 +159,7 @@ def _without_secrets(pairs: Sequence[_Pair]) -> list[_Pair]:
     return [(connector, _masked(verdict, secrets)) for connector, verdict in pairs]
 
 
-def _masked(verdict: _Answer, secrets: frozenset[str]) -> _Answer:
+def _masked(verdict: Answer, secrets: frozenset[str]) -> Answer:
     match verdict:
         case ConfigVerdict():
             errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
@@ -162,14 +170,14 @@ def _masked(verdict: _Answer, secrets: frozenset[str]) -> _Answer:
             return None
 
 
-def _problems(connector: DesiredConnector, verdict: _Answer, catalogue: _Catalogue) -> Iterator[Diagnostic]:
+def _problems(connector: DesiredConnector, verdict: Answer, catalogue: Catalogue) -> Iterator[Diagnostic]:
     if why := unaddressable(connector.name):
         summary = f"the connector name {connector.name!r} cannot be used: {why}"
         yield _error(connector, "connect/unusable-name", summary, ("metadata", "name"))
     if isinstance(verdict, ConfigVerdict):
         yield from config_errors(connector, verdict)
         yield from unknown_keys(connector, verdict, misspelt(connector, verdict))
-    elif isinstance(verdict, Rejected) and _NO_SUCH_CLASS in str(verdict):
+    elif isinstance(verdict, Rejected) and NO_SUCH_CLASS in str(verdict):
         yield _unknown_plugin(connector, catalogue.classes())
     elif isinstance(verdict, Rejected):
         yield _error(connector, "connect/invalid-config", str(verdict), ("spec", "config"))
@@ -212,6 +220,6 @@ def _error(connector: DesiredConnector, rule: str, summary: str, pointer: Pointe
     return Diagnostic(Severity.ERROR, rule, summary, connector.locate(pointer), hint, connector=connector.name)
 
 
-def _sensitive(connector: DesiredConnector, verdict: _Answer) -> frozenset[str]:
+def _sensitive(connector: DesiredConnector, verdict: Answer) -> frozenset[str]:
     found = verdict.sensitive if isinstance(verdict, ConfigVerdict) else frozenset()
     return found | connector.secrets.keys()

@@ -18,6 +18,7 @@ from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
+from gitops_connect.cli.unmerged_job import Trusted, require_merged
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 
 if TYPE_CHECKING:
@@ -41,11 +42,14 @@ def apply(
     ] = None,
     cluster: Clusters = None,
     yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask for approval.")] = False,
+    trusted: Trusted = False,
 ) -> int:
     """Apply a saved plan, or make a plan and apply it after approval."""
     from gitops_connect.plan.saved import load_saved, require_fresh
     from gitops_connect.report.text import TextReport
 
+    if path is not None:
+        require_merged(trusted=trusted)
     is_saved = path is not None and not path.is_dir()
     saved = load_saved(_read(path), str(path)) if path and is_saved else None
     report = TextReport(coloured=coloured(sys.stdout))

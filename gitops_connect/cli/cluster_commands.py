@@ -110,10 +110,10 @@ def worst(failures: Failures) -> ExitCode:
 
 
 def proposals(
-    runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName]
+    runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName], *, untrusted: bool = False
 ) -> tuple[Declared, list[Proposal], Failures]:
     """Plan every cluster. The last part of the result are the errors of clusters that could not be planned."""
-    from gitops_connect.reconcile import propose
+    from gitops_connect.reconcile import ProposeOptions, propose
 
     require_documents(runtime.settings, path)
     if path is not None:
@@ -124,7 +124,7 @@ def proposals(
 
         def one(cluster: ClusterName) -> Proposal:
             update(f"planning {cluster}")
-            return propose(replace(runtime, say=update), declared, cluster)
+            return propose(replace(runtime, say=update), declared, cluster, ProposeOptions(untrusted=untrusted))
 
         made, failures = each_cluster(clusters, one)
     if made and failures:

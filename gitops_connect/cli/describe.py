@@ -134,7 +134,7 @@ def _situation(
     from gitops_connect.model.desired import DesiredState
     from gitops_connect.model.health import unhealthy
     from gitops_connect.model.names import Revision
-    from gitops_connect.observed import password_keys
+    from gitops_connect.observed import needs_password_keys, password_keys
     from gitops_connect.plan.situation import Situation
     from gitops_connect.secrets import resolve
 
@@ -144,7 +144,7 @@ def _situation(
     is_known = owned is not None and bool(owned.applied) and unhealthy(observed) is None
     desired = DesiredState(state.cluster) if is_known else repository.desired(state.cluster)
     resolved = resolve(desired, runtime.settings, runtime.environment)
-    passwords = password_keys(client, state)
+    passwords = password_keys(client, state, needs_password_keys(state))
     own = {observed.name: _passwords(client, state.version, observed)}
     return Situation(
         Revision(""),

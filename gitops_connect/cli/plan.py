@@ -12,6 +12,7 @@ from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Directory, PlanOutput
+from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +37,16 @@ def plan(
         bool, typer.Option("--drift-exitcode", help="Exit with 3 if a cluster has drifted since the last apply.")
     ] = False,
     all_offsets: AllOffsets = False,
+    untrusted: Untrusted = None,
 ) -> int:
     """Show the changes that apply would make."""
     from gitops_connect.report.plan_json import PlanOrigin
 
     with cluster_commands.opened(context) as runtime:
-        declared, made, failures = cluster_commands.proposals(runtime, path, cluster_commands.chosen(runtime, cluster))
+        clusters = cluster_commands.chosen(runtime, cluster)
+        declared, made, failures = cluster_commands.proposals(
+            runtime, path, clusters, untrusted=is_untrusted(untrusted)
+        )
         directory = cluster_commands.shown_directory(runtime.settings, path)
         diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(directory)
         plans = [one.plan for one in made]

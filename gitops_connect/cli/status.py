@@ -11,6 +11,7 @@ from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import Clusters, Directory, ListOutput, TableOutput
+from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ def status(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 unless every connector is in sync and healthy.")
     ] = False,
+    untrusted: Untrusted = None,
 ) -> int:
     """Show whether each connector is in sync and healthy.
 
@@ -44,7 +46,10 @@ def status(
     from gitops_connect.report.printable import escaped
 
     with cluster_commands.opened(context) as runtime:
-        declared, made, failures = cluster_commands.proposals(runtime, path, cluster_commands.chosen(runtime, cluster))
+        clusters = cluster_commands.chosen(runtime, cluster)
+        declared, made, failures = cluster_commands.proposals(
+            runtime, path, clusters, untrusted=is_untrusted(untrusted)
+        )
         directory = cluster_commands.shown_directory(runtime.settings, path)
         documents = declared.diagnostics.under(directory)
         unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]

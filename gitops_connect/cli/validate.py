@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, assert_never
@@ -13,16 +14,22 @@ from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Directory, ProblemOutput
 from gitops_connect.cli.progress import progress
+from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
 from gitops_connect.errors import GitopsConnectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gitops_connect.checks.connect import ValidateOptions
     from gitops_connect.cli.progress import Update
+    from gitops_connect.connect.client import ConnectClient
+    from gitops_connect.model.desired import DesiredConnector, DesiredState
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.model.history import OperationHistory
     from gitops_connect.model.names import ClusterName
+    from gitops_connect.model.observed_state import ConnectVersion
     from gitops_connect.reconcile import Caches, Declared
+    from gitops_connect.secrets import Resolved
     from gitops_connect.settings.sections import Settings
 
 
@@ -31,6 +38,7 @@ def validate(
     path: Directory = None,
     output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
     offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
+    untrusted: Untrusted = None,
 ) -> int:
     """Check documents, offset manifests and connector configs.
 
@@ -50,7 +58,7 @@ def validate(
         diagnostics = declared.diagnostics + found
         update("validating configs on the clusters")
         if not offline:
-            diagnostics += _ask_clusters(settings, declared, update)
+            diagnostics += _ask_clusters(settings, declared, update, untrusted=is_untrusted(untrusted))
     directory = cluster_commands.shown_directory(settings, path)
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, directory)
@@ -106,33 +114,61 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
     return known, "the ledger has no record of them; if they were, run `gitops-connect ledger resolve NAME --applied`"
 
 
-def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Diagnostics:
-    """Connect's validation of each config. A cluster that does not answer is reported, and causes no other error."""
-    import os
+def _ask_clusters(settings: Settings, declared: Declared, update: Update, *, untrusted: bool) -> Diagnostics:
+    """What each cluster says about its configs. A cluster that does not answer is reported, and causes no other error.
 
-    from gitops_connect.checks import connect, plugin_versions
+    `untrusted`: the configs are not sent, but checked against the definitions of their plugins.
+    """
+    from gitops_connect.checks.connect import ValidateOptions
     from gitops_connect.connect.client import ConnectClient
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.runtime import SystemClock
+
+    diagnostics, clock = Diagnostics(), SystemClock()
+    ask = _compare_with_definitions if untrusted else _let_connect_validate
+    for name, cluster in settings.clusters.items():
+        options = ValidateOptions(clock, cluster.validate_timeout, update, cluster.validate_unmerged)
+        with closing(ConnectClient(cluster, clock)) as client:
+            try:
+                diagnostics += ask(client, declared.states[name], settings, options)
+            except GitopsConnectError as error:
+                echo(f"note: cannot validate configs on cluster {name}: {error}")
+    return diagnostics
+
+
+def _let_connect_validate(
+    client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions
+) -> Diagnostics:
+    from gitops_connect.checks import connect
     from gitops_connect.secrets import resolve
 
-    diagnostics = Diagnostics()
-    clock = SystemClock()
-    for name, cluster in settings.clusters.items():
-        client = ConnectClient(cluster, clock)
-        try:
-            resolved = resolve(declared.states[name], settings, os.environ)
-            client.conceal(resolved.values)
-            unsupported = plugin_versions.unsupported(resolved.desired.connectors, client.info().version)
-            invalid = resolved.unresolved | {problem.connector for problem in unsupported}
-            whole = [one for one in resolved.desired.connectors if one.name not in invalid]
-            options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
-            diagnostics += resolved.diagnostics + unsupported + connect.validate(client, whole, options).diagnostics
-        except GitopsConnectError as error:
-            echo(f"note: cannot validate configs on cluster {name}: {error}")
-        finally:
-            client.close()
-    return diagnostics
+    resolved = resolve(desired, settings, os.environ)
+    client.conceal(resolved.values)
+    whole, problems = _usable(resolved, client.info().version)
+    return problems + connect.validate(client, whole, options).diagnostics
+
+
+def _compare_with_definitions(
+    client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions
+) -> Diagnostics:
+    from gitops_connect.checks import unmerged
+    from gitops_connect.observed import declared_definitions
+    from gitops_connect.secrets import check_references
+
+    version, plugins = client.info().version, client.plugins()
+    whole, problems = _usable(check_references(desired, settings), version)
+    definitions = declared_definitions(client, version, whole, plugins)
+    return problems + unmerged.check(client, whole, definitions, options, plugins).diagnostics
+
+
+def _usable(resolved: Resolved, version: ConnectVersion) -> tuple[list[DesiredConnector], Diagnostics]:
+    """The connectors whose configs are complete, and the problems of the others."""
+    from gitops_connect.checks import plugin_versions
+
+    unsupported = plugin_versions.unsupported(resolved.desired.connectors, version)
+    invalid = resolved.unresolved | {problem.connector for problem in unsupported}
+    usable = [one for one in resolved.desired.connectors if one.name not in invalid]
+    return usable, resolved.diagnostics + unsupported
 
 
 def _render(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:

@@ -26,7 +26,7 @@ from gitops_connect.model.masking import distinctive, mask, mask_traces, sensiti
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.validation import ConfigVerdict, Plugin
+from gitops_connect.model.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")
@@ -51,6 +51,8 @@ class ConnectClient:
         self._probe = WorkerProbe(settings.url)
         self._list = ConnectorList()
         self._permit: Callable[[], float] | None = None
+        self._described: tuple[Plugin, ...] = ()
+        self._definitions = dict[tuple[str, str], Mapping[str, ConfigKey]]()
 
     def guarded_by(self, permit: Callable[[], float]) -> ConnectClient:
         """This client, except that it calls `permit` directly before it sends a request with an effect.
@@ -146,16 +148,34 @@ class ConnectClient:
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
         return replace(verdict, errors=errors)
 
-    def sensitive_keys(self, class_name: str, version: str = "") -> frozenset[str]:
-        """`GET /connector-plugins/X/config` (3.2 and later): the keys of type PASSWORD.
+    def all_plugins(self) -> tuple[Plugin, ...]:
+        """`GET /connector-plugins?connectorsOnly=false` (3.2 and later): also transforms, predicates and converters."""
+        found = self._read(wire.parse_plugins, Request("GET", "/connector-plugins?connectorsOnly=false"))
+        if found != self._described:
+            self._definitions.clear()  # a plugin may have been replaced by another with the same version
+            self._described = found
+        return found
 
-        Workers from 4.1 on describe the `version` of the class; without one, the newest. Raises NotFound, also for a
-        version that the worker does not have.
+    def definition(self, class_name: str, version: str = "") -> Mapping[str, ConfigKey]:
+        """`GET /connector-plugins/X/config` (KIP-769, 3.2 and later): the config keys that a class defines.
+
+        Workers from 4.1 on describe the `version` of the class; without one, the newest. The answer is kept until
+        `all_plugins` finds other plugins. Raises NotFound, also for a version that the worker does not have.
         """
+        known = self._definitions.get((class_name, version))
+        if known is None:
+            known = self._definitions[class_name, version] = self._read_definition(class_name, version)
+        return known
+
+    def sensitive_keys(self, class_name: str, version: str = "") -> frozenset[str]:
+        """The keys of type PASSWORD in `definition`. Raises NotFound."""
+        return ConfigDefinition(self.definition(class_name, version)).passwords
+
+    def _read_definition(self, class_name: str, version: str) -> Mapping[str, ConfigKey]:
         query = f"?version={_quoted(version)}" if version else ""
         path = f"/connector-plugins/{_quoted(class_name)}/config{query}"
         try:
-            return self._read(wire.parse_sensitive, Request("GET", path))
+            return self._read(wire.parse_definition, Request("GET", path))
         except Rejected as error:
             if _NO_SUCH_VERSION in str(error):
                 raise NotFound(str(error)) from error

@@ -31,7 +31,7 @@ from gitops_connect.model.offsets import (
     partition_text,
     to_json,
 )
-from gitops_connect.model.validation import ConfigVerdict, Plugin
+from gitops_connect.model.validation import ConfigKey, ConfigVerdict, KeyType, Plugin
 
 UNKNOWN_VERSION = ConnectVersion(0, 0)
 """Used for a version that cannot be parsed: older than all, so that the worker gets no requests of newer versions."""
@@ -44,6 +44,7 @@ _INITIAL_STATES = {
     TargetState.PAUSED: "PAUSED",
     TargetState.STOPPED: "STOPPED",
 }
+_KEY_TYPES = {one.value: one for one in KeyType}
 _UNCHECKED = re.compile(r"\bmanages? offsets externally\b|\bmanaged externally\b")
 _ALL_DONE = re.compile(r"The offsets for this connector have been (?:altered|reset) successfully\.?")
 
@@ -151,7 +152,7 @@ def _type(text: Any) -> ConnectorType:
 
 
 def parse_plugins(body: Any) -> tuple[Plugin, ...]:
-    """`GET /connector-plugins`: the connector classes, sorted. Their `type` is in lower case (`PluginType`)."""
+    """`GET /connector-plugins`: the classes, sorted. Their `type` is in lower case (`PluginType`)."""
     if not isinstance(body, list):
         raise UnreadableAnswer("expected a list of plugins")
     entities = [_mapping(item, "a plugin") for item in body]
@@ -187,12 +188,15 @@ def parse_verdict(body: Any) -> ConfigVerdict:
     return ConfigVerdict(errors, frozenset(sensitive), frozenset(defined))
 
 
-def parse_sensitive(body: Any) -> frozenset[str]:
-    """`GET /connector-plugins/X/config` (`ConfigKeyInfo`): the keys of type PASSWORD."""
+def parse_definition(body: Any) -> Mapping[str, ConfigKey]:
+    """`GET /connector-plugins/X/config` (`ConfigKeyInfo`): the keys that a class defines, by their names."""
     if not isinstance(body, list):
         raise UnreadableAnswer("expected a list of config keys")
     keys = [_mapping(item, "a config key") for item in body]
-    return frozenset(str(key.get("name", "")) for key in keys if key.get("type") == "PASSWORD")
+    return {
+        str(key.get("name", "")): ConfigKey(_KEY_TYPES.get(str(key.get("type"))), key.get("required") is True)
+        for key in keys
+    }
 
 
 def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: TargetState | None) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.reconcile import Declared, Proposal, ReconcileOptions, propose, reconcile
+from gitops_connect.reconcile import Declared, Proposal, ProposeOptions, ReconcileOptions, propose, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Source
@@ -285,7 +285,7 @@ class Daemon:
     def _follow(self, cluster: ClusterName, declared: Declared) -> Ended:
         """Read the cluster for the status page, and change nothing: another daemon is the leader."""
         try:
-            proposal = propose(self._runtime, declared, cluster, is_daemon=True)
+            proposal = propose(self._runtime, declared, cluster, ProposeOptions(is_daemon=True))
         except GitopsConnectError as error:
             return error
         self._progress[cluster].proposed(declared, proposal, records=False)

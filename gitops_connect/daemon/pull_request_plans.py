@@ -16,7 +16,7 @@ from gitops_connect.model.plans import OperationStatus, Plan
 from gitops_connect.model.reviews import PullRequest
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.reviewed import review_digest
-from gitops_connect.reconcile import Caches, Declared, declare, propose
+from gitops_connect.reconcile import Caches, Declared, ProposeOptions, declare, propose
 from gitops_connect.report.pull_request_plan import NotPlanned, PullRequestPlan
 from gitops_connect.runtime import Runtime, open_merge
 from gitops_connect.source.merge_result import MergeConflict
@@ -62,9 +62,10 @@ class PullRequestPlanner:
     def _propose(self, nothing: PullRequestPlan, declared: Declared) -> PullRequestPlan:
         plans, unread = list[Plan](), dict[ClusterName, str]()
         diagnostics, secrets = declared.diagnostics, frozenset[str]()
+        options = ProposeOptions(is_daemon=True, untrusted=True)
         for cluster in self.runtime.settings.clusters:
             try:
-                proposal = propose(self.runtime, declared, cluster, is_daemon=True)
+                proposal = propose(self.runtime, declared, cluster, options)
             except GitopsConnectError as error:
                 unread[cluster] = f"{type(error).__name__}: {error}"
                 continue

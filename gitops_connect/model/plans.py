@@ -71,7 +71,8 @@ class Change:
 
     `before` and `after` are the real values, for comparisons only. Outputs show `shown_before` and `shown_after`, in
     which secrets are masked. The value of a sensitive key is masked as a whole. `secret` is a keyed digest of `after`
-    if a secret in it is masked: two changes that look alike can set different secrets.
+    if a secret in it is masked: two changes that look alike can set different secrets. `reference` is where the value
+    comes from if the document names a secret, as in `env:ORDERS_DB_PASSWORD`.
     """
 
     key: str
@@ -79,6 +80,7 @@ class Change:
     after: str | None
     sensitive: bool = False
     secret: Digest | None = None
+    reference: str = ""
 
     @property
     def shown_before(self) -> str | None:
@@ -209,7 +211,8 @@ class Plan:
     report. `restarts` are the automatic restarts of connectors that have failed, as far as they still count.
     `rolled_back` are the connectors whose declared config is not in effect, because they do not work with it.
     `suspension` is set if the whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations
-    that were not done. None of these is part of the digest or the fingerprint. Secrets are masked in what is quoted of
+    that were not done. `untrusted`: the revision is not merged, so that no secret was read for the plan, and no config
+    was sent to Connect. None of these is part of the digest or the fingerprint. Secrets are masked in what is quoted of
     a trace.
     """
 
@@ -233,6 +236,7 @@ class Plan:
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
     suspension: Suspension | None = None
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
+    untrusted: bool = False
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from gitops_connect.checks.large.verdict_cache import CachedVerdict
 from gitops_connect.checks.rules import as_notes
+from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.capabilities import GET_OFFSETS
-from gitops_connect.model.desired import DesiredOperation, DesiredState
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.history import OperationHistory, Past
 from gitops_connect.model.large_manifests import SavedOffsets
@@ -127,7 +128,7 @@ def _with_read(
     in_progress = (one.operation for one in unfinished.values())
     changed = {one.connector for one in large} | {one.connector for one in in_progress if one.is_large}
     copies = {
-        name: count_copies(name, others, exactly_once=has_exactly_once(client, declared[name]))
+        name: count_copies(name, others, exactly_once=_has_exactly_once(client, situation, declared[name]))
         for name in sorted(changed & declared.keys())
     }
     for operation in large:
@@ -143,6 +144,14 @@ def _with_read(
         copies={**offsets.copies, **copies},
     )
     return replace(situation, offsets=offsets), own.diagnostics + verdicts.diagnostics
+
+
+def _has_exactly_once(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> bool:
+    """Whether the workers support exactly-once sources. A config of an unmerged revision is not sent to find out."""
+    if not situation.untrusted:
+        return has_exactly_once(client, declared.config, declared.secrets)
+    current = situation.observed.connectors.get(declared.name)
+    return current is not None and has_exactly_once(client, current.config, declared.secrets)
 
 
 def _with_current_offsets(

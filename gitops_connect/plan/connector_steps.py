@@ -23,6 +23,7 @@ from gitops_connect.plan.ownership_records import adoption, drifted
 from gitops_connect.plan.restart_requests import requested_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import suspension_of, why_observed_only
+from gitops_connect.plan.unread_secrets import uncompared
 from gitops_connect.plan.version_notes import version_notes
 
 Steps = tuple[Step, ...]
@@ -74,6 +75,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     steps = (*adoption(situation, desired, changes), *changes)
     notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
     notes = (*notes, *version_notes(situation, desired, steps), *_without_offsets(situation, desired))
+    notes = (*notes, *_not_compared(situation, desired))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
     return ConnectorPlan(
@@ -98,6 +100,12 @@ def _left_as_it_is(by_hand: TargetState | None) -> Notes:
         if why
         else ()
     )
+
+
+def _not_compared(situation: Situation, desired: DesiredConnector) -> Notes:
+    keys = uncompared(situation, desired)
+    why = "no secret is read before the merge, and the ledger does not know which ones were applied"
+    return (f"not compared, because {why}: {', '.join(keys)}",) if keys else ()
 
 
 def _rolled_back(desired: DesiredConnector) -> Notes:

@@ -56,11 +56,14 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
             if remembered == secret_digest(situation, desired, key):
                 continue
             rotated.append(key)
-        change = Change(key, old, new, sensitive=situation.is_sensitive(desired, key))
+        change = Change(key, old, new, sensitive=situation.may_be_sensitive(desired, key))
         is_masked = change.shown_after != new
-        changes.append(replace(change, secret=secret_digest(situation, desired, key)) if is_masked else change)
+        if is_masked:
+            reference = str(desired.secrets[key]) if key in desired.secrets else ""
+            change = replace(change, secret=secret_digest(situation, desired, key), reference=reference)
+        changes.append(change)
     ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
-    sensitive = frozenset(key for key in after if changes and situation.is_sensitive(desired, key))
+    sensitive = frozenset(key for key in after if changes and situation.may_be_sensitive(desired, key))
     return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared), tuple(rotated))
 
 

@@ -77,6 +77,7 @@ def plan(situation: Situation) -> Plan:
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
         suspension=situation.suspensions.cluster,
         annotation_warnings=annotation_warnings(situation, (each for one in everything for each in one.operations)),
+        untrusted=situation.untrusted,
     )
 
 

@@ -54,9 +54,12 @@ def _seen(connector: ConnectorPlan) -> ReviewedConnector:
 
 
 def _step_digest(step: Step) -> Digest:
-    """A digest of what a step does, whatever was there before. Secrets are in it as keyed digests only."""
+    """A digest of what a step does, whatever was there before.
+
+    A secret is in it as its reference, which a pull request shows; a secret in the document itself as a keyed digest.
+    """
     operation = [reviewed_name(step.operation.name), step.operation.digest] if step.operation is not None else []
-    changes = [[change.key, change.shown_after, change.secret] for change in step.changes]
+    changes = [[change.key, change.shown_after, change.reference or change.secret] for change in step.changes]
     state = step.initial_state.value if step.initial_state is not None else None
     return digest([step.action.value, state, changes, operation])
 

@@ -104,13 +104,15 @@ class Situation:
     that were rolled back. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
     gitops-connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of
     reviews, and the plans that were reviewed. `invalid` are connectors
-    whose config Connect rejects, or which lack a secret. `passwords` are, for connectors that Connect validated, the
-    config keys of type PASSWORD. `plugins` are those of a worker, if a config is sent. `key` is the key of all digests
-    that cover a secret.
+    whose config Connect rejects, or which lack a secret. `plugins` are those of a worker, if a config is sent. `key` is
+    the key of all digests that cover a secret. `untrusted`: the revision is not merged. No secret was read for it, and
+    `desired` has the current values instead (`unread_secrets`).
 
-    The following only decide what is masked in traces. `quoted` are, if a connector is unhealthy, the config keys of
-    type PASSWORD of all connectors; `undescribed` are the connectors whose class no worker described, so that any value
-    may be a secret; `secrets` are the values that were read for `spec.secrets` of any document for the cluster.
+    The following only decide what is masked. `passwords` are, for connectors whose config was validated or is to be
+    sent, the config keys of type PASSWORD; `quoted` are the same for current configs, as far as they are read: of
+    connectors whose config changes, and of all if a connector is unhealthy. `undescribed` are the connectors with a
+    class that no worker described, so that any value may be a secret; `secrets` are the values that were read for
+    `spec.secrets` of any document for the cluster.
     """
 
     revision: Revision
@@ -136,6 +138,7 @@ class Situation:
     stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)
     reviews: Reviews = NO_REVIEWS
     plugins: tuple[Plugin, ...] = ()
+    untrusted: bool = False
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown.
@@ -147,7 +150,17 @@ class Situation:
         return (
             key in connector.secrets
             or key in self.passwords.get(connector.name, frozenset())
+            or key in self.quoted.get(connector.name, frozenset())
             or (owned is not None and key in owned.applied)
             or is_sensitive_key(key)
             or (observed is not None and is_mask(observed.config.get(key, "")))
         )
+
+    def may_be_sensitive(self, connector: DesiredConnector, key: str) -> bool:
+        """True for keys whose value is never shown, and for those that may be such keys.
+
+        If no worker described a class of the connector, every key that the document does not declare may be a password.
+        The author of an unmerged document could declare any key to see its current value.
+        """
+        is_unknown = connector.name in self.undescribed and (self.untrusted or key not in connector.config)
+        return is_unknown or self.is_sensitive(connector, key)

@@ -27,7 +27,7 @@ from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise
 
-FORMAT_VERSION = "1.5"
+FORMAT_VERSION = "1.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) 
         "timestamp": origin.made.isoformat(timespec="seconds"),
         "commit": origin.revision,
         "path": origin.path,
+        "untrusted": any(plan.untrusted for plan in plans),
         "applyable": any(not plan.is_empty for plan in plans) and not any(plan.refusals for plan in plans),
         "complete": all(plan.complete for plan in plans) and not errored,
         "errored": errored,

@@ -15,7 +15,7 @@ class NotPlanned(Enum):
     """Why a pull request has no plan at all."""
 
     FORK = "fork"
-    """Its branch is in a fork: a plan would read secrets for documents of people who may not have write access."""
+    """Its branch is in a fork: a plan shows current configs and offsets, and reads the manifests it names."""
     CONFLICT = "conflict"
     """Git cannot merge it into the target branch."""
 

@@ -28,8 +28,9 @@ from gitops_connect.report.summary import headline
 from gitops_connect.report.text import suspended_cluster
 
 _NEXT = {
-    NotPlanned.FORK: "A pull request from a fork is never planned: a plan can read secrets. To plan these documents,"
-    " someone with write access reviews them, pushes them to a branch of this repository, and opens a pull request.",
+    NotPlanned.FORK: "A pull request from a fork is never planned: a plan shows current configs and offsets. To plan"
+    " these documents, someone with write access reviews them, pushes them to a branch of this repository, and opens a"
+    " pull request.",
     NotPlanned.CONFLICT: "Resolve the conflict and push: then the pull request is planned.",
 }
 _BLOCKED = "What is blocked is not applied after a merge. Fix it and push: then the pull request is planned again."
@@ -154,6 +155,11 @@ class _Review:
         yield Sentence.joined([merged, Sentence.joined(versions, ", ")])
         if one.digest is not None:
             yield Sentence.of("Digest of the plan: {}", one.digest)
+        if any(plan.untrusted for plan in one.plans):
+            yield Sentence(
+                "No secret was read. Configs were checked against the plugins' definitions. Connect validates them"
+                " after the merge"
+            )
 
 
 def _facts(plan: Plan) -> Iterator[Sentence]:

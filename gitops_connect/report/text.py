@@ -29,6 +29,10 @@ class Colour(Enum):
     DIM = "\x1b[2m"
 
 
+NOT_MERGED = (
+    "not merged: no secret was read, and configs were checked against the plugins' definitions; Connect validates them"
+    " after the merge"
+)
 _RESET = "\x1b[0m"
 _OF_SYMBOL = {
     "+": Colour.GREEN,
@@ -173,6 +177,8 @@ class TextReport:
 
 def asides(plan: Plan) -> Iterator[Sentence]:
     """Further facts about the plan that are no steps, one line each."""
+    if plan.untrusted:
+        yield Sentence(NOT_MERGED)
     yield from suspended_cluster(plan)
     for warning in plan.warnings:
         yield Sentence.of("warning: {}", warning)

@@ -136,6 +136,10 @@ class ClusterSettings:
     `records`."""
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
+    validate_unmerged: tuple[str, ...] = ()
+    """Connector classes (full names) whose configs in pull requests Connect may validate before they are merged, with
+    placeholders for secrets. By default, none: the validation of such a class connects to any server that the author of
+    the pull request names. Configs with a placeholder of a config provider (`${…}`) are never sent."""
     validate_timeout: Duration = Duration(60)
     """The timeout of all `config/validate` requests of one plan together. Then gitops-connect cancels the requests in
     progress, and warns of each config that Connect has not validated."""

@@ -159,7 +159,7 @@ def test_info() -> None:
         (wire.parse_plugins, ["x"]),
         (wire.parse_verdict, {}),
         (wire.parse_verdict, {"configs": [1]}),
-        (wire.parse_sensitive, {}),
+        (wire.parse_definition, {}),
     ],
 )
 def test_what_is_not_of_connect(parse: Any, body: Any) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from situations import wanted
 
 from contract.under_test import MIRROR, SINK, SOURCE, Contract
+from gitops_connect.checks.definitions import verdict
 from gitops_connect.checks.undefined_keys import FRAMEWORK
 from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.errors import NotFound, Rejected
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
+from gitops_connect.observed import observe_definitions
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +49,63 @@ def test_a_class_without_password_keys(contract: Contract) -> None:
 def test_the_keys_of_a_class_that_does_not_exist(contract: Contract) -> None:
     with pytest.raises(NotFound, match="Unknown plugin Nope"):
         contract.client.sensitive_keys("Nope")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"topic": None},
+        {"batch.size": ""},
+        {"batch.size": " 7 "},
+        {"batch.size": str(2**31)},
+        {"tasks.max": "0"},
+        {"tasks.max": "many", "topic": None},
+        {"tasks.max.enforce": "maybe"},
+        {"tasks.max.enforce": " TRUE "},
+        {"errors.tolerance": "some"},
+        {"config.action.reload": "none"},
+        {"errors.retry.timeout": "1.5"},
+        {"connector.class": SINK, "topics": "a"},
+        {"connector.class": SINK},
+    ],
+    ids=str,
+)
+def test_a_definition_shows_the_same_errors_as_the_validation(
+    contract: Contract, changed: dict[str, str | None]
+) -> None:
+    config = {key: value for key, value in {**contract.source(), **changed}.items() if value is not None}
+    name, client = ConnectorName("x"), contract.client
+    definition = observe_definitions(client, client.info().version, {name: (config, "")})[name]
+    local = verdict(replace(wanted("x"), config=config), definition)
+    remote = client.validate(config["connector.class"], {**config, "name": name})
+    assert {key: texts[0] for key, texts in local.errors.items()} == {
+        key: texts[0] for key, texts in remote.errors.items()
+    }
+    assert local.defined >= remote.defined - {"name"}
+
+
+def test_transforms_predicates_and_converters_are_described(contract: Contract) -> None:
+    if not contract.client.all_plugins()[0].class_name.startswith("org.apache.kafka.connect.converters"):
+        pytest.skip("the stand-in has no transforms")
+    insert = "org.apache.kafka.connect.transforms.InsertField$Value"
+    matches = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
+    parts = {
+        "transforms": "t",
+        "transforms.t.type": insert,
+        "predicates": "p",
+        "predicates.p.type": matches,
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    }
+    name, client = ConnectorName("x"), contract.client
+    config = {**contract.source(), **parts}
+    definition = observe_definitions(client, client.info().version, {name: (config, "")})[name]
+    assert definition.undescribed == frozenset()
+    assert {"transforms.t.static.field", "predicates.p.pattern", "value.converter.schemas.enable"} <= set(
+        definition.keys
+    )
+    (missing,) = verdict(replace(wanted("x"), config=config), definition).errors
+    assert missing == "predicates.p.pattern"
 
 
 def test_a_valid_config(contract: Contract) -> None:

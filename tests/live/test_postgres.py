@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gitops_connect.secrets import values_read
 from live.sources import PostgresSource
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
@@ -56,6 +59,29 @@ def test_a_database_that_is_down_makes_a_changed_connector_an_error_of_its_docum
     assert "refused" in ran.err
     assert "database.hostname" in ran.err
     orders.await_tasks("RUNNING")
+
+
+def test_a_plan_before_the_merge_connects_to_nothing(orders: PostgresSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The author of a pull request names a server of their own, and a secret of gitops-connect."""
+    secret = "only-for-the-database-of-orders"
+    monkeypatch.setenv("ORDERS_PASSWORD", secret)
+    orders.place.settings(more='[secrets]\nenv = ["ORDERS_*"]')
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
+        port = str(server.getsockname()[1])
+        orders.declare("secrets: {database.password: {env: ORDERS_PASSWORD}}", database__port=port)
+        ran = orders.place.run("plan", "--untrusted")
+        assert (ran.code, "1 to create" in ran.out) == (0, True), ran
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        assert secret not in values_read()
+        server.settimeout(60)
+        with ThreadPoolExecutor(1) as pool:
+            merged = pool.submit(orders.place.run, "plan")
+            server.accept()[0].close()
+        assert "database.hostname" in merged.result().err
+    assert secret in values_read()
 
 
 def test_initial_offsets_without_a_slot_are_reported_as_failed(orders: PostgresSource) -> None:

@@ -66,6 +66,7 @@ def planned() -> PullRequestPlan:
         situation(desired, observed, owned=[one.name for one in desired], changes=[done, missing], offsets=offsets)
     )
     other = OtherPullRequest(9, f"{FORGE}/pull/9", (ConnectorName("orders"),))
+    made = replace(made, untrusted=True)
     return replace(EMPTY, plans=(made,), digest=DIGEST, diagnostics=made.diagnostics, others=(other,))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Key:
-    """One config key: its type, whether it is required, its default, and the minimum of a number."""
+    """One config key: its type, whether it is required, its default, the minimum of a number, and accepted words."""
 
     type: str = "STRING"
     required: bool = False
     default: str | None = None
     least: int | None = None
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ COMMON = {
     **{f"{part}.plugin.version": Key() for part in _VERSIONED},
     "transforms": Key("LIST", default=""),
     "predicates": Key("LIST", default=""),
-    "config.action.reload": Key(default="restart"),
-    "errors.tolerance": Key(default="none"),
+    "config.action.reload": Key(default="restart", words=("none", "restart")),
+    "errors.tolerance": Key(default="none", words=("none", "all")),
     "errors.retry.timeout": Key("LONG", default="0"),
     "errors.retry.delay.max.ms": Key("LONG", default="60000"),
     "errors.log.enable": Key("BOOLEAN", default="false"),
@@ -216,23 +218,28 @@ def _errors(key: str, spec: Key, config: Mapping[str, str]) -> list[str]:
     if value is None:
         return [f'Missing required configuration "{key}" which has no default value.'] if spec.required else []
     prefix = f"Invalid value {value} for configuration {key}: "
-    match spec.type:
-        case "INT" | "LONG":
-            return _number_errors(key, spec, value, prefix)
-        case "CLASS" if not value.startswith("org.apache.kafka.connect."):
-            return [f"{prefix}Class {value} could not be found."]
-        case _ if key == "topic" and not value:
-            return [f"{prefix}String must be non-empty"]
-        case _ if key == "name":
-            return _name_errors(value, prefix)
-        case _:
-            return []
+    if spec.type in ("INT", "LONG"):
+        return _number_errors(key, spec, value, prefix)
+    if key == "name":
+        return _name_errors(value, prefix)
+    why = _why_not_accepted(key, spec, value)
+    return [prefix + why] if why else []
+
+
+def _why_not_accepted(key: str, spec: Key, value: str) -> str:
+    if spec.type == "CLASS" and not value.startswith("org.apache.kafka.connect."):
+        return f"Class {value} could not be found."
+    if spec.type == "BOOLEAN" and value.strip().lower() not in ("true", "false"):
+        return "Expected value to be either true or false"
+    if spec.words and value.strip() not in spec.words:
+        return f"String must be one of: {', '.join(spec.words)}"
+    return "String must be non-empty" if key == "topic" and not value else ""
 
 
 def _number_errors(key: str, spec: Key, value: str, prefix: str) -> list[str]:
-    try:
-        number = int(value)
-    except ValueError:
+    limit = 2 ** ({"INT": 32, "LONG": 64}[spec.type] - 1)
+    number = int(value) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", value) else limit
+    if not -limit <= number < limit:
         messages = [f"{prefix}Not a number of type {spec.type}"]
         if spec.least is not None:
             messages.append(f"Invalid value null for configuration {key}: Value must be non-null")

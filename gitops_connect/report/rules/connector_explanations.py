@@ -132,8 +132,10 @@ _CONNECT: Mapping[str, RuleExplanation] = {
         Severity.WARNING,
     ),
     "connect/not-validated": RuleExplanation(
-        "Connect did not validate a config: Connect did not answer, or `validate_timeout` has passed.",
-        "Make sure that Connect answers, or raise `validate_timeout`.",
+        "A config was not checked: Connect did not answer, `validate_timeout` has passed, or the documents are not"
+        " merged and no worker describes the class.",
+        "Make sure that Connect answers, or raise `validate_timeout`. Connect validates unmerged documents after the"
+        " merge.",
         "warning: Connect could not check this config: connect cluster prod: no worker answered",
         Severity.WARNING,
     ),

@@ -1,0 +1,283 @@
+"""A revision that is not merged: its author causes no secret to be read, and sends nothing to Connect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from acceptance.workplace import Ran, Workplace
+from memory_forge import PULL_REQUEST
+from standin.connect import StandIn
+from standin.fixtures import standin
+
+from gitops_connect import secrets
+from gitops_connect.cli.unmerged_job import unmerged_variable
+from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.validation import Plugin, full_names
+from gitops_connect.plan.reviewed import review_digest
+from gitops_connect.reconcile import Caches, ProposeOptions, declare, propose
+from gitops_connect.runtime import open_runtime, open_source
+from gitops_connect.settings.settings_file import load_settings
+
+__all__ = ["standin"]
+
+LOCAL = ClusterName("local")
+ALLOWED = '[secrets]\nenv = ["ORDERS_*"]'
+PIN = "org.example.fixtures.PinSource"
+
+
+@pytest.fixture
+def at(standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workplace]:
+    """A repository, and two secrets that no other test has."""
+    for name in ("ORDERS_A", "ORDERS_B"):
+        monkeypatch.setenv(name, f"{name}-{uuid4().hex}")
+    workplace = Workplace(tmp_path, (standin.url,))
+    workplace.settings(more=ALLOWED)
+    yield workplace
+    workplace.session.close()
+
+
+def with_secret(at: Workplace, name: str = "ORDERS_A", **config: str) -> str:
+    return at.source("orders", f"secrets: {{my.password: {{env: {name}}}}}", **config)
+
+
+def untrusted(at: Workplace, *arguments: str) -> Ran:
+    return at.run("plan", str(at.repository), "--untrusted", *arguments)
+
+
+class TestNothingIsRead:
+    @pytest.mark.parametrize("command", ["plan", "validate", "status"])
+    def test_by_a_command(self, at: Workplace, standin: StandIn, command: str) -> None:
+        at.write("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7\nsecrets: {p: {env: ORDERS_B}}"))
+        ran = at.run(command, str(at.repository), "--untrusted")
+        assert not any("ORDERS_B-" in value for value in secrets.values_read()), ran
+        assert standin.count("PUT|POST|PATCH|DELETE") == 0
+
+    def test_by_the_review_of_a_pull_request(self, at: Workplace, standin: StandIn) -> None:
+        at.commit("main.yaml", at.source("other"))
+        at.git("switch", "--quiet", "--create", "topic")
+        at.commit("a.yaml", with_secret(at, "ORDERS_B", **{"batch.size": "many"}))
+        settings = load_settings(at.directory / "gitops-connect.toml", {})
+        with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
+            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic"))
+        assert [error.summary for error in found.diagnostics.errors] == [
+            "batch.size: Invalid value many for configuration batch.size: Not a number of type INT"
+        ]
+        assert found.plans[0].untrusted
+        assert not any("ORDERS_B-" in value for value in secrets.values_read())
+        assert standin.count("PUT|POST|PATCH|DELETE") == 0
+
+    def test_not_even_whether_a_secret_exists(self, at: Workplace) -> None:
+        at.write("a.yaml", with_secret(at, "ORDERS_NOT_SET"), at.source("f", "secrets: {p: {file: /run/not-there}}"))
+        assert untrusted(at).code == 0
+
+    def test_what_the_settings_do_not_allow_is_reported(self, at: Workplace) -> None:
+        at.write("a.yaml", with_secret(at, "HOME"), at.source("f", "secrets: {p: {file: relative}}"))
+        ran = untrusted(at)
+        assert ran.code == 4
+        assert "the settings do not allow the environment variable HOME" in ran.err
+        assert "relative is not an absolute path" in ran.err
+
+
+class TestConfigsAreCheckedHere:
+    @pytest.mark.parametrize(
+        ("config", "expected"),
+        [
+            ({"batch.size": "many"}, "batch.size: Invalid value many for configuration batch.size: Not a number of"),
+            ({"tasks.max.enforce": "maybe"}, "Expected value to be either true or false"),
+            ({"errors.tolerance": "some"}, "errors.tolerance: String must be one of: none, all"),
+            ({"batch.sise": "5"}, "unknown key 'batch.sise'"),
+            ({"errors.retry.timeout": str(2**63)}, "Not a number of type LONG"),
+        ],
+    )
+    def test_values_and_unknown_keys(self, at: Workplace, config: dict[str, str], expected: str) -> None:
+        at.write("a.yaml", at.source("orders", **config))
+        assert expected.partition(": ")[2] in (ran := untrusted(at)).err, ran.err
+
+    def test_a_missing_key(self, at: Workplace) -> None:
+        at.write("a.yaml", at.source("orders").replace("topic: lines", "tpic: lines"))
+        ran = untrusted(at)
+        assert (ran.code, "its config has errors: the connector is not created" in ran.out) == (4, True)
+        assert 'topic: Missing required configuration "topic" which has no default value.' in ran.err
+        assert "rename 'tpic' to 'topic'" in ran.err
+
+    def test_a_secret_counts_as_given_and_a_placeholder_is_not_checked(self, at: Workplace) -> None:
+        spec = "secrets: {topic: {env: ORDERS_A}}"
+        document = at.source("orders", spec, **{"batch.size": "${env:SIZE}"}).replace("    topic: lines\n", "")
+        at.write("a.yaml", document)
+        assert untrusted(at).code == 0
+
+    def test_a_class_that_is_not_installed(self, at: Workplace) -> None:
+        at.write("a.yaml", at.document("orders", "org.example.Nope", "", {"a": "b"}))
+        assert "the worker has no connector class 'org.example.Nope'" in untrusted(at).err
+
+    def test_a_worker_that_describes_nothing(self, at: Workplace, standin: StandIn) -> None:
+        standin.cluster.version = "3.1.0"
+        at.write("a.yaml", at.source("orders", **{"batch.size": "many"}))
+        ran = untrusted(at)
+        assert (ran.code, standin.count("PUT")) == (0, 0)
+        assert "no worker describes its class, and Connect validates it only after the merge" in ran.err
+
+    def test_a_definition_is_read_once(self, at: Workplace, standin: StandIn) -> None:
+        at.write("a.yaml", *(at.source(f"orders-{number}") for number in range(20)))
+        untrusted(at)
+        assert standin.count("GET", ".*FileStreamSourceConnector/config") == 1
+
+
+class TestAllowedClasses:
+    CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+
+    def test_are_sent_with_placeholders(self, at: Workplace, standin: StandIn) -> None:
+        at.settings(f'validate_unmerged = ["{self.CLASS}"]', ALLOWED)
+        at.write("a.yaml", with_secret(at, **{"batch.size": "many"}))
+        assert "Not a number of type INT" in untrusted(at).err
+        (call,) = [one for one in standin.calls if one.method == "PUT"]
+        assert call.body["my.password"] == "gitops-connect-placeholder"
+
+    @pytest.mark.parametrize("config", [{"file": "${file:/etc/passwd:root}"}, {"file": "a${env:X"}])
+    def test_but_not_with_a_placeholder_of_a_config_provider(
+        self, at: Workplace, standin: StandIn, config: dict[str, str]
+    ) -> None:
+        at.settings(f'validate_unmerged = ["{self.CLASS}"]', ALLOWED)
+        at.write("a.yaml", at.source("orders").replace(str(at.directory / "in.txt"), f'"{config["file"]}"'))
+        assert untrusted(at).code == 0
+        assert standin.count("PUT") == 0
+
+    def test_and_no_other_class(self, at: Workplace, standin: StandIn) -> None:
+        at.settings(f'validate_unmerged = ["{self.CLASS}"]', ALLOWED)
+        at.write("a.yaml", at.document("s", "FileStreamSource", "", {"file": "/a", "topic": "t"}))
+        untrusted(at)
+        assert standin.count("PUT") == 0
+
+
+class TestSecretsAreCompared:
+    def test_by_where_they_come_from(self, at: Workplace) -> None:
+        at.commit("a.yaml", with_secret(at))
+        at.apply()
+        assert "No changes" in untrusted(at).out
+        at.write("a.yaml", with_secret(at, "ORDERS_B"))
+        ran = untrusted(at)
+        assert "my.password: *** (before) -> *** (after)" in ran.out, ran.out
+        assert not any("ORDERS_B-" in value for value in secrets.values_read())
+
+    def test_a_rotated_secret_is_not_known_before_the_merge(
+        self, at: Workplace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        at.commit("a.yaml", with_secret(at))
+        at.apply()
+        monkeypatch.setenv("ORDERS_A", "another-value")
+        assert "No changes" in untrusted(at).out
+        assert "1 to change" in at.run("plan").out
+
+    def test_a_value_that_was_changed_by_hand(self, at: Workplace) -> None:
+        at.commit("a.yaml", with_secret(at))
+        at.apply()
+        path = f"/connectors/{at.name('orders')}/config"
+        at.rest("PUT", path, {**at.config("orders"), "my.password": "by-hand"})
+        ran = untrusted(at)
+        assert "my.password: *** (before) -> *** (after)" in ran.out, ran.out
+        assert "by-hand" not in ran.out + ran.err
+
+    def test_a_connector_that_the_ledger_does_not_know(self, at: Workplace) -> None:
+        config = {"connector.class": PIN, "tasks.max": "1", "pin": "4711-4711"}
+        at.rest("POST", "/connectors", {"name": at.name("orders"), "config": config})
+        at.write("a.yaml", at.document("orders", PIN, "secrets: {pin: {env: ORDERS_A}}", {}).replace("  config:\n", ""))
+        ran = untrusted(at)
+        assert "1 to adopt" in ran.out, ran.out
+        assert "not compared, because no secret is read before the merge" in ran.out
+        assert "4711" not in ran.out + ran.err
+
+    def test_a_reviewed_plan_is_the_one_after_the_merge(self, at: Workplace) -> None:
+        at.commit("a.yaml", with_secret(at))
+        settings = load_settings(at.directory / "gitops-connect.toml", {})
+        with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
+            declared = declare(source, [LOCAL], Caches())
+            before = propose(runtime, declared, LOCAL, ProposeOptions(untrusted=True)).plan
+            after = propose(runtime, declared, LOCAL).plan
+        assert before.steps
+        assert review_digest([before]) == review_digest([after])
+
+
+class TestCurrentValuesOfTypePassword:
+    """`pin` is a PASSWORD by its type only."""
+
+    @pytest.fixture
+    def orders(self, at: Workplace) -> Workplace:
+        config = {"connector.class": PIN, "tasks.max": "1", "pin": "4711-4711"}
+        at.rest("POST", "/connectors", {"name": at.name("orders"), "config": config})
+        at.write("a.yaml", at.source("orders"))
+        return at
+
+    @pytest.mark.parametrize("cluster", ["", "connect_validate = false"])
+    @pytest.mark.parametrize("more", [(), ("--untrusted",)])
+    def test_are_masked(self, orders: Workplace, cluster: str, more: tuple[str, ...]) -> None:
+        orders.settings(cluster, ALLOWED)
+        ran = orders.run("plan", str(orders.repository), *more)
+        assert re.search(r"pin: +\*\*\*", ran.out), ran.out
+        assert "4711" not in ran.out + ran.err
+
+    @pytest.mark.parametrize("more", [(), ("--untrusted",)])
+    def test_if_no_worker_answers_what_they_are(
+        self, orders: Workplace, standin: StandIn, more: tuple[str, ...]
+    ) -> None:
+        standin.refuse("PUT|GET", "/connector-plugins/.*/config.*", 500, "broken", times=99)
+        ran = orders.run("plan", str(orders.repository), *more)
+        assert "4711" not in ran.out + ran.err, ran
+
+    def test_of_a_key_that_an_unmerged_document_declares(self, orders: Workplace, standin: StandIn) -> None:
+        standin.refuse("GET", "/connector-plugins/.*/config.*", 500, "broken", times=99)
+        orders.write("a.yaml", orders.document("orders", PIN, "", {"pin": "x"}))
+        ran = untrusted(orders)
+        assert "4711" not in ran.out + ran.err, ran
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"GITHUB_EVENT_NAME": "pull_request_target"}, "GITHUB_EVENT_NAME"),
+        ({"GITHUB_EVENT_NAME": "push", "GITHUB_HEAD_REF": ""}, None),
+        ({"GITHUB_HEAD_REF": "topic"}, "GITHUB_HEAD_REF"),
+        ({"CI_MERGE_REQUEST_IID": "7"}, "CI_MERGE_REQUEST_IID"),
+        ({"BUILDKITE_PULL_REQUEST": "false", "TRAVIS_PULL_REQUEST": "false"}, None),
+        ({"BUILDKITE_PULL_REQUEST": "12"}, "BUILDKITE_PULL_REQUEST"),
+        ({}, None),
+    ],
+)
+def test_the_job_of_a_pull_request(environment: dict[str, str], expected: str | None) -> None:
+    assert unmerged_variable(environment) == expected
+
+
+class TestInAJobOfAPullRequest:
+    @pytest.fixture(autouse=True)
+    def _job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CI_MERGE_REQUEST_IID", "7")
+
+    def test_a_plan_is_untrusted(self, at: Workplace, standin: StandIn) -> None:
+        at.write("a.yaml", with_secret(at))
+        ran = at.run("plan", str(at.repository))
+        assert "note: CI_MERGE_REQUEST_IID is set: the documents are not merged" in ran.err
+        assert "not merged: no secret was read" in ran.out
+        assert standin.count("PUT") == 0
+
+    def test_unless_the_user_says_otherwise(self, at: Workplace, standin: StandIn) -> None:
+        at.write("a.yaml", with_secret(at))
+        assert "not merged" not in at.run("plan", str(at.repository), "--trusted").out
+        assert standin.count("PUT") == 1
+
+    def test_nothing_is_applied(self, at: Workplace, standin: StandIn) -> None:
+        at.write("a.yaml", with_secret(at))
+        refused = at.run("apply", str(at.repository), "--yes")
+        assert (refused.code, standin.count("POST|PUT")) == (64, 0)
+        assert "apply them after the merge, or apply them anyway with --trusted" in refused.err
+        assert at.run("apply", str(at.repository), "--yes", "--trusted").code == 0
+
+
+def test_a_short_name_of_two_classes_means_none() -> None:
+    plugins = [Plugin(name, "source", "1") for name in ("a.XConnector", "b.XConnector", "X")]  # type: ignore[arg-type]
+    assert full_names(plugins) == {"a.XConnector": "a.XConnector", "b.XConnector": "b.XConnector", "X": "X"}
