@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.options import TableOutput
-from gitops_connect.cli.output_files import new_file, refuse_old, write_new
+from gitops_connect.cli.output_files import refuse_old, write_new
 from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,10 +30,14 @@ _LINES = (".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """The file for saved offsets. Raises UsageError for an unknown suffix, or if the file exists, unless `force`."""
+    """The file for saved offsets. Raises UsageError for an unknown suffix, or if the file exists, unless `force`.
+
+    `root` is the directory that the user named, if the file is below it.
+    """
 
     file: Path
     force: bool
+    root: Path | None = None
 
     def __post_init__(self) -> None:
         if self.file.suffix not in (".json", *_YAML, *_LINES):
@@ -116,20 +119,20 @@ def number_of(found: Offsets | SavedOffsets) -> int:
 
 def write(found: Offsets | SavedOffsets, saving: Saving) -> None:
     """Write the offsets to a file, which is a valid manifest. Raises UsageError if that is impossible."""
+    from gitops_connect.cli.large_checks import blocks_of
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.report.change_document import json_lines
 
     file, is_lines = saving.file, saving.file.suffix in _LINES
     if not isinstance(found, SavedOffsets):
         body = TableOutput.YAML if file.suffix in _YAML else TableOutput.JSON
-        write_new(file, json_lines(found) if is_lines else listed(found, body), force=saving.force)
+        write_new(file, json_lines(found) if is_lines else listed(found, body), force=saving.force, root=saving.root)
     elif is_lines:
-        with new_file(file, force=saving.force) as aside:
-            shutil.move(found.path, aside)
+        write_new(file, blocks_of(Path(found.path)), force=saving.force, root=saving.root)
     elif file.suffix in _YAML:
         raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {file.with_suffix('.jsonl')}")
     else:
-        write_new(file, _body(found), force=saving.force)
+        write_new(file, _body(found), force=saving.force, root=saving.root)
 
 
 def listed(found: Offsets, output: TableOutput) -> str:
