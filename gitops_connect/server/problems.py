@@ -32,6 +32,11 @@ def failed(request: Request, error: Exception) -> Response:
     return _answer(request, 503, reason, {"Retry-After": "5"})
 
 
+def disconnected(_request: Request, _error: Exception) -> Response:
+    """The answer, which nobody receives, if the client ended before its request was complete."""
+    return Response(status_code=400)
+
+
 def _answer(request: Request, status: int, detail: str, headers: Mapping[str, str] | None) -> Response:
     is_page = not request.url.path.startswith(("/api/", "/webhooks/"))
     if is_page and "text/html" in request.headers.get("accept", ""):
