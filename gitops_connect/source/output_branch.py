@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from gitops_connect.errors import SourceUnavailable, UsageError
+from gitops_connect.errors import SourceUnavailable
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
@@ -29,9 +29,6 @@ class OutputBranch(Repository):
 
     def __init__(self, settings: RepositorySettings, directory: Path, branch: str) -> None:
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid."""
-        if branch == settings.branch:
-            what = "[strimzi] output_branch is the branch that gitops-connect follows"
-            raise UsageError(f"{what}, {branch!r}: set another branch")
         own = replace(settings, branch=branch, tag=None, commit=None)
         super().__init__(own, directory.with_name(f"{directory.name}.output"))
 
