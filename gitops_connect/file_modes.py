@@ -27,10 +27,10 @@ def give_users_mode(descriptor: int) -> None:
 
 
 def make_private(*paths: Path) -> None:
-    """Take the permissions of other users from files, and from directories with all their content. They may be missing.
+    """Remove the permissions of other users from what exists of these files, and directories with all their content.
 
     The group may keep its permissions on files of other users: volumes of a Kubernetes pod with `fsGroup` give them.
-    Raises PermissionError if other users have permissions that this process cannot take away.
+    Raises PermissionError if other users have permissions that this process cannot remove.
     """
     for path in paths:
         with suppress(FileNotFoundError):

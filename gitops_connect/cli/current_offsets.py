@@ -119,7 +119,6 @@ def number_of(found: Offsets | SavedOffsets) -> int:
 
 def write(found: Offsets | SavedOffsets, saving: Saving) -> None:
     """Write the offsets to a file, which is a valid manifest. Raises UsageError if that is impossible."""
-    from gitops_connect.cli.large_checks import blocks_of
     from gitops_connect.model.large_manifests import SavedOffsets
     from gitops_connect.report.change_document import json_lines
 
@@ -128,7 +127,7 @@ def write(found: Offsets | SavedOffsets, saving: Saving) -> None:
         body = TableOutput.YAML if file.suffix in _YAML else TableOutput.JSON
         write_new(file, json_lines(found) if is_lines else listed(found, body), force=saving.force, root=saving.root)
     elif is_lines:
-        write_new(file, blocks_of(Path(found.path)), force=saving.force, root=saving.root)
+        write_new(file, _lines(found), force=saving.force, root=saving.root)
     elif file.suffix in _YAML:
         raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {file.with_suffix('.jsonl')}")
     else:
@@ -173,11 +172,19 @@ def _first(found: SavedOffsets) -> str:
     return f"{_table(list(shown))}{advice}To get all of them: --save FILE.jsonl (an offset manifest), or -o json\n"
 
 
+def _lines(found: SavedOffsets) -> Iterator[bytes]:
+    """One entry a line."""
+    from gitops_connect.report.printable import output
+
+    with Path(found.path).open("rb") as stream:
+        while lines := stream.readlines(_BLOCK):
+            yield output(b"".join(lines).decode()).encode()
+
+
 def _body(found: SavedOffsets) -> Iterator[bytes]:
     """The body of Connect's answer: one object, with one entry a line."""
     before = b'{"offsets": [\n  '
-    with Path(found.path).open("rb") as stream:
-        while lines := stream.readlines(_BLOCK):
-            yield before + b",\n  ".join(line.rstrip(b"\n") for line in lines)
-            before = b",\n  "
+    for lines in _lines(found):
+        yield before + lines.rstrip(b"\n").replace(b"\n", b",\n  ")
+        before = b",\n  "
     yield b"\n]}\n"

@@ -229,10 +229,11 @@ def export(
     from gitops_connect.cli.output_files import writing
     from gitops_connect.ledger.archive import write_archive
     from gitops_connect.output_files import output_directory
+    from gitops_connect.report.printable import output
     from gitops_connect.runtime import open_ledger
 
     with closing(open_ledger(cluster_commands.settings_of(context))) as ledger:
-        text = write_archive(ledger.export())
+        text = output(write_archive(ledger.export()))
     if file is None:
         emit(text)
         return ExitCode.DONE

@@ -85,7 +85,7 @@ class Database:
         self._readers.dispose()
 
     def _make_private(self) -> None:
-        """Take the permissions of other users from a SQLite file, and from what SQLite has left next to it."""
+        """Remove the permissions of other users from a SQLite file, and from what SQLite has left next to it."""
         try:
             make_private(*(Path(f"{self.file}{end}") for end in ("", "-journal", "-wal", "-shm") if self.file))
         except OSError as error:

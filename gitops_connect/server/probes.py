@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prometheus_client.exposition import choose_encoder
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
-from gitops_connect.server.problems import problem
+from gitops_connect.server.problems import JSONAnswer, problem
 from gitops_connect.server.served import served
 
 
@@ -14,13 +14,13 @@ from gitops_connect.server.served import served
 async def healthz(request: Request) -> Response:
     """Whether the daemon starts jobs. It does not depend on Connect, Git or the ledger."""
     is_alive = served(request).daemon.is_alive
-    return JSONResponse({"alive": is_alive}, 200 if is_alive else 503)
+    return JSONAnswer({"alive": is_alive}, 200 if is_alive else 503)
 
 
 async def readyz(request: Request) -> Response:
     """Whether the repository was polled once, so that the server has something to show."""
     is_ready = served(request).snapshot.repository.polled is not None
-    return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
+    return JSONAnswer({"ready": is_ready}, 200 if is_ready else 503)
 
 
 def metrics(request: Request) -> Response:
