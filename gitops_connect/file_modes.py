@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_users_umask: int | None = None
+_users_umask = -1
 
 
 def create_private_files() -> None:
@@ -18,9 +18,14 @@ def create_private_files() -> None:
     os.umask(_users_umask | _OTHERS)
 
 
+def users_umask() -> int:
+    """The umask for a child process that writes to a place of the user; -1 means that of this process."""
+    return _users_umask
+
+
 def give_users_mode(descriptor: int) -> None:
     """Give an output, which is new and open, the mode that it has without `create_private_files`."""
-    if _users_umask is not None:
+    if _users_umask >= 0:
         found = os.fstat(descriptor).st_mode
         allowed = 0o777 if stat.S_ISDIR(found) else 0o666
         os.fchmod(descriptor, stat.S_IMODE(found) | allowed & ~_users_umask)
@@ -54,7 +59,8 @@ def _take_permissions(path: Path) -> None:
             return
         try:
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
-        except PermissionError as error:
-            if mode & stat.S_IRWXO:
-                what = f"every user of this machine has access to {path}, which belongs to another user"
-                raise PermissionError(error.errno, f"{what}; run chmod -R o= on it as its owner") from error
+        except OSError as error:
+            if mode & stat.S_IRWXO and not isinstance(error, FileNotFoundError):
+                what = f"every user of this machine has access to {path}, and its mode cannot be changed"
+                advice = f"{error.strerror}; run chmod -R o= on it as its owner"
+                raise PermissionError(error.errno, f"{what}: {advice}") from error

@@ -64,6 +64,7 @@ def wrong(at: Workplace, umask: int) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("umask", [0o000, pytest.param(0o022, marks=pytest.mark.thorough)])
 def test_every_command(at: Workplace, umask: int) -> None:
     at.commit("orders.yaml", at.source("orders"))
@@ -121,3 +122,22 @@ def test_files_of_another_user(tmp_path: Path) -> None:
         ran = subprocess.run([sys.executable, "-c", script, str(file)], check=False, capture_output=True, text=True)
         assert (ran.returncode, "every user of this machine has access to" in ran.stderr) == (code, bool(code))
         assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+def test_a_push_to_a_local_repository_gives_its_files_the_users_mode(tmp_path: Path) -> None:
+    """Other users of that repository read what is pushed to it."""
+    script = """
+import sys, pathlib
+from gitops_connect.file_modes import create_private_files
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source.output_branch import OutputBranch
+create_private_files()
+branch = OutputBranch(RepositorySettings(url=sys.argv[1]), pathlib.Path(sys.argv[2]), "offsets")
+branch.write("a.yaml", lambda before: b"a: 1", "message")
+"""
+    subprocess.run(["git", "init", "--quiet", "--bare", "theirs"], cwd=tmp_path, check=True, umask=0o022)
+    command = [sys.executable, "-c", script, str(tmp_path / "theirs"), str(tmp_path / "ours" / "clone")]
+    subprocess.run(command, check=True, umask=0o022)
+    for directory, umask in (("theirs", 0o022), ("ours", 0o077)):
+        found = {stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / directory / ".").rglob("*")}
+        assert found <= {0o777 & ~umask, 0o666 & ~umask, 0o444 & ~umask}, directory

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitops_connect.errors import SourceUnavailable
+from gitops_connect.file_modes import users_umask
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
@@ -65,7 +66,8 @@ class OutputBranch(Repository):
         if content == before:
             return
         commit = _commit(clone.program, parent, (path, content), message)
-        remote.program.run("push", "--quiet", "origin", f"{commit}:{self._target.wanted}")
+        program = replace(remote.program, umask=users_umask())  # it writes to the repository if that is a local one
+        program.run("push", "--quiet", "origin", f"{commit}:{self._target.wanted}")
 
     def _fetch_tip(self, remote: Remote) -> Revision | None:
         if remote.find(self._target) is None:
