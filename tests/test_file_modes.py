@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -108,20 +109,20 @@ def test_what_others_can_use_becomes_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can create files of another user")
-def test_files_of_another_user(tmp_path: Path) -> None:
+def test_files_of_another_user() -> None:
     """The group keeps its permissions, as on a volume with `fsGroup`; if everybody has them, that is an error."""
-    tmp_path.chmod(0o755)
-    file = tmp_path / "file"
-    file.touch()
     script = "import os, sys, pathlib; from gitops_connect.file_modes import make_private; os.seteuid(10001)\n"
     script += "make_private(pathlib.Path(sys.argv[1]))"
-    os.chmod(tmp_path.parent, 0o755)  # noqa: S103, PTH101 - the other user must find the file
-    os.chmod(tmp_path.parent.parent, 0o755)  # noqa: S103, PTH101 - the same
-    for mode, code in ((0o660, 0), (0o664, 1)):
-        file.chmod(mode)
-        ran = subprocess.run([sys.executable, "-c", script, str(file)], check=False, capture_output=True, text=True)
-        assert (ran.returncode, "every user of this machine has access to" in ran.stderr) == (code, bool(code))
-        assert stat.S_IMODE(file.stat().st_mode) == mode
+    with tempfile.TemporaryDirectory() as directory:  # pytest's directories are private
+        Path(directory).chmod(0o755)
+        file = Path(directory, "file")
+        file.touch()
+        for mode, code in ((0o660, 0), (0o664, 1)):
+            file.chmod(mode)
+            command = [sys.executable, "-c", script, str(file)]
+            ran = subprocess.run(command, check=False, capture_output=True, text=True)
+            assert (ran.returncode, "every user of this machine has access to" in ran.stderr) == (code, bool(code))
+            assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
 def test_a_push_to_a_local_repository_gives_its_files_the_users_mode(tmp_path: Path) -> None:
