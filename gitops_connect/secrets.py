@@ -16,12 +16,10 @@ from typing import assert_never
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.settings.own import own_files, own_variables
+from gitops_connect.settings.own import is_protected, own_files, own_variables
 from gitops_connect.settings.sections import Settings
 
 OWN_PREFIX = "GITOPS_CONNECT_"
-_OF_THE_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
-"""`/proc/self/environ` contains every variable of this process."""
 _LARGEST_FILE = 1024 * 1024
 _values_read: set[str] = set()
 
@@ -170,7 +168,7 @@ def _from_file(path: Path, settings: Settings) -> str:
         if not any(real.is_relative_to(directory.resolve()) for directory in settings.secrets.files):
             raise SecretMissing(_not_allowed(path, real))
         _require_file(path, real)
-        if any(real.is_relative_to(directory) for directory in _OF_THE_SYSTEM) or _is_own(real, settings):
+        if is_protected(real, own_files(settings)):
             raise SecretMissing(
                 f"the file {path} belongs to gitops-connect or to the system, and is never sent to a connector"
             )
@@ -181,11 +179,6 @@ def _from_file(path: Path, settings: Settings) -> str:
         raise SecretMissing(f"cannot read the file {path}: {error.strerror}") from error
     except (RuntimeError, ValueError) as error:  # a loop of links (until Python 3.12), or a NUL in the name
         raise SecretMissing(f"{str(path)!r} is not a valid path") from error
-
-
-def _is_own(real: Path, settings: Settings) -> bool:
-    """Whether the file belongs to gitops-connect, not by its name: a hard link is another name for the same file."""
-    return any(own.exists() and own.samefile(real) for own in own_files(settings))
 
 
 def _not_allowed(path: Path, real: Path) -> str:

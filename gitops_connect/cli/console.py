@@ -10,8 +10,11 @@ from typing import IO
 
 
 def emit(text: str | Iterator[str]) -> None:
-    """Write data unchanged; a long text can be given in pieces."""
-    sys.stdout.writelines([text] if isinstance(text, str) else text)
+    """Write data; a long text can be given in pieces. What is still not printable is escaped, except our colours."""
+    from gitops_connect.report.printable import output
+
+    is_coloured = coloured(sys.stdout)
+    sys.stdout.writelines(output(one, coloured=is_coloured) for one in ([text] if isinstance(text, str) else text))
     sys.stdout.flush()
 
 
@@ -23,10 +26,13 @@ def echo(text: str) -> None:
 
 
 def echo_styled(text: str) -> None:
-    """Write a part of a report to stderr, which may have colours and has already escaped every value.
+    """Write a part of a report to stderr, which may have colours.
 
     A reader that closed stderr does not end the command.
     """
+    from gitops_connect.report.printable import output
+
+    text = output(text, coloured=coloured(sys.stderr))
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
@@ -34,7 +40,9 @@ def echo_styled(text: str) -> None:
 
 def ask(question: str) -> str:
     """Ask on stderr, because the question is no data, and return the user's line; empty at the end of the input."""
-    sys.stderr.write(question)
+    from gitops_connect.report.printable import output
+
+    sys.stderr.write(output(question))
     sys.stderr.flush()
     return sys.stdin.readline().strip()
 

@@ -12,7 +12,7 @@ from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.converted_connectors import Converted, json_body, references, text_of
 from gitops_connect.cli.import_names import file_stems
 from gitops_connect.cli.imported_connectors import read_back
-from gitops_connect.cli.output_files import new_directory, refuse_old, write_new
+from gitops_connect.cli.output_files import refuse_old, write_new
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -87,10 +87,8 @@ class Output:
         files = self._files(self.directory, converted)
         for file in files:
             refuse_old(file, force=self.force)
-        for directory in sorted({file.parent for file in files}):
-            new_directory(directory, force=True)
         for one, file in zip(converted, files, strict=True):
-            write_new(file, text_of(one, self.target), force=self.force)
+            write_new(file, text_of(one, self.target), force=self.force, root=self.directory)
         return files
 
     def list_secrets(self, converted: Sequence[Converted]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.options import TableOutput
-from gitops_connect.cli.output_files import new_file, refuse_old, write_new
+from gitops_connect.cli.output_files import refuse_old, write_new
 from gitops_connect.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,10 +30,14 @@ _LINES = (".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """The file for saved offsets. Raises UsageError for an unknown suffix, or if the file exists, unless `force`."""
+    """The file for saved offsets. Raises UsageError for an unknown suffix, or if the file exists, unless `force`.
+
+    `root` is the directory that the user named, if the file is below it.
+    """
 
     file: Path
     force: bool
+    root: Path | None = None
 
     def __post_init__(self) -> None:
         if self.file.suffix not in (".json", *_YAML, *_LINES):
@@ -122,14 +125,13 @@ def write(found: Offsets | SavedOffsets, saving: Saving) -> None:
     file, is_lines = saving.file, saving.file.suffix in _LINES
     if not isinstance(found, SavedOffsets):
         body = TableOutput.YAML if file.suffix in _YAML else TableOutput.JSON
-        write_new(file, json_lines(found) if is_lines else listed(found, body), force=saving.force)
+        write_new(file, json_lines(found) if is_lines else listed(found, body), force=saving.force, root=saving.root)
     elif is_lines:
-        with new_file(file, force=saving.force) as aside:
-            shutil.move(found.path, aside)
+        write_new(file, _lines(found), force=saving.force, root=saving.root)
     elif file.suffix in _YAML:
         raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {file.with_suffix('.jsonl')}")
     else:
-        write_new(file, _body(found), force=saving.force)
+        write_new(file, _body(found), force=saving.force, root=saving.root)
 
 
 def listed(found: Offsets, output: TableOutput) -> str:
@@ -170,11 +172,19 @@ def _first(found: SavedOffsets) -> str:
     return f"{_table(list(shown))}{advice}To get all of them: --save FILE.jsonl (an offset manifest), or -o json\n"
 
 
+def _lines(found: SavedOffsets) -> Iterator[bytes]:
+    """One entry a line."""
+    from gitops_connect.report.printable import output
+
+    with Path(found.path).open("rb") as stream:
+        while lines := stream.readlines(_BLOCK):
+            yield output(b"".join(lines).decode()).encode()
+
+
 def _body(found: SavedOffsets) -> Iterator[bytes]:
     """The body of Connect's answer: one object, with one entry a line."""
     before = b'{"offsets": [\n  '
-    with Path(found.path).open("rb") as stream:
-        while lines := stream.readlines(_BLOCK):
-            yield before + b",\n  ".join(line.rstrip(b"\n") for line in lines)
-            before = b",\n  "
+    for lines in _lines(found):
+        yield before + lines.rstrip(b"\n").replace(b"\n", b",\n  ")
+        before = b",\n  "
     yield b"\n]}\n"

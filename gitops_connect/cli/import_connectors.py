@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The directory for the files of one cluster, and the file name of each connector, without suffix."""
+    """The directory for the files of one cluster, and the file name of each connector, without suffix.
 
+    `root` is the directory that the user named.
+    """
+
+    root: Path
     directory: Path
     stems: Mapping[ConnectorName, str]
     format: TargetFormat
@@ -39,14 +43,9 @@ class Target:
         """The file of the connector."""
         return self.directory / f"{self.stems[name]}{self.format.suffix}"
 
-    @property
-    def offsets_directory(self) -> Path:
-        """The directory of the offset manifests."""
-        return self.directory / "offsets"
-
     def offsets(self, name: ConnectorName) -> Path:
         """The file with the offsets of the connector."""
-        return self.offsets_directory / f"{self.stems[name]}.jsonl"
+        return self.directory / "offsets" / f"{self.stems[name]}.jsonl"
 
 
 def import_connectors(
@@ -89,7 +88,7 @@ def import_connectors(
         if with_offsets:
             require_offsets(clients[name])
         found = find(clients[name], selector or ())
-        target = Target(out / "clusters" / name, file_stems(found.names), file_format, force)
+        target = Target(out, out / "clusters" / name, file_stems(found.names), file_format, force)
         imported = documents_of(clients[name], found, settings)
         texts = _texts(imported, target.format, name, settings)
         written = _write(imported, texts, target, with_offsets=with_offsets)
@@ -141,9 +140,8 @@ def _write(
         refuse_old(target.document(one.name), force=target.force)
         if with_offsets:
             refuse_old(target.offsets(one.name), force=target.force)
-    new_directory(target.directory, force=True)
     for one in written:
-        write_new(target.document(one.name), texts[one.name], force=target.force)
+        write_new(target.document(one.name), texts[one.name], force=target.force, root=target.root)
     return written
 
 
@@ -167,8 +165,8 @@ def _save_offsets(
     from gitops_connect.observed import MAX_HELD
 
     unread: dict[ConnectorName, str] = {}
-    new_directory(target.offsets_directory, force=True)
-    with temporary_directory(target.offsets_directory) as room:
+    new_directory(target.root, force=True)
+    with temporary_directory(target.root) as room:
         for number, one in enumerate(documents):
             say(f"reading the offsets of {one.name}", number, len(documents))
             try:
@@ -179,7 +177,7 @@ def _save_offsets(
                 unread[one.name] = f"its offsets could not be read: {error}"
                 continue
             if number_of(found):
-                write(found, Saving(target.offsets(one.name), target.force))
+                write(found, Saving(target.offsets(one.name), target.force, target.root))
     return unread
 
 

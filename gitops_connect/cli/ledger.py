@@ -226,20 +226,19 @@ def export(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write. [default: stdout]")] = None,
 ) -> int:
     """Write the ledger as one JSON document, without its key."""
+    from gitops_connect.cli.output_files import writing
     from gitops_connect.ledger.archive import write_archive
+    from gitops_connect.output_files import output_directory
+    from gitops_connect.report.printable import output
     from gitops_connect.runtime import open_ledger
 
     with closing(open_ledger(cluster_commands.settings_of(context))) as ledger:
-        text = write_archive(ledger.export())
+        text = output(write_archive(ledger.export()))
     if file is None:
         emit(text)
         return ExitCode.DONE
-    aside = file.with_name(f".{file.name}.partial")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(file)
-    except OSError as error:
-        raise UsageError(f"cannot write the ledger to {file}: {error.strerror}") from error
+    with writing(file), output_directory(file.parent) as directory:
+        directory.replace(file.name, [text.encode()], private=True)
     echo(f"Exported the ledger to {file}. To import it elsewhere: gitops-connect ledger import {file}")
     return ExitCode.DONE
 

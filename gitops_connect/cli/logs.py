@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gitops_connect.cli.console import without_secrets
+from gitops_connect.report.printable import escaped, escaped_lines
 from gitops_connect.settings.daemon_sections import LogFormat
 from gitops_connect.tracing.spans import current_trace_id
 
@@ -26,7 +27,7 @@ class JsonFormatter(logging.Formatter):
         line = {**_fields(record), "traceback": _traceback(self, record)}
         fields = {key: value for key, value in line.items() if not _is_empty(value)}
         head = {"time": _time(record), "level": record.levelname.lower(), "event": _event(record)}
-        return json.dumps({**head, **fields, **head}, ensure_ascii=False, default=str)
+        return escaped(json.dumps({**head, **fields, **head}, ensure_ascii=False, default=str))
 
 
 class TextFormatter(logging.Formatter):
@@ -36,7 +37,7 @@ class TextFormatter(logging.Formatter):
         """One line, and a traceback below it."""
         pairs = [f"{key}={_quoted(value)}" for key, value in _fields(record).items() if not _is_empty(value)]
         line = " ".join([_time(record), record.levelname, _event(record), *pairs])
-        return "\n".join(filter(None, [line, _traceback(self, record)]))
+        return "\n".join(filter(None, [escaped(line), escaped_lines(_traceback(self, record))]))
 
 
 class RequestFormatter(logging.Formatter):
@@ -44,7 +45,7 @@ class RequestFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        return f"debug: {without_secrets(record.getMessage())}"
+        return escaped(f"debug: {without_secrets(record.getMessage())}")
 
 
 def requests_to_stderr() -> Callable[[], None]:

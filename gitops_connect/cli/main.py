@@ -38,6 +38,7 @@ from gitops_connect.cli.console import echo, emit, without_secrets
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.global_options import GlobalOptions, add_global_options
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.file_modes import create_private_files
 
 app = typer.Typer(
     name="gitops-connect",
@@ -93,6 +94,7 @@ def command_line() -> Any:
 
 def main() -> None:
     """Run the command line of this process, and end it with an exit code."""
+    create_private_files()
     code = run_command(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         _let_go(stream)

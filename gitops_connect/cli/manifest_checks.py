@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitops_connect.errors import NotFound, UsageError
+from gitops_connect.errors import NotFound
 
 if TYPE_CHECKING:
     from gitops_connect.cli.given_files import GivenFiles
@@ -138,7 +137,8 @@ def _in_process(
 def _on_spark(
     options: CheckOptions, given: GivenFiles, subject: ManifestSubject, spark: LargeChecks, settings: Settings
 ) -> CheckedManifest:
-    from gitops_connect.cli.large_checks import VIOLATIONS, files_of_checks
+    from gitops_connect.cli.large_checks import VIOLATIONS, blocks_of, files_of_checks
+    from gitops_connect.cli.output_files import write_new
     from gitops_connect.model.diagnostics import Location
     from gitops_connect.model.large_manifests import LargeManifest
     from gitops_connect.offset_changes.staging.files import offsets_file
@@ -151,7 +151,7 @@ def _on_spark(
         manifest = LargeManifest(Location(given.shown), files, subject.context, options.kind, current)
         (verdict,) = spark.checks.check([manifest], violations=violations)
     if violations is not None and options.report is not None:
-        _move(violations / VIOLATIONS, options.report / VIOLATIONS)
+        write_new(options.report / VIOLATIONS, blocks_of(violations / VIOLATIONS), force=True)
     refused = () if verdict.difference is None else refusals_of(subject, options.kind, verdict.difference, settings)
     difference = None if verdict.difference is None else described(verdict.difference, shape_for(subject))
     return replace(
@@ -166,13 +166,6 @@ def _on_spark(
         acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
         spark=spark.where,
     )
-
-
-def _move(found: Path, to: Path) -> None:
-    try:
-        shutil.move(found, to)
-    except OSError as error:
-        raise UsageError(f"cannot write {to}: {error.strerror}") from error
 
 
 def _checked(options: CheckOptions, subject: ManifestSubject) -> CheckedManifest:

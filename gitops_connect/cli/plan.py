@@ -112,13 +112,8 @@ def render(
 
 def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> None:
     """Write the plan to a file, whole or not at all."""
-    from gitops_connect.errors import UsageError
+    from gitops_connect.cli.output_files import write_new
     from gitops_connect.report import plan_json
 
-    aside = out.with_name(f".{out.name}.partial")
-    try:
-        aside.write_text(plan_json.render(plans, diagnostics, origin), encoding="utf-8")
-        aside.replace(out)
-    except OSError as error:
-        raise UsageError(f"cannot save the plan to {out}: {error.strerror}") from error
+    write_new(out, plan_json.render(plans, diagnostics, origin), force=True)
     echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")

@@ -94,6 +94,8 @@ class _Display:
             shown.start()
 
     def _draw(self) -> None:
+        from gitops_connect.report.printable import one_line
+
         if self._shown:
             shown, number = self._shown
             (task,) = shown.tasks
@@ -101,4 +103,4 @@ class _Display:
             # finished.
             task.total, task.finished_time = self._total, None
             counted = "" if self._total is None else f"{self._done or 0}/{self._total} "
-            shown.update(number, completed=self._done or 0, text=counted + self._text)
+            shown.update(number, completed=self._done or 0, text=counted + one_line(self._text))

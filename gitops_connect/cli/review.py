@@ -119,12 +119,13 @@ def _why(answer: Mapping[str, Any], number: int, commit: str | None, head: str |
 
 def _text(client: DaemonClient, found: Mapping[str, Any], output: PlanOutput) -> str:
     from gitops_connect.model.diagnostics import Diagnostics
+    from gitops_connect.report.table import as_json
 
     match output:
         case PlanOutput.MARKDOWN:
             return f"{found['comment']}\n"
         case PlanOutput.JSON:
-            return json.dumps(client.pull_request_plan(found["number"]), indent=2, ensure_ascii=False) + "\n"
+            return as_json(client.pull_request_plan(found["number"]))
         case PlanOutput.TEXT:
             show_problems(Diagnostics.of(map(_diagnostic, found["diagnostics"])))
             echo(f"Pull request {found['number']} at commit {found['head']}: {found['summary']}")

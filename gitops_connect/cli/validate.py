@@ -86,12 +86,13 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
     from gitops_connect.offset_changes.manifests import ManifestSource
     from gitops_connect.offset_changes.planner_inputs import check_manifests
     from gitops_connect.runtime import open_spark
+    from gitops_connect.settings.own import own_files
 
     found, skipped = Diagnostics(), 0
     histories, why_not = _histories(settings, declared)
     with closing(open_spark(settings)) as sessions:
         for cluster, desired in declared.states.items():
-            source = ManifestSource(declared.checkout, sessions, update)
+            source = ManifestSource(declared.checkout, sessions, update, own_files(settings))
             diagnostics, applied = check_manifests(source, desired, histories[cluster])
             found, skipped = found + diagnostics, skipped + applied
     if found.notes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitops_connect.forge.forge import Forge
 from gitops_connect.model.names import Revision
 from gitops_connect.model.reviews import Comment, CommitStatus, PullRequest
+from gitops_connect.report.printable import one_line
 from gitops_connect.report.pull_request_plan import CommentOptions
 from gitops_connect.report.review_marker import CommentKind, find_marker
 
@@ -28,7 +29,7 @@ class ForgeWriter:
         """Set a status, unless it is the last one that this process has set for the pull request."""
         key = pull_request.number, status.context
         if self._statuses.get(key) != (commit, status):
-            self.forge.set_status(commit, status)
+            self.forge.set_status(commit, replace(status, description=one_line(status.description)))
             self._statuses[key] = commit, status
 
     def write(self, pull_request: PullRequest, kind: CommentKind, body: str, comments: Sequence[Comment]) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from gitops_connect.daemon.events import log, say
 from gitops_connect.model.clock import Clock
+from gitops_connect.report.printable import one_line
 from gitops_connect.settings.daemon_sections import NotificationSettings
 
 _HOUR = 3600.0
@@ -87,7 +88,8 @@ def _notification(event: str, level: int, fields: Mapping[str, Any], left_out: i
     lines = [f"{name}: {_text(fields[name])}" for name in _SHOWN if fields.get(name)]
     if left_out:
         lines.append(f"{left_out} earlier notifications were left out, because there were too many")
-    return Notification(title, "\n".join([*lines, *([link] if link else [])]), level)
+    lines = [one_line(line) for line in lines]
+    return Notification(one_line(title), "\n".join([*lines, *([link] if link else [])]), level)
 
 
 def _text(value: object) -> str:

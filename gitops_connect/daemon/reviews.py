@@ -25,6 +25,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import Revision
 from gitops_connect.model.reviews import Annotation, CommitState, CommitStatus, PullRequest
+from gitops_connect.report.printable import one_line
 from gitops_connect.report.pull_request_plan import OtherPullRequest, PullRequestPlan
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.review_marker import CommentKind
@@ -203,7 +204,7 @@ def _description(plan: PullRequestPlan) -> str:
 
 def _annotations(plan: PullRequestPlan) -> list[Annotation]:
     return [
-        Annotation(one.location.file, one.location.line, one.summary, one.severity is Severity.ERROR)
+        Annotation(one.location.file, one.location.line, one_line(one.summary), one.severity is Severity.ERROR)
         for one in plan.diagnostics
     ]
 

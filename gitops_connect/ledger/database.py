@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.file_modes import make_private
 from gitops_connect.ledger.database_errors import translated
 
 CONNECT_TIMEOUT = 10
@@ -37,9 +38,12 @@ class Database:
     """A database by its URL. `timeout` is how long (seconds) SQLite waits for the lock of another process."""
 
     def __init__(self, url: str, directory: Path, *, timeout: float = 10.0) -> None:
-        """Prepare the access, without a connection. Raises UsageError for a URL that cannot be used."""
+        """Prepare the access, without a connection. Raises UsageError for a URL that cannot be used, LedgerUnusable
+        for a file that every user can access and that belongs to another user.
+        """
         parsed = _parse(url)
         self.file = _file(parsed, directory) if parsed.get_backend_name() == "sqlite" else None
+        self._make_private()
         self.place = str(self.file) if self.file else parsed.set(query={}).render_as_string(hide_password=True)
         if self.file:
             parsed = parsed.set(database=str(self.file))
@@ -79,6 +83,13 @@ class Database:
     def close(self) -> None:
         """Release the resources of the driver."""
         self._readers.dispose()
+
+    def _make_private(self) -> None:
+        """Remove the permissions of other users from a SQLite file, and from what SQLite has left next to it."""
+        try:
+            make_private(*(Path(f"{self.file}{end}") for end in ("", "-journal", "-wal", "-shm") if self.file))
+        except OSError as error:
+            raise LedgerUnusable(f"the ledger is not private: {error.strerror}") from error
 
     def _require_directory(self) -> None:
         """Raise LedgerUnusable for a missing directory: SQLite reports it like missing access ("unable to open")."""

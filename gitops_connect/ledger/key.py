@@ -14,6 +14,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.file_modes import make_private
 from gitops_connect.ledger.damage import check_rows
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.schema import is_current, upgrade
@@ -92,6 +93,7 @@ def load_key(file: Path) -> bytes:
         # The group may read the file: volumes of a Kubernetes pod with `fsGroup` add that permission on every start.
         if file.stat().st_mode & stat.S_IRWXO:
             raise LedgerUnusable(f"the key {file} can be read by every user of this machine; run chmod 600 on it")
+        make_private(file)
         key = bytes.fromhex(file.read_text(encoding="ascii").strip())
     except FileNotFoundError as error:
         raise LedgerUnusable(

@@ -156,7 +156,9 @@ def _escaped(plain: str) -> set[str]:
     content = plain.encode(errors="surrogatepass")
     encoded = {encode(content).decode() for encode in _ENCODERS}
     urls = {quote(content, safe=""), quote_plus(content)}
-    texts = {json.dumps(plain, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    in_json = json.dumps(plain, ensure_ascii=False)[1:-1]
+    partly = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in in_json)
+    texts = {json.dumps(plain)[1:-1], in_json, partly}
     return escaped | urls | encoded | {form.rstrip("=") for form in encoded} | texts
 
 

@@ -14,6 +14,7 @@ from gitops_connect.errors import UsageError
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.strimzi_annotations import RequestedListing
+from gitops_connect.output_files import output_directory
 from gitops_connect.report.config_map import config_map_text
 from gitops_connect.source.output_branch import OutputBranch
 
@@ -65,20 +66,12 @@ def write_to_branch(branch: OutputBranch, listing: RequestedListing, offsets: Of
 def write_to_directory(directory: Path, listing: RequestedListing, offsets: Offsets) -> str:
     """Write the ConfigMap to a file, and replace the file in one step. Returns its path.
 
-    Raises UsageError if the file or the directory cannot be written.
+    Raises UsageError if the file or the directory cannot be written, or is a symbolic link.
     """
     file = directory / config_map_path(listing)
-    with _WRITING:
-        _replace(file, listing, offsets)
-    return str(file)
-
-
-def _replace(file: Path, listing: RequestedListing, offsets: Offsets) -> None:
     try:
-        before = file.read_bytes() if file.exists() else None
-        file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_name(f".{file.name}.partial")
-        aside.write_bytes(updated(before, str(file), listing, offsets))
-        aside.replace(file)
+        with _WRITING, output_directory(directory, file.parent) as output:
+            output.replace(file.name, [updated(output.read(file.name), str(file), listing, offsets)])
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}: check [strimzi] output") from error
+    return str(file)

@@ -48,12 +48,14 @@ def context_of(
 class ManifestSource:
     """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
 
-    A small manifest in the repository needs nothing of `large` and `staging`, which are not imported for it.
+    A small manifest in the repository needs nothing of `large` and `staging`, which are not imported for it. No
+    document may name one of `own_files`.
     """
 
     checkout: Checkout
     sessions: SharedSession
     say: Say
+    own_files: frozenset[Path]
 
     def manifest(self, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic | None:
         """None for an operation without a manifest; a diagnostic if the manifest cannot be read.
@@ -89,8 +91,9 @@ class ManifestSource:
 
         try:
             uris.require_allowed(uri, self.sessions.settings.uris)
+            local = uris.LocalFiles(self.sessions.settings.uris, self.own_files)
             with store.opened(staging_directory(self.sessions)) as kept:
-                staged = uris.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy)
+                staged = uris.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy, local)
         except uris.UriRefused as error:
             return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, operation.connector)
         return files.read_small(staged) or staged

@@ -23,6 +23,7 @@ from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.offset_review import review, review_unfinished
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime, open_output_branch
+from gitops_connect.settings.own import own_files
 from gitops_connect.source.checkout import Checkout
 
 
@@ -83,7 +84,8 @@ class PlannedChanges:
             return None
         declared = self.situation.desired.operations_of(operation.connector)
         desired = next(one for one in declared if one.name == operation.name)
-        manifest = ManifestSource(self.checkout, self.runtime.spark, self.runtime.say).manifest(desired)
+        own = own_files(self.runtime.settings)
+        manifest = ManifestSource(self.checkout, self.runtime.spark, self.runtime.say, own).manifest(desired)
         if isinstance(manifest, Diagnostic):
             raise SourceRefused(manifest.summary)
         if manifest is None:

@@ -39,6 +39,7 @@ from gitops_connect.offset_changes.workspace import workspace
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.runtime import Runtime
+from gitops_connect.settings.own import own_files
 from gitops_connect.source.checkout import Checkout
 
 
@@ -111,7 +112,9 @@ def _with_read(
 
             store.remove_unused(staged)
         situation = _with_current_offsets(runtime, situation, connectors, own.schemas, directory)
-        verdicts = ManifestVerdicts(ManifestSource(checkout, runtime.spark, runtime.say), directory / "manifests")
+        verdicts = ManifestVerdicts(
+            ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings)), directory / "manifests"
+        )
         offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
         there = situation.observed.connectors.keys() | situation.observed.unknown
         for operation in operations:

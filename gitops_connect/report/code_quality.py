@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.json_text import in_pieces
+from gitops_connect.report.printable import one_line
 from gitops_connect.report.sarif import fingerprint
 
 
@@ -29,7 +30,7 @@ def render(diagnostics: Diagnostics) -> Iterator[str]:
 
 def _problem(item: Diagnostic, identity: str) -> dict[str, Any]:
     return {
-        "description": f"{item.summary} ({item.hint})" if item.hint else item.summary,
+        "description": one_line(f"{item.summary} ({item.hint})" if item.hint else item.summary),
         "check_name": item.rule,
         "fingerprint": identity,
         "severity": _severity(item.severity),

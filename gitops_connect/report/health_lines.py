@@ -42,7 +42,7 @@ def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
 
 def restart_request(connector: str) -> str:
     """The request that restarts the failed parts of a connector, and no others (KIP-745, Kafka 3.0 and newer)."""
-    return f"POST /connectors/{quote(connector, safe='')}/restart?includeTasks=true&onlyFailed=true"
+    return f"POST /connectors/{quote(connector, safe='', errors='replace')}/restart?includeTasks=true&onlyFailed=true"
 
 
 def remedy(connector: str) -> str:

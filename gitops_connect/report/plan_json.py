@@ -8,7 +8,6 @@ Readers ignore keys that they do not know; `format_version` says which keys they
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +25,7 @@ from gitops_connect.report.health_lines import unhealthy_value
 from gitops_connect.report.offsets_json import offset_changes
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise
+from gitops_connect.report.table import as_json
 
 FORMAT_VERSION = "1.6"
 
@@ -59,7 +59,7 @@ def render(plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) 
         "clusters": [_cluster(plan, origin.directory) for plan in plans],
         "diagnostics": [problem_value(item) for item in diagnostics],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return as_json(document)
 
 
 def _cluster(plan: Plan, directory: str) -> dict[str, Any]:
@@ -139,7 +139,7 @@ _REQUESTS = {
 
 def endpoint(step: Step) -> str | None:
     """The request that the step sends; None if the step only writes to the ledger."""
-    path = f"/connectors/{quote(step.connector, safe='')}"
+    path = f"/connectors/{quote(step.connector, safe='', errors='replace')}"
     if step.restart is not None:
         return _restart_endpoint(path, step.restart)
     request = _REQUESTS[step.action]

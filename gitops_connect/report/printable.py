@@ -1,10 +1,17 @@
-"""Makes texts from files and servers safe for a terminal: without control characters and additional lines."""
+"""Makes texts from files and servers safe for terminals, editors and pages.
+
+What `str.isprintable` calls not printable is escaped or replaced: control characters, what changes the direction of
+the text or is invisible (U+202E, U+200B, U+FEFF, tags), line ends of Unicode, and halves of surrogate pairs.
+"""
 
 from __future__ import annotations
+
+import re
 
 LONGEST = 400
 """Characters of one value that are shown."""
 _TAB = " " * 4
+_COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 def one_line(text: str) -> str:
@@ -24,9 +31,17 @@ def escaped_lines(text: str) -> str:
     return "\n".join(escaped(line.replace("\t", _TAB)) for line in text.split("\n"))
 
 
-def shortened(text: str) -> str:
-    """The text; if it is very long, its end is replaced by its length."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+def output(text: str, *, coloured: bool = False) -> str:
+    """A part of a report or of a file: what `escaped_lines` returns. `coloured`: the colours of the report stay."""
+    if text.replace("\n", "").isprintable():
+        return text
+    parts = _COLOUR.split(text) if coloured else [text]
+    return "".join(part if index % 2 else escaped_lines(part) for index, part in enumerate(parts))
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """The text; if it has more than `most` characters, its end is replaced by its length."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def _escape(character: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.json_text import in_pieces
-from gitops_connect.report.printable import one_line
+from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.words import plural
 
 _RESET = "\x1b[0m"
@@ -76,7 +76,7 @@ def problem_value(item: Diagnostic) -> dict[str, Any]:
 def _lines(item: Diagnostic, *, coloured: bool) -> list[str]:
     word = f"{_colour(item.severity)}{item.severity.value}{_RESET}" if coloured else item.severity.value
     rule = f"{_DIM}[{item.rule}]{_RESET}" if coloured else f"[{item.rule}]"
-    first = f"{item.location}: {word}: {one_line(item.summary)} {rule}"
+    first = f"{escaped(str(item.location))}: {word}: {one_line(item.summary)} {rule}"
     return [first, f"    hint: {one_line(item.hint)}"] if item.hint else [first]
 
 

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from gitops_connect import __version__
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.json_text import in_pieces
+from gitops_connect.report.printable import one_line
 from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -63,7 +64,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
         "ruleId": item.rule,
         "ruleIndex": index,
         "level": _level(item.severity),
-        "message": {"text": _without_links(text)},
+        "message": {"text": _without_links(one_line(text))},
         "locations": [
             {
                 "physicalLocation": {
@@ -95,10 +96,12 @@ def _level(severity: Severity) -> str:
 
 def _uri(path: str) -> str:
     """A relative reference of RFC 3986; a path may contain spaces, `#` and any other character."""
-    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in path.encode())
+    return "".join(
+        chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in path.encode("utf-8", "surrogatepass")
+    )
 
 
 def fingerprint(item: Diagnostic) -> str:
     """A digest that does not depend on the line of the problem, so that a dismissed alert stays dismissed."""
     words = "\n".join((item.rule, item.location.file, item.connector or "", item.summary))
-    return hashlib.sha256(words.encode()).hexdigest()[:32]
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.report.printable import one_line
+from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.problems import summary_line
 
 _IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -23,7 +23,7 @@ def render(diagnostics: Diagnostics, documents: int | None = None) -> Iterator[s
     location too, because the runner shows only the messages in its log.
     """
     for item in diagnostics:
-        yield f"{_command(item)}\n"
+        yield f"{escaped(_command(item))}\n"
     yield f"{summary_line(diagnostics, documents)}\n"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.file_modes import make_private
 from gitops_connect.sandbox.configs import HOST
 from gitops_connect.sandbox.ivy import Progress
 from gitops_connect.sandbox.processes import ProcessId, is_running
@@ -175,6 +176,8 @@ def prepare_directory(directory: Path) -> None:
     try:
         for name in ("", "conf", "logs", "plugins"):
             (directory / name).mkdir(parents=True, exist_ok=True)
+        if (directory / "state.json").exists():
+            make_private(directory)
         if not os.access(directory, os.W_OK):
             raise PermissionError(f"not writable: {directory}")
     except OSError as error:

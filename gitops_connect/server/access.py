@@ -7,7 +7,6 @@ adds this header by itself, so that no other site can cause a change (CSRF).
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import ipaddress
 from collections.abc import Iterable
@@ -23,6 +22,8 @@ from gitops_connect.settings.daemon_sections import ServerSettings
 
 OPEN_PATHS = ("/healthz", "/readyz", "/static/", "/webhooks/")
 """Paths that need no token: probes, files without data, and webhooks, which have a signature."""
+_LONGEST_PATH = 4000
+"""Characters, fewer than the digits of the longest number that Python reads."""
 _CHALLENGE = 'Basic realm="gitops-connect", charset="UTF-8"'
 _HEADERS = {
     "Content-Security-Policy": (
@@ -92,7 +93,7 @@ def _given(headers: Headers) -> str:
         case "basic":
             try:
                 return base64.b64decode(value, validate=True).decode().partition(":")[2]
-            except (binascii.Error, UnicodeDecodeError):
+            except ValueError:  # no base64, also with characters that are not ASCII; no UTF-8
                 return ""
         case _:
             return ""
@@ -133,6 +134,8 @@ class Gate:
 
     def _rejection(self, scope: Scope) -> ASGIApp | None:
         path, headers = scope["path"], Headers(scope=scope)
+        if len(path) > _LONGEST_PATH:
+            return problem(414, f"the path has more than {_LONGEST_PATH} characters")
         if path in OPEN_PATHS or path.startswith(tuple(one for one in OPEN_PATHS if one.endswith("/"))):
             return None
         if not self._access.trusts_host(headers):

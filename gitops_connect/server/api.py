@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
@@ -21,6 +21,7 @@ from gitops_connect.server.access import Access
 from gitops_connect.server.openapi import document
 from gitops_connect.server.outcomes import outcome_word
 from gitops_connect.server.pages import plan_text
+from gitops_connect.server.problems import JSONAnswer
 from gitops_connect.server.queries import ConnectorFilter
 from gitops_connect.server.served import (
     Served,
@@ -34,25 +35,25 @@ from gitops_connect.server.served import (
 
 def openapi(_request: Request) -> Response:
     """The description of this API."""
-    return JSONResponse(document())
+    return JSONAnswer(document())
 
 
 def status(request: Request) -> Response:
     """The repository and all clusters."""
-    return JSONResponse(values.status_value(served(request).snapshot))
+    return JSONAnswer(values.status_value(served(request).snapshot))
 
 
 def clusters(request: Request) -> Response:
     """All clusters."""
     found = served(request).snapshot.clusters.values()
-    return JSONResponse({"clusters": [values.cluster_value(view) for view in found]})
+    return JSONAnswer({"clusters": [values.cluster_value(view) for view in found]})
 
 
 def cluster(request: Request) -> Response:
     """One cluster, with the steps of its reconciliation."""
     view = cluster_in(served(request).snapshot, request.path_params["cluster"])
     steps = [values.step_value(one) for one in view.steps]
-    return JSONResponse({**values.cluster_value(view), "steps": steps})
+    return JSONAnswer({**values.cluster_value(view), "steps": steps})
 
 
 def plan(request: Request) -> Response:
@@ -69,7 +70,7 @@ def plan(request: Request) -> Response:
 def connectors(request: Request) -> Response:
     """The connectors that the parameters select."""
     chosen = ConnectorFilter.of(request.query_params).select(served(request).snapshot)
-    return JSONResponse({"connectors": [values.connector_value(one) for one in chosen]})
+    return JSONAnswer({"connectors": [values.connector_value(one) for one in chosen]})
 
 
 def connector(request: Request) -> Response:
@@ -82,7 +83,7 @@ def connector(request: Request) -> Response:
     )
     changes = [record for record in _records(one, view.cluster) if record.connector == found.name]
     steps = one.ledger.status.steps(view.cluster, found.name, limit=queries.USUAL)
-    return JSONResponse(
+    return JSONAnswer(
         {
             **values.connector_value(found),
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
@@ -106,7 +107,7 @@ def operations(request: Request) -> Response:
         and params.get("state", record.state.value) == record.state.value
     ]
     found.sort(key=lambda value: str(value["since"]), reverse=True)
-    return JSONResponse({"total": len(found), "operations": found[: queries.page_size(params)]})
+    return JSONAnswer({"total": len(found), "operations": found[: queries.page_size(params)]})
 
 
 def operation(request: Request) -> Response:
@@ -116,7 +117,7 @@ def operation(request: Request) -> Response:
     record = operation_in(one, name, request.path_params["operation"])
     difference = recorded_difference(one.ledger.operations, name, record)
     changed = values.moves_value(difference, queries.page_size(request.query_params))
-    return JSONResponse({**values.operation_value(name, record), "offsets": changed})
+    return JSONAnswer({**values.operation_value(name, record), "offsets": changed})
 
 
 def journal(request: Request) -> Response:
@@ -130,7 +131,7 @@ def journal(request: Request) -> Response:
         limit=limit,
     )
     following = entries[-1].id if len(entries) == limit else None
-    return JSONResponse({"steps": values.journal_values(entries), "next": following})
+    return JSONAnswer({"steps": values.journal_values(entries), "next": following})
 
 
 def conditions(request: Request) -> Response:
@@ -139,7 +140,7 @@ def conditions(request: Request) -> Response:
     of = ConnectorName(params["connector"]) if "connector" in params else None
     views = [view for view in snapshot.clusters.values() if params.get("cluster", view.cluster) == view.cluster]
     found = [one for view in views for one in values.condition_values(view.cluster, view.conditions, of)]
-    return JSONResponse({"conditions": found})
+    return JSONAnswer({"conditions": found})
 
 
 def diagnostics(request: Request) -> Response:
@@ -149,7 +150,7 @@ def diagnostics(request: Request) -> Response:
     for view in one.snapshot.clusters.values():
         of_cluster = cluster_diagnostics(one.snapshot, view).under(one.directory)
         found += values.diagnostic_values(of_cluster, view.cluster)
-    return JSONResponse({"diagnostics": found})
+    return JSONAnswer({"diagnostics": found})
 
 
 def pull_requests(request: Request) -> Response:
@@ -158,14 +159,14 @@ def pull_requests(request: Request) -> Response:
     found = [values.pull_request_value(view) for view in one.snapshot.pull_requests]
     kind = one.settings.forge.kind
     forge = None if kind is None else kind.value
-    return JSONResponse({"forge": forge, "is_leader": one.snapshot.is_leader, "pull_requests": found})
+    return JSONAnswer({"forge": forge, "is_leader": one.snapshot.is_leader, "pull_requests": found})
 
 
 def pull_request(request: Request) -> Response:
     """One pull request with its plan, as text and as the comment, and the approvals."""
     one = served(request)
     view = pull_request_in(one.snapshot, request.path_params["number"])
-    return JSONResponse(
+    return JSONAnswer(
         {
             **values.pull_request_value(view),
             "comment": view.comment,
@@ -191,7 +192,7 @@ def review(request: Request) -> Response:
     if one.settings.forge.kind is None:
         raise HTTPException(409, "pull requests are not reviewed: [forge] kind is not set")
     one.daemon.review_now()
-    return JSONResponse({"forge": one.settings.forge.kind.value}, 202)
+    return JSONAnswer({"forge": one.settings.forge.kind.value}, 202)
 
 
 def _leader_for_changes(request: Request) -> Served:
@@ -214,7 +215,7 @@ def reconcile(request: Request) -> Response:
     name = request.query_params.get("cluster")
     chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
     number = one.daemon.reconcile_now(chosen)
-    return JSONResponse({"request": number, "clusters": chosen}, 202, {"Location": f"/api/v1/reconcile/{number}"})
+    return JSONAnswer({"request": number, "clusters": chosen}, 202, {"Location": f"/api/v1/reconcile/{number}"})
 
 
 def reconciliation(request: Request) -> Response:
@@ -227,7 +228,7 @@ def reconciliation(request: Request) -> Response:
     polled = one.daemon.reconciliations.polled >= number
     results = {each: _result(one, each, number) for each in chosen}
     is_unread = polled and one.snapshot.repository.revision is None
-    return JSONResponse(
+    return JSONAnswer(
         {
             "request": number,
             "polled": polled,

@@ -10,12 +10,13 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount, Route
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.server import api, page_routes, probes
 from gitops_connect.server.access import Access, Gate
-from gitops_connect.server.problems import failed, rejected
+from gitops_connect.server.problems import disconnected, failed, rejected
 from gitops_connect.server.served import Served
 from gitops_connect.server.webhooks import webhook
 
@@ -78,7 +79,7 @@ def application(one: Served) -> Starlette:
             Middleware(Gate, access=Access(one.settings.server)),
             Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5),
         ],
-        exception_handlers={HTTPException: rejected, GitopsConnectError: failed},
+        exception_handlers={HTTPException: rejected, GitopsConnectError: failed, ClientDisconnect: disconnected},
         lifespan=lifespan,
     )
     app.state.served = one

@@ -14,6 +14,9 @@ _POLL = 1.0
 """Seconds: how long a thread waits for a snapshot, and so how long the end of the server may take."""
 _KEEP_ALIVE = 15.0
 """Seconds between two comments, so that no proxy takes the connection for dead."""
+MOST_STREAMS = 200
+"""Open pages. Each has a connection; further pages work without updates."""
+_LATER = "retry: 60000\n\n"
 _RETRY = 3000
 """Milliseconds until a browser connects again."""
 
@@ -46,6 +49,11 @@ class Changes:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.close)
 
+    @property
+    def has_most_streams(self) -> bool:
+        """Whether no other stream is possible."""
+        return self.streams >= MOST_STREAMS
+
     def close(self) -> None:
         """End every stream."""
         self._is_closed = True
@@ -57,6 +65,9 @@ class Changes:
 
     async def stream(self) -> AsyncIterator[str]:
         """The events: one at the begin, and one for each change. It contains only the number of the snapshot."""
+        if self.has_most_streams:  # many requests arrived at once
+            yield _LATER
+            return
         self.streams += 1
         try:
             seen = self._state.snapshot.number

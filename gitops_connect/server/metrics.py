@@ -19,7 +19,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action
 from gitops_connect.server.outcomes import WORDS, outcome_word
-from gitops_connect.server.snapshot_metrics import PREFIX, SnapshotCollector
+from gitops_connect.server.snapshot_metrics import PREFIX, SnapshotCollector, label
 
 OTHERS = "(others)"
 """The label of all connectors above the limit. No connector has this name: Connect's plugins accept no parentheses."""
@@ -99,7 +99,7 @@ class Metrics:
             self._offset_changes.labels(cluster, result).inc()
         if action == Action.RESTART.value:
             connector = self._label(cluster, str(fields.get("connector")))
-            self._restarts.labels(cluster, connector, fields.get("restart") or "automatic", result).inc()
+            self._restarts.labels(cluster, label(connector), fields.get("restart") or "automatic", result).inc()
 
     def _label(self, cluster: str, connector: str) -> str:
         """The connector's name, or `OTHERS` if the cluster already has enough connectors with metrics."""

@@ -13,18 +13,21 @@ from gitops_connect.runtime import Runtime
 from gitops_connect.server.address import Address, open_socket, require_safe
 from gitops_connect.server.app import application
 from gitops_connect.server.changes import Changes
+from gitops_connect.server.connections import ConnectionLimits, connection_class
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.served import Served
 from gitops_connect.server.webhook_log import WebhookLog
 
-MOST_CONNECTIONS = 500
-"""Further requests are rejected with 503."""
+_BACKLOG = 100
+"""Connections that are accepted at a time, before the others are served."""
 GRACE = 2
 """Seconds that requests in progress have when the daemon ends."""
 
 
 @contextmanager
-def serving(runtime: Runtime, daemon: Daemon, address: Address) -> Iterator[Address]:
+def serving(
+    runtime: Runtime, daemon: Daemon, address: Address, limits: ConnectionLimits | None = None
+) -> Iterator[Address]:
     """Serve until the block ends. The value is the address with its real port.
 
     Raises UsageError before anything is started, if the address cannot be used or the settings are not safe for it.
@@ -41,13 +44,13 @@ def serving(runtime: Runtime, daemon: Daemon, address: Address) -> Iterator[Addr
                 app,
                 lifespan="on",
                 ws="none",
-                http="h11",
+                http=connection_class(limits or ConnectionLimits()),
+                backlog=_BACKLOG,
                 log_config=None,
                 access_log=False,
-                log_level="warning",
+                log_level="error",  # anyone can cause its warnings, about invalid requests,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=MOST_CONNECTIONS,
                 timeout_graceful_shutdown=GRACE,
             )
         )

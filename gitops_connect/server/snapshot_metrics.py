@@ -15,8 +15,10 @@ from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.plans import OperationStatus, Plan, PlannedOperation
 from gitops_connect.model.status import Health, Sync
 from gitops_connect.report.offset_lines import strays_of
+from gitops_connect.report.printable import escaped, shortened
 
 PREFIX = "gitops_connect_"
+_LONGEST_LABEL = 400
 Samples = Mapping[Any, float]
 """A number for each tuple of label values."""
 
@@ -135,5 +137,10 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
 def _gauge(name: str, documentation: str, labels: tuple[str, ...], samples: Samples) -> GaugeMetricFamily:
     family = GaugeMetricFamily(f"{PREFIX}{name}", documentation, labels=labels)
     for values, number in samples.items():
-        family.add_metric(values, float(number))
+        family.add_metric([label(value) for value in values], float(number))
     return family
+
+
+def label(text: str) -> str:
+    """The text as the value of a label: printable, and not very long."""
+    return shortened(escaped(text))

@@ -17,14 +17,16 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from gitops_connect.server.problems import problem
+from gitops_connect.server.problems import JSONAnswer, problem
 from gitops_connect.server.served import Served, served
 from gitops_connect.settings.sections import RepositorySettings
 
 LARGEST = 2**20
 """Bytes of a body."""
+_LONGEST_NAME = 200
+"""Characters of the name of an event or a reference that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +84,18 @@ async def webhook(request: Request) -> Response:
         return _end(one, name, problem(401, "the signature is missing or wrong"))
     if request.headers.get(provider.event_header, "") in provider.review_events:
         one.daemon.review_now()
-        return _end(one, name, JSONResponse({"poll": False, "reason": "open pull requests are reviewed"}, 202))
+        return _end(one, name, JSONAnswer({"poll": False, "reason": "open pull requests are reviewed"}, 202))
     reason = _why_not(request.headers, provider, body, one.settings.repository)
     if reason:
-        return _end(one, name, JSONResponse({"poll": False, "reason": reason}, 202))
+        return _end(one, name, JSONAnswer({"poll": False, "reason": reason}, 202))
     one.daemon.poll_now()
-    return _end(one, name, JSONResponse({"poll": True, "reason": "a push to what is followed"}, 202))
+    return _end(one, name, JSONAnswer({"poll": True, "reason": "a push to what is followed"}, 202))
 
 
 async def _body(request: Request) -> bytes | None:
     """The body; None as soon as it is known to be too long, without reading the rest."""
     announced = request.headers.get("content-length", "0")
-    if announced.isdigit() and int(announced) > LARGEST:
+    if announced.isdecimal() and int(announced[:20]) > LARGEST:
         return None
     body = bytearray()
     async for chunk in request.stream():
@@ -107,12 +109,12 @@ def _why_not(headers: Headers, provider: Provider, body: bytes, repository: Repo
     """Why this webhook starts no poll; empty if it starts one."""
     event = headers.get(provider.event_header, "")
     if event not in provider.push_events:
-        return f"the event is {event!r} and not a push"
+        return f"the event is {event[:_LONGEST_NAME]!r} and not a push"
     if repository.commit is not None:
         return "the settings follow a fixed commit"
     followed = f"refs/tags/{repository.tag}" if repository.tag is not None else f"refs/heads/{repository.branch}"
     ref = _payload(headers, body).get("ref")
-    return "" if ref == followed else f"the push is to {str(ref)[:200]!r}, and {followed!r} is followed"
+    return "" if ref == followed else f"the push is to {str(ref)[:_LONGEST_NAME]!r}, and {followed!r} is followed"
 
 
 def _payload(headers: Headers, body: bytes) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from gitops_connect.settings.sections import SecretsSettings, Settings
 
 _PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "known_hosts"})
 """Fields with paths of files that are not secret: a connector may need the same certificates."""
+_OF_THE_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
+"""`/proc/self/environ` contains every variable of this process."""
 _BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
 """Suffixes of the files that `ledger.key` and SQLite store next to the database."""
 
@@ -28,6 +30,14 @@ def own_files(settings: Settings) -> frozenset[Path]:
     named = {one for one in _values(settings) if isinstance(one, Path)}
     named |= {one.file for one in _values(settings) if isinstance(one, Credential) and one.file is not None}
     return frozenset(named | {*_ledger(settings)} | ({settings.file} if settings.file else set()))
+
+
+def is_protected(real: Path, own: Iterable[Path]) -> bool:
+    """Whether no document may name this file, whatever the settings allow: it is one of `own`, or of the system.
+
+    `real` has no links. A hard link is another name for the same file.
+    """
+    return any(map(real.is_relative_to, _OF_THE_SYSTEM)) or any(one.exists() and one.samefile(real) for one in own)
 
 
 def _ledger(settings: Settings) -> Iterator[Path]:

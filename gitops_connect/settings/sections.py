@@ -239,7 +239,8 @@ class StrimziSettings:
     """The directory for the ConfigMaps that `strimzi.io/connector-offsets: list` requests."""
     output_branch: str = ""
     """The branch of the repository for these ConfigMaps. gitops-connect commits to it and pushes, without force. The
-    branch is created if it does not exist. It must differ from `[repository] branch`."""
+    branch is created if it does not exist. It must differ from `[repository] branch`,
+    also in more than upper and lower case, and has no prefix such as `refs/heads/`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ PREFIX = "GITOPS_CONNECT_"
 CONFIG_VARIABLE = "GITOPS_CONNECT_CONFIG"
 _CLUSTER_NAME = re.compile(r"[\w.-]{1,253}")
 """The name is used for a directory of the repository, a row of the ledger and a label of metrics."""
+_BRANCH_PREFIX = re.compile(r"/*(refs/+)?(heads/+)?", re.IGNORECASE)
 _MINIMAL_REPOSITORY = """\
     [repository]
     url = "https://git.example.com/kafka-connect.git"
@@ -84,6 +86,7 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     _require_workers_of_their_own(clusters, file)
     _require_one_cluster_each(clusters, file)
     _require_plain_prefixes(sections["strimzi"], file)
+    _require_other_branch(sections["strimzi"].output_branch, sections["repository"].branch, file)
     return Settings(directory=directory, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
 
 
@@ -166,6 +169,20 @@ def _require_plain_prefixes(settings: StrimziSettings, file: Path) -> None:
             if not text or any(character in text for character in "${}"):
                 where = f"{file}: [strimzi] placeholders.{prefix}"
                 raise UsageError(f"{where}: expected the text after `${{`, such as strimzienv:, found {text!r}")
+
+
+def _require_other_branch(output: str, followed: str, file: Path) -> None:
+    """Reject a branch for ConfigMaps that a Git server could take for the branch that is followed."""
+    where = f"{file}: [strimzi] output_branch"
+    if output.upper() in ("HEAD", "@") or _BRANCH_PREFIX.sub("", output, 1) != output:
+        raise UsageError(f"{where}: expected the short name of a branch, such as 'offsets', found {output!r}")
+    if output and _branch_key(output) == _branch_key(_BRANCH_PREFIX.sub("", followed, 1)):
+        raise UsageError(f"{where}: {output!r} is the branch that gitops-connect follows; set another branch")
+
+
+def _branch_key(branch: str) -> str:
+    """The same for names that are the same on a disk which ignores case and Unicode's normal forms."""
+    return unicodedata.normalize("NFKC", branch).casefold().strip("/ ")
 
 
 def _overlay(raw: dict[str, Any], environment: Mapping[str, str]) -> None:

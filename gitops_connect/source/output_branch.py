@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from gitops_connect.errors import SourceUnavailable, UsageError
+from gitops_connect.errors import SourceUnavailable
+from gitops_connect.file_modes import users_umask
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
@@ -29,9 +30,6 @@ class OutputBranch(Repository):
 
     def __init__(self, settings: RepositorySettings, directory: Path, branch: str) -> None:
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid."""
-        if branch == settings.branch:
-            what = "[strimzi] output_branch is the branch that gitops-connect follows"
-            raise UsageError(f"{what}, {branch!r}: set another branch")
         own = replace(settings, branch=branch, tag=None, commit=None)
         super().__init__(own, directory.with_name(f"{directory.name}.output"))
 
@@ -68,7 +66,8 @@ class OutputBranch(Repository):
         if content == before:
             return
         commit = _commit(clone.program, parent, (path, content), message)
-        remote.program.run("push", "--quiet", "origin", f"{commit}:{self._target.wanted}")
+        program = replace(remote.program, umask=users_umask())  # it writes to the repository if that is a local one
+        program.run("push", "--quiet", "origin", f"{commit}:{self._target.wanted}")
 
     def _fetch_tip(self, remote: Remote) -> Revision | None:
         if remote.find(self._target) is None:

@@ -59,7 +59,7 @@ class Program:
     """How git is started: its environment, its timeout in seconds, and the file descriptors of locks that it inherits.
 
     Each of git's processes may use `memory` bytes, and write files of `disk` bytes, in which it stores what a server
-    sends.
+    sends. `umask` is that of git; -1 is the one of this process.
     """
 
     environment: Mapping[str, str] = field(repr=False)
@@ -67,6 +67,7 @@ class Program:
     held: tuple[int, ...] = ()
     memory: int = 2 * 1024**3
     disk: int = 8 * 1024**3
+    umask: int = -1
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """git's standard output. Raises GitFailed, also if the output is larger than `MAX_OUTPUT`."""
@@ -111,7 +112,13 @@ class Program:
         command = [*_forget_inherited(self.environment), *_limited(self.memory, self.disk), program, *arguments]
         try:
             process = git.Git("/").execute(
-                command, istream=PIPE, as_process=True, env=self.environment, start_new_session=True, pass_fds=self.held
+                command,
+                istream=PIPE,
+                as_process=True,
+                env=self.environment,
+                start_new_session=True,
+                pass_fds=self.held,
+                umask=self.umask,
             )
         except (git.exc.GitCommandNotFound, OSError) as error:
             raise SourceRefused(_NO_GIT) from error

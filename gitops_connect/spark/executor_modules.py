@@ -71,4 +71,9 @@ def _problem(marker: str | None, batches: Iterable[Any]) -> Iterator[Any]:
             f"{executor} does not see the directory {Path(marker).parent}, or sees a different one under that path; "
             "set [spark] directory to a directory that this process and all executors share under the same path"
         )
+    elif marker is not None and not os.access(marker, os.R_OK):
+        problem = (
+            f"{executor} cannot read files in {Path(marker).parent}, which only the user of gitops-connect can read: "
+            "run the executors as that user"
+        )
     yield pa.RecordBatch.from_pydict({"problem": [problem]})

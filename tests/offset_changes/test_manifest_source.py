@@ -28,7 +28,7 @@ ENTRIES = [{"partition": {"filename": f"/{n}"}, "offset": {"position": n}} for n
 def supply(tmp_path: Path, *uris: str) -> ManifestSource:
     (tmp_path / "repo").mkdir(exist_ok=True)
     sessions = SharedSession(SparkSettings(uris=uris), {}, tmp_path / "cache")
-    return ManifestSource(WorkingTree(tmp_path / "repo").fetch(), sessions, lambda text: None)
+    return ManifestSource(WorkingTree(tmp_path / "repo").fetch(), sessions, lambda text: None, frozenset())
 
 
 def at_uri(

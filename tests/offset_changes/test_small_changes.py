@@ -26,7 +26,7 @@ from situations import change
 directory = Path(sys.argv[1])
 checkout = WorkingTree(directory / "repository").fetch()
 sessions = SharedSession(SparkSettings(), {}, directory / "cache")
-verdicts = ManifestVerdicts(ManifestSource(checkout, sessions, print), directory / "work")
+verdicts = ManifestVerdicts(ManifestSource(checkout, sessions, print, frozenset()), directory / "work")
 operation = replace(change("c", "a"), manifest=ManifestFile(checkout.entries, Location("c.yaml")))
 verdicts.add(operation, ManifestContext(ConnectorName("a")), {})
 verdicts.check_large()

@@ -34,8 +34,9 @@ def test_reading_is_restricted_by_a_token(serve: Any) -> None:
         assert client.get("/", auth=("anyone", token)).status_code == 200
     for wrong in ("", "x", READ[:-1], f"{READ}x", "ü"):
         assert client.get("/", auth=("anyone", wrong)).status_code == 401
-    for header in ("Basic ~", "Basic /w==", "Bearer", "Digest x", READ):
-        assert client.get("/", headers={"Authorization": header}).status_code == 401
+    odd = ("Basic \xfc", "Basic \xb2\xff", "Basic /w==\xe9", "Bearer \xfc", "\xfc \xfc", f"Basic {'A' * 10_000}")
+    for header in ("Basic ~", "Basic /w==", "Basic 7aCA", "Basic", "Bearer", "Digest x", READ, *odd):
+        assert client.get("/", headers={"Authorization": header.encode("latin-1")}).status_code == 401
     assert client.get(f"/?token={READ}").status_code == 401
 
 
@@ -43,6 +44,19 @@ def test_the_token_to_read_changes_nothing(serve: Any) -> None:
     client: TestClient = serve(**TOKENS)
     assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {READ}"}).status_code == 401
     assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {CHANGE}"}).status_code == 202
+
+
+def test_odd_tokens_change_nothing(serve: Any) -> None:
+    client: TestClient = serve(**TOKENS)
+    for header in (b"Bearer \xfc", b"Bearer \xff\xfe", b"Bearer", b"\xfc", b"Bearer " + b"x" * 10_000, b"Basic \xfc"):
+        for path in ("/api/v1/reconcile", "/api/v1/pull-requests/review"):
+            assert client.post(path, headers={"Authorization": header}).status_code == 401, header
+
+
+def test_a_long_path_is_rejected(client: TestClient) -> None:
+    for path in (f"/pull-requests/{'9' * 5000}", f"/api/v1/reconcile/{'9' * 5000}", f"/clusters/{'x' * 5000}"):
+        assert client.get(path).status_code == 414
+    assert client.get(f"/pull-requests/{'9' * 3900}").status_code == 404
 
 
 def test_a_rotated_token_needs_no_restart(serve: Any, tmp_path: Path) -> None:

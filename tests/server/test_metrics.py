@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,18 @@ def test_the_number_of_labels_is_bounded(serve: Any) -> None:
     assert value(client, "connector_restarts_total", **labels) == 15
     everything = made_up_state(ManualClock().now()).snapshot.clusters[CLUSTER].connectors
     assert value(client, "connectors_omitted", cluster="local") == len(everything) - 5
+
+
+def test_labels_are_printable_and_bounded(client: TestClient, made: World) -> None:
+    name = ConnectorName('a\x1b[2J\x9b\u202e\u2028\ufeff\ud800\r\n"\\' + "x" * 10_000)
+    (one, *_) = made.served.snapshot.clusters[CLUSTER].connectors
+    made.served.daemon.state.update_cluster(CLUSTER, connectors=(replace(one, name=name),))
+    fields = {"cluster": "local", "connector": name, "action": "restart", "restart": "automatic"}
+    made.served.metrics.event("step_applied", "info", fields)
+    assert client.get("/metrics").text.replace("\n", "").isprintable()
+    shown = {dict(labels).get("connector", "") for _, labels in samples(client)}
+    assert [one[:9] for one in shown if len(one) > 100] == ["a\\u001b[2"]
+    assert max(map(len, shown)) < 500
 
 
 def test_the_page_explains_every_metric_and_no_other() -> None:

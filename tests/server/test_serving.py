@@ -18,6 +18,7 @@ from standin.connect import StandIn
 from standin.fixtures import standin
 
 from gitops_connect.server.address import Address
+from gitops_connect.server.connections import ConnectionLimits
 from gitops_connect.server.serving import serving
 
 __all__ = ["standin"]
@@ -40,10 +41,10 @@ def at(standin: StandIn, tmp_path: Path) -> Iterator[Workplace]:
 
 
 @contextmanager
-def running(at: Workplace) -> Iterator[tuple[InThread, str]]:
+def running(at: Workplace, limits: ConnectionLimits | None = None) -> Iterator[tuple[InThread, str]]:
     """A daemon that polls once an hour, and the URL of its server."""
     log = InThread(at, **HOURLY, **ENVIRONMENT)
-    with serving(log.runtime, log.daemon, LOCAL) as address, log:
+    with serving(log.runtime, log.daemon, LOCAL, limits) as address, log:
         log.wait("reconciliation_finished")
         yield log, address.url
 

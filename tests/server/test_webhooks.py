@@ -108,6 +108,8 @@ def test_a_wrong_signature_is_rejected(provider: str, client: TestClient, made: 
         ({"ref": ["x"] * 1000}, {}, "the push is to"),
         ({"zen": "Design for failure."}, {"X-GitHub-Event": "ping"}, "the event is 'ping' and not a push"),
         (PUSH, {"X-GitHub-Event": None}, "the event is '' and not a push"),
+        (PUSH, {"X-GitHub-Event": b"\xc2\x9b" * 5000}, "the event is '"),
+        ({"ref": "\u202e\x9b" * 5000}, {}, r"the push is to '\u202e\x9b"),
     ],
 )
 def test_other_events_start_no_poll(
@@ -116,6 +118,8 @@ def test_other_events_start_no_poll(
     answer = deliver(client, "github", payload, **headers)
     assert (answer.status_code, answer.json()["poll"]) == (202, False)
     assert answer.json()["reason"].startswith(reason)
+    assert answer.json()["reason"].isprintable()
+    assert len(answer.content) < 2000
     assert made.daemon.polls == 0
 
 
@@ -128,6 +132,12 @@ def test_github_may_send_a_form(client: TestClient, made: World) -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
 def test_a_signed_body_that_is_no_push_is_a_problem(client: TestClient, body: bytes) -> None:
     assert deliver(client, "gitea", body).status_code == 400
+
+
+@pytest.mark.parametrize("length", [b"\xb2", b"9" * 5000])
+def test_odd_lengths(client: TestClient, length: bytes) -> None:
+    """h11 rejects them; so does this, with any other server."""
+    assert deliver(client, "github", Content_Length=length).status_code in (202, 413)
 
 
 def test_a_body_of_50_mb_is_cut_off(client: TestClient, made: World) -> None:

@@ -42,9 +42,30 @@ def test_the_options_for_strimzi_resources(tmp_path: Path) -> None:
         ('[strimzi.placeholders]\n"strimzienv:" = ""\n', "expected the text after `${`"),
         (CLUSTERS + 'strimzi = "my-mirror"\n', "'my-mirror' already means [clusters.local]"),
         (CLUSTERS + 'strimzi = "local"\n', "'local' already means [clusters.local]"),
+        *(
+            (f'[strimzi]\noutput_branch = "{name}"\n', "is the branch that gitops-connect follows")
+            for name in ("main", "MAIN", "main/", "m\uff41in")
+        ),
+        *(
+            (f'[strimzi]\noutput_branch = "{name}"\n', "[strimzi] output_branch: expected the short name of a branch")
+            for name in (
+                "refs/heads/main",
+                "heads/main",
+                "/main",
+                "refs//heads/main",
+                "refs/heads/../heads/main",
+                "HEAD",
+            )
+        ),
+        ('[strimzi]\noutput_branch = "a/b"\n[repository]\nbranch = "refs/heads/a/b"\n', "'a/b' is the branch that"),
     ],
 )
 def test_what_cannot_be_meant_is_rejected(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises(UsageError) as raised:
         _load(tmp_path, text)
     assert error in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["", "offsets", "main-offsets", "offsets/main", "headsman"])
+def test_other_branches_are_accepted(tmp_path: Path, name: str) -> None:
+    assert _load(tmp_path, f'[strimzi]\noutput_branch = "{name}"\n').strimzi.output_branch == name

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from gitops_connect.desired.manifests.formats import suffix_of
+from gitops_connect.file_modes import make_private
 from gitops_connect.model.large_manifests import LargeFile, LineFault
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.unreadable import Unreadable
@@ -29,6 +30,7 @@ _LOCK = "lock"
 def opened(directory: Path) -> Iterator[Store]:
     """The store in that directory; nothing is removed from it meanwhile. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     with _lock(directory, fcntl.LOCK_SH):
         yield Store(directory)
 

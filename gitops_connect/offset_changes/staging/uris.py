@@ -21,6 +21,7 @@ from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.offset_changes.staging.files import secure, stage_file
 from gitops_connect.offset_changes.staging.store import Store
+from gitops_connect.settings.own import is_protected
 
 _UNREADABLE = "offsets/uri"
 _MISMATCH = "offsets/sha256"
@@ -48,7 +49,32 @@ def require_allowed(manifest: ManifestUri, allowed: Sequence[str]) -> None:
         raise UriRefused(_UNREADABLE, f"the settings do not allow reading {manifest.uri}", hint)
 
 
-def stage_uri(store: Store, manifest: ManifestUri, copy: Copy) -> tuple[LargeFile, ...]:
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """Which local files may be read: those that the patterns allow, also after all links, and none of `own`."""
+
+    allowed: Sequence[str]
+    own: frozenset[Path]
+
+    def require(self, path: str) -> str:
+        """The path without links. Raises OSError if it may not be read."""
+        real = os.path.realpath(path)
+        patterns = (*self.allowed, *map(_without_links, self.allowed))
+        if not any(fnmatchcase(f"file:{real}", pattern) for pattern in patterns):
+            raise OSError(f"{path} is a link to a file that [spark] uris does not allow")
+        if is_protected(Path(real), self.own):
+            raise OSError(f"{path} belongs to gitops-connect or to the system, and is never read for a document")
+        return real
+
+
+def _without_links(pattern: str) -> str:
+    """The pattern with its directory, as far as it has no wildcards, without links."""
+    path = pattern.removeprefix("file:")
+    directory = directory_of(path) if is_glob(path) else path
+    return f"file:{os.path.realpath(directory).rstrip('/')}{path[len(directory) :]}" if path[:1] == "/" else pattern
+
+
+def stage_uri(store: Store, manifest: ManifestUri, copy: Copy, local: LocalFiles) -> tuple[LargeFile, ...]:
     """The files at that URI, in the order of their names. Raises UriRefused, and OSError for the store.
 
     `copy` is Spark's; it is not called for `file:`, nor for content in the store. Its SparkFailed becomes UriRefused: a
@@ -56,15 +82,17 @@ def stage_uri(store: Store, manifest: ManifestUri, copy: Copy) -> tuple[LargeFil
     """
     # The names at the URI determine the format of the content.
     key = f"{manifest.sha256}-{hashlib.sha256(manifest.uri.encode()).hexdigest()[:16]}"
-    return store.kept(key) or store.keep(key, lambda directory: _fill(manifest, copy, directory))
+    return store.kept(key) or store.keep(key, lambda directory: _fill(manifest, copy, local, directory))
 
 
-def _fill(manifest: ManifestUri, copy: Copy, directory: Path) -> list[LargeFile]:
+def _fill(manifest: ManifestUri, copy: Copy, local: LocalFiles, directory: Path) -> list[LargeFile]:
     place = _Place.of(manifest)
     copies = directory / "copies"
     copies.mkdir()
     try:
-        unsorted = _copy_local(place, copies) if place.is_local else copy(place.to_copy, place.takes, str(copies))
+        unsorted = (
+            _copy_local(place, local, copies) if place.is_local else copy(place.to_copy, place.takes, str(copies))
+        )
         # The order of sort(1) in the C locale.
         copied = sorted(unsorted, key=lambda one: os.fsencode(place.relative(one.path)))
     except (SparkFailed, OSError) as error:
@@ -167,7 +195,7 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _copy_local(place: _Place, directory: Path) -> Iterator[CopiedFile]:
+def _copy_local(place: _Place, local: LocalFiles, directory: Path) -> Iterator[CopiedFile]:
     """Copy local files as Spark copies remote ones. Raises OSError."""
     if place.root not in ("file:", "file://"):
         raise OSError(f"a file: URI must not name a host, found {place.root.removeprefix('file://')!r}")
@@ -176,7 +204,7 @@ def _copy_local(place: _Place, directory: Path) -> Iterator[CopiedFile]:
     paths = [place.path] if is_file else _files_below(place.path if exists else place.directory)
     for path in filter(place.takes, paths):
         copied = directory / uuid4().hex
-        with open(path, "rb", opener=_open_file) as source, copied.open("w+b") as target:
+        with open(local.require(path), "rb", opener=_open_file) as source, copied.open("w+b") as target:
             shutil.copyfileobj(source, target)
             target.seek(0)
             yield CopiedFile(path, str(copied), hashlib.file_digest(target, "sha256").hexdigest())
@@ -194,7 +222,7 @@ def _files_below(directory: str) -> Iterator[str]:
 
 def _open_file(path: str, flags: int) -> int:
     # A pipe or a device would be read without end.
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(f"{path} is not a file")

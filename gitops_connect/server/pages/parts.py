@@ -95,7 +95,7 @@ def link(text: str, *path: str) -> str:
 
 def href(*path: str) -> str:
     """The path of its parts, for an attribute."""
-    return "/" + "/".join(quote(part, safe="") for part in path)
+    return "/" + "/".join(quote(part, safe="", errors="replace") for part in path)
 
 
 def cluster_link(cluster: str) -> str:
@@ -110,7 +110,8 @@ def connector_link(cluster: str, connector: str) -> str:
 
 def change_link(cluster: str, name: str) -> str:
     """A link to the page of an offset change."""
-    return f'<a href="{href("clusters", cluster, "operations")}/{quote(name, safe="/")}">{shown(name)}</a>'
+    quoted = quote(name, safe="/", errors="replace")
+    return f'<a href="{href("clusters", cluster, "operations")}/{quoted}">{shown(name)}</a>'
 
 
 def section(name: str, title: str, content: str, aside: str = "") -> str:

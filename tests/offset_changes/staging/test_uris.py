@@ -16,7 +16,7 @@ from gitops_connect.model.desired import ManifestUri
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.offset_changes.staging.store import opened
-from gitops_connect.offset_changes.staging.uris import UriRefused, stage_uri
+from gitops_connect.offset_changes.staging.uris import LocalFiles, UriRefused, stage_uri
 
 PLACE = Location("orders.yaml", 9, 5)
 FILES = {
@@ -46,11 +46,15 @@ def no_spark(_uri: str, _takes: Callable[[str], bool], _directory: str) -> Seque
 
 
 def staged(
-    tmp_path: Path, uri: str, sha256: str, copy: Callable[..., Sequence[CopiedFile]] = no_spark
+    tmp_path: Path,
+    uri: str,
+    sha256: str,
+    copy: Callable[..., Sequence[CopiedFile]] = no_spark,
+    local: LocalFiles = LocalFiles(["*"], frozenset()),  # noqa: B008 - a value
 ) -> tuple[LargeFile, ...] | UriRefused:
     with opened(tmp_path / "store") as store:
         try:
-            return stage_uri(store, ManifestUri(uri, sha256, PLACE), copy)
+            return stage_uri(store, ManifestUri(uri, sha256, PLACE), copy, local)
         except UriRefused as refused:
             return refused
 
@@ -167,3 +171,47 @@ def test_what_spark_cannot_copy_holds_up_nothing_else(tmp_path: Path) -> None:
     assert isinstance(problem, UriRefused)
     assert problem.rule == "offsets/uri"
     assert "No FileSystem for scheme" in str(problem)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/self/environ", "/proc/self/cmdline", "/sys/kernel/mm/*", "/dev/stdin", "/proc/self/root/proc/self/environ"],
+)
+def test_files_of_the_system_are_never_read(tmp_path: Path, path: str) -> None:
+    (tmp_path / "link.json").symlink_to(path)
+    for uri in (f"file:{path}", f"file:{tmp_path}/link.json"):
+        refused = staged(tmp_path, uri, "0" * 64)
+        assert isinstance(refused, UriRefused)
+        assert refused.rule == "offsets/uri", refused
+        assert "SHA-256" not in str(refused)
+
+
+def test_own_files_are_never_read(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "hard.json").hardlink_to(directory / "B.json")
+    (tmp_path / "soft.json").symlink_to(directory / "B.json")
+    own = LocalFiles(["*"], frozenset({directory / "B.json", tmp_path / "no"}))
+    for path in (directory / "B.json", tmp_path / "hard.json", tmp_path / "soft.json"):
+        refused = staged(tmp_path, f"file:{path}", "0" * 64, local=own)
+        assert "belongs to gitops-connect or to the system" in str(refused)
+
+
+def test_a_link_must_lead_to_an_allowed_file(directory: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "out.json").symlink_to(directory / "B.json")
+    (inside / "in.json").symlink_to(inside / "real.json")
+    (inside / "real.json").write_bytes(FILES["B.json"])
+    (tmp_path / "mounted").symlink_to(inside)
+    sha256 = hashlib.sha256(FILES["B.json"]).hexdigest()
+    for pattern in (f"file:{inside}/*", f"file:{inside}/*.json"):
+        local = LocalFiles([pattern], frozenset())
+        refused = staged(tmp_path, f"file:{inside}/out.json", sha256, local=local)
+        assert "is a link to a file that [spark] uris does not allow" in str(refused)
+        assert not isinstance(staged(tmp_path, f"file:{inside}/in.json", sha256, local=local), UriRefused)
+    mounted = LocalFiles([f"file:{tmp_path}/mounted/*"], frozenset())
+    assert not isinstance(staged(tmp_path, f"file:{tmp_path}/mounted/real.json", sha256, local=mounted), UriRefused)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert "is not a file" in str(staged(tmp_path, f"file:{tmp_path}/pipe.json", "0" * 64))
