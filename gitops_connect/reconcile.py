@@ -37,8 +37,8 @@ from gitops_connect.offset_changes.annotation_additions import find_additions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.plan import guards
+from gitops_connect.plan.containment import plan_contained
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import find_rollbacks, in_effect
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
@@ -172,7 +172,7 @@ def propose(
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
     diagnostics = resolved.diagnostics + unsupported + manifests
-    proposed = plan(situation)
+    situation, proposed = plan_contained(situation)
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
     return _validated(runtime, Proposal(situation, proposed, diagnostics))
@@ -192,7 +192,7 @@ def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
         checked = connect.validate(client, unvalidated, options, plugins)
     invalid = situation.invalid | checked.invalid
     situation = replace(situation, invalid=invalid, passwords=checked.sensitive, plugins=plugins or ())
-    proposed = plan(situation)
+    situation, proposed = plan_contained(situation)
     return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
 
 
