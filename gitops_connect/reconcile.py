@@ -171,8 +171,9 @@ def propose(
         reviews=reviews,
     )
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
-    diagnostics = resolved.diagnostics + unsupported + manifests
     situation, proposed = plan_contained(situation)
+    bugs = Diagnostics.of(proposed.diagnostics.bugs)  # the next plan does not find them again
+    diagnostics = resolved.diagnostics + unsupported + manifests + bugs
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         client.conceal(known_secrets(situation).shared)
     return _validated(runtime, Proposal(situation, proposed, diagnostics))

@@ -47,15 +47,20 @@ def validate(
         declared = cluster_commands.declared_in(settings, path, caches)
         update("checking offset manifests")
         found, skipped = _check_manifests(settings, declared, update)
-        diagnostics = declared.diagnostics + found
+        failures: cluster_commands.Failures = []
         update("validating configs on the clusters")
         if not offline:
-            diagnostics += _ask_clusters(settings, declared, update)
+            asked, failures = _ask_clusters(settings, declared, update)
+            found += asked
+    cluster_commands.report_bugs(found)
+    diagnostics = declared.diagnostics + found
     directory = cluster_commands.shown_directory(settings, path)
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, directory)
     shown = diagnostics.under(directory), skipped
     emit(_render(shown, declared.documents, output))
+    if diagnostics.bugs or failures:
+        return ExitCode.BUG
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
@@ -106,8 +111,10 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
     return known, "the ledger has no record of them; if they were, run `gitops-connect ledger resolve NAME --applied`"
 
 
-def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Diagnostics:
-    """Connect's validation of each config. A cluster that does not answer is reported, and causes no other error."""
+def _ask_clusters(
+    settings: Settings, declared: Declared, update: Update
+) -> tuple[Diagnostics, cluster_commands.Failures]:
+    """Connect's validation of each config, and the bugs. A cluster that does not answer is reported, and no error."""
     import os
 
     from gitops_connect.checks import connect, plugin_versions
@@ -116,23 +123,28 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update) -> Dia
     from gitops_connect.runtime import SystemClock
     from gitops_connect.secrets import resolve
 
-    diagnostics = Diagnostics()
     clock = SystemClock()
-    for name, cluster in settings.clusters.items():
-        client = ConnectClient(cluster, clock)
-        try:
+
+    def ask(name: ClusterName) -> Diagnostics:
+        cluster = settings.clusters[name]
+        with closing(ConnectClient(cluster, clock)) as client:
             resolved = resolve(declared.states[name], settings, os.environ)
             client.conceal(resolved.values)
             unsupported = plugin_versions.unsupported(resolved.desired.connectors, client.info().version)
             invalid = resolved.unresolved | {problem.connector for problem in unsupported}
             whole = [one for one in resolved.desired.connectors if one.name not in invalid]
             options = connect.ValidateOptions(clock, cluster.validate_timeout, update)
-            diagnostics += resolved.diagnostics + unsupported + connect.validate(client, whole, options).diagnostics
+            return resolved.diagnostics + unsupported + connect.validate(client, whole, options).diagnostics
+
+    def ask_if_possible(name: ClusterName) -> Diagnostics:
+        try:
+            return ask(name)
         except GitopsConnectError as error:
             echo(f"note: cannot validate configs on cluster {name}: {error}")
-        finally:
-            client.close()
-    return diagnostics
+            return Diagnostics()
+
+    found, failures = cluster_commands.each_cluster(tuple(settings.clusters), ask_if_possible)
+    return sum(found, Diagnostics()), failures
 
 
 def _render(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:
