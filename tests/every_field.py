@@ -6,7 +6,17 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from document_files import LOCAL, connector, files
+
+from gitops_connect.checks import document_schemas
+from gitops_connect.desired.desired_state import build
+from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.desired.strimzi.annotated import find_annotated, with_requests
+from gitops_connect.desired.strimzi.translation import TranslationCache, translate
+from gitops_connect.model.desired import DesiredState
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Pointer
+from gitops_connect.model.strimzi import StrimziOptions, parse_strimzi_version
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 _SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -222,3 +232,39 @@ def mirror_maker(api: str, authentication: str) -> dict[str, Any]:
         "strimzi.io/restart-connector-task": f"{name}:0",
     }
     return _strimzi(api, "KafkaMirrorMaker2", {"name": "local", "annotations": annotations}, spec)
+
+
+NEW, OLD, PRESERVING = "1.2", "0.45", "0.22"
+"""Operators that read v1; that read only the older API versions; and that keep unknown fields."""
+RESOURCES = {
+    **{
+        f"KafkaConnector {api} {version}": (kafka_connector(api), version)
+        for api, version in (("v1", NEW), ("v1beta2", OLD))
+    },
+    f"KafkaConnector {PRESERVING}": (kafka_connector("v1beta2"), PRESERVING),
+    "ConfigMap": (CONFIG_MAP, NEW),
+    "List": ({"apiVersion": "v1", "kind": "List", "items": [kafka_connector("v1"), CONFIG_MAP]}, NEW),
+}
+MIRRORS = {
+    **{f"v1 {kind}": (mirror_maker("v1", kind), NEW) for kind in ("custom", "tls", "scram-sha-512", "plain")},
+    **{f"v1beta2 {kind}": (mirror_maker("v1beta2", kind), OLD) for kind in ("oauth", "tls", "scram-sha-512", "plain")},
+    f"preserving {PRESERVING}": (mirror_maker("v1beta2", "plain"), PRESERVING),
+}
+
+DOCUMENTS = {**{name: (document, NEW) for name, document in OWN.items()}, **RESOURCES, **MIRRORS}
+
+
+def declare(content: str, version: str = NEW) -> tuple[DesiredState, Diagnostics]:
+    """The state and the problems of a repository with this file, in which another connector is still declared."""
+    others = {"other.yaml": connector("other"), "a.json": json.dumps(ENTRIES)}
+    partner = kafka_connector("v1") if content.startswith(text(CONFIG_MAP)[:30]) else CONFIG_MAP
+    checkout = files({"a.yaml": content, **others, **({} if "List" in content[:60] else {"b.yaml": text(partner)})})
+    options = StrimziOptions(version=parse_strimzi_version(version), workers="KafkaMirrorMaker2" in content)
+    documents = translate(load(checkout, ParseCache()), options, TranslationCache())
+    annotated = list(find_annotated(documents, options))
+    additions = {request.key: "0123456789ab" for one in annotated for request in one.requests}
+    documents, requests = with_requests(documents, annotated, additions)
+    problems = document_schemas.check(documents)
+    states, diagnostics = build(documents, [LOCAL], problems, checkout.entries, requests)
+    assert "other" in {one.name for one in states[LOCAL].connectors}
+    return states[LOCAL], diagnostics
