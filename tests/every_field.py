@@ -91,7 +91,7 @@ def put(document: Any, pointer: Pointer, value: Any) -> Any:
 
 
 def spoiled(document: Any, values: tuple[Any, ...], keys: tuple[str, ...] = ()) -> Iterator[Any]:
-    """The document with each of the values in each field, and with each of the keys beside each field."""
+    """The document with each of the values in each field, and with each of the keys next to each field."""
     for pointer in fields(document):
         yield from (put(document, pointer, value) for value in values)
         if isinstance(pointer[-1], str):

@@ -78,7 +78,7 @@ class Jobs:
             self.running += 1
         try:
             work()
-        except Exception as error:  # a bug must not end the job for ever
+        except Exception as error:  # a bug: the job has to run again
             events.bug(error, job=name)
             with self._changed:
                 self.schedule(name, work, RETRY_AFTER)

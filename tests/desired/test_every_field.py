@@ -32,6 +32,7 @@ def test_null_in_every_field(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.thorough] if name in MIRRORS else []) for name in DOCUMENTS]
 )
@@ -41,7 +42,7 @@ def test_hostile_values_in_every_field(name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_more_hostile_values_in_every_field(name: str) -> None:
     document, version = DOCUMENTS[name]

@@ -227,7 +227,7 @@ def documents(draw: st.DrawFn) -> tuple[Any, str]:
 @example((put(OWN["connector"], ("spec", "config", "file"), "{x}"), NEW))
 @example((put(kafka_connector("v1"), ("spec", "{:>1500000000}"), 1), NEW))
 def test_format_strings_and_nulls_in_documents(case: tuple[Any, str]) -> None:
-    """They are declared, planned beside a connector with another config, and reported in each format."""
+    """They are declared, planned for a connector with another config, and reported in each format."""
     state, problems = declare(text(case[0]), case[1])
     for bug in problems.bugs:
         raise AssertionError(text(case[0])) from bug.bug
