@@ -45,8 +45,8 @@ from gitops_connect.offset_changes.annotation_additions import find_additions
 from gitops_connect.offset_changes.ledger_records import LedgerRecords
 from gitops_connect.offset_changes.planned_changes import PlannedChanges
 from gitops_connect.plan import guards
+from gitops_connect.plan.containment import plan_contained
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import find_rollbacks, in_effect
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.unread_secrets import assume_secrets
@@ -162,10 +162,11 @@ def propose(
     """Read one cluster and make a plan. Nothing is changed."""
     situation, problems = _observe(runtime, declared, cluster, options)
     situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
-    proposed = plan(situation)
+    situation, proposed = plan_contained(situation)
+    bugs = Diagnostics.of(proposed.diagnostics.bugs)  # the next plan does not find them again
     if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
         runtime.clients[cluster].conceal(known_secrets(situation).shared)
-    return _validated(runtime, Proposal(situation, proposed, problems + manifests))
+    return _validated(runtime, Proposal(situation, proposed, problems + manifests + bugs))
 
 
 def _observe(
@@ -231,7 +232,7 @@ def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
         undescribed=situation.undescribed | (current.undescribed - _described(situation, unvalidated, checked)),
         plugins=plugins or (),
     )
-    proposed = plan(situation)
+    situation, proposed = plan_contained(situation)
     return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import shared_services
 from package_source import MODULES, PACKAGE, nodes, tree
@@ -11,6 +12,18 @@ REFUSED = {"utils", "util", "helpers", "common", "misc", "manager", "base", "cor
 PURE = ("model", "desired", "plan", "report")
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 50
+TEMPLATES = {
+    # Messages and hints of tables whose texts are literals.
+    ("checks/rules.py", "RULES[finding.rule].hint"),
+    ("checks/rules.py", "RULES[finding.rule].message"),
+    ("plan/offset_effects.py", "key.hint"),
+    ("plan/offset_effects.py", "template"),
+    ("spark/error_messages.py", "words"),
+    # Numbers, and a formatter of the logging package.
+    ("checks/contradictions.py", "time"),
+    ("cli/run.py", "writer"),
+}
+"""The templates that are not literals where they are used: the module, the expression, and above it the reason."""
 
 
 def test_a_module_has_a_name_and_a_reason() -> None:
@@ -43,6 +56,54 @@ def test_the_core_opens_no_file_and_reads_no_clock() -> None:
         if isinstance(node, ast.Call) and called(node) in effects
     ]
     assert found == []
+
+
+def test_no_input_becomes_a_format_string() -> None:
+    """The name of a field such as `{:>1500000000}` would take 1.5 GB."""
+    found = [
+        (str(module.relative_to(PACKAGE)), ast.unparse(template))
+        for module in MODULES
+        for node in nodes(module)
+        if (template := template_of(node)) is not None and not is_literal(template, module)
+    ]
+    assert sorted(set(found) - TEMPLATES) == [], "make the template a literal, use an f-string, or add the reason above"
+    assert sorted(TEMPLATES - set(found)) == [], "no longer needed"
+
+
+def template_of(node: ast.AST) -> ast.expr | None:
+    """What the expression formats, or inserts for each match of a regular expression."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=template, attr="format" | "format_map" | "vformat")):
+            return template
+        case ast.BinOp(left=template, op=ast.Mod()):
+            return template
+        case ast.Call(func=ast.Attribute(value=ast.Name("re"), attr="sub" | "subn"), args=[_, template, *_]):
+            return template
+        case ast.Call(func=ast.Attribute(attr="sub" | "subn" | "expand"), args=[template, *_]):
+            return template
+        case ast.Call(func=ast.Name("format"), args=[_, template]):
+            return template
+        case _:
+            return None
+
+
+def is_literal(template: ast.expr, module: Path) -> bool:
+    """Whether it is a literal, a function, a number, or a constant of the module that is a literal."""
+    match template:
+        case ast.Constant() | ast.Lambda() | ast.Call(func=ast.Name("len")):
+            return True
+        case ast.BinOp(right=ast.Constant(value=int()) | ast.Call(func=ast.Name("len"))):
+            return True
+        case ast.Name(name):
+            values = [
+                node.value
+                for node in tree(module).body
+                if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+            ]
+            functions = [node for node in nodes(module) if isinstance(node, ast.FunctionDef) and node.name == name]
+            return bool(functions) or (name.isupper() and any(isinstance(one, ast.Constant) for one in values))
+        case _:
+            return False
 
 
 def called(node: ast.Call) -> str:

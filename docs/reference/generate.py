@@ -58,6 +58,7 @@ manifest with its connector are then notes.
 | --- | --- |
 | `source/` | the files of the repository |
 | `yaml/`, `document/`, `schema/` | every document: its syntax, its kind, its fields |
+| `internal/` | a bug in gitops-connect that concerns one document |
 | `connector/`, `secret/` | a [Connector](documents/connector.md) |
 | `convert/` | the files that [`convert`](convert.md) reads and writes |
 | `connect/` | what Connect reports about the config of a connector |

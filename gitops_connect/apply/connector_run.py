@@ -121,7 +121,7 @@ class ConnectorRun:
         """End the step in progress, or the next step, with this result. The message contains no secret of the steps."""
         next_steps = advice(self.outcomes, self.step) if ending.took_effect else ""
         message = "; ".join(filter(None, [mask(ending.message, self._secrets()), next_steps]))
-        outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect)
+        outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
         if self._stops() and not (self.attempt is not None and self.attempt.may_have_effect):
             self._is_not_stopped()
         if ending.result is Result.APPLIED and self.step.action in _END_A_STOP:

@@ -10,6 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from itertools import chain, count
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -37,8 +38,8 @@ _CHECK_EVERY = 5.0
 def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
     """Carry out every applicable step; return how each ended, in the order of the plan.
 
-    Raises nothing for a step. An error of `on_outcome` and a bug prevent further steps, and are raised when the steps
-    in progress have ended.
+    Raises nothing for a step: a bug in a step ends only the steps of its connector. An error of `on_outcome` and any
+    other bug prevent further steps, and are raised when the steps in progress have ended.
     """
     return _Run(plan, cluster, options).run()
 
@@ -149,8 +150,8 @@ class _Run:
             self._ready.append(heapq.heappop(self._later)[2])
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             run = self._ready.popleft()
-            attempt = run.execution(self._clock.monotonic())
-            self._sending[pool.submit(in_trace(carry_out), attempt.step, self._context)] = run
+            run.execution(self._clock.monotonic())
+            self._sending[pool.submit(in_trace(carry_out), run.step, self._context)] = run
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)
@@ -206,19 +207,20 @@ class _Run:
             self._snapshot_ended(finished)
 
     def _answered(self, run: ConnectorRun, future: Future[StepResult | str]) -> None:
-        error = future.exception()
         now = self._clock.monotonic()
-        if error is None or isinstance(error, GitopsConnectError):
+
+        def decide() -> NextAction:
+            error = future.exception()
+            if error is not None and not isinstance(error, GitopsConnectError):
+                raise error
             answer = "" if error else future.result()
             if isinstance(answer, StepResult):
-                self._move(run, answer)
-                return
-            self._move(run, run.answered(error, self._snapshots, now, answer))
+                return answer
+            return run.answered(error, self._snapshots, now, answer)
+
+        self._move(run, decide)
+        if run.attempt is not None:
             self._pace.answered(now, alone=len(self._waiting) == 1)
-        else:
-            self._fail(error)
-            message = f"internal error, please report it: {type(error).__name__}: {error}"
-            self._end(run, StepResult(Result.FAILED, message))
 
     def _snapshot_ended(self, future: Future[ClusterSnapshot]) -> None:
         now = self._clock.monotonic()
@@ -231,10 +233,15 @@ class _Run:
             return
         snapshot = future.result()
         for run in runs:
-            self._move(run, run.execution(now).observe(snapshot, now))
+            self._move(run, partial(run.execution(now).observe, snapshot, now))
         self._pace.observe(now, snapshot.seconds, moved=len(self._waiting) < len(runs))
 
-    def _move(self, run: ConnectorRun, move: NextAction) -> None:
+    def _move(self, run: ConnectorRun, decide: Callable[[], NextAction]) -> None:
+        try:
+            move = decide()
+        except Exception as error:  # a bug in this step: other connectors continue
+            message = f"internal error, please report it: {type(error).__name__}: {error}"
+            move = StepResult(Result.FAILED, message, bug=error)
         match move:
             case StepResult():
                 self._end(run, move)

@@ -21,13 +21,15 @@ FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
 class StepResult:
     """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue.
 
-    `took_effect`: it failed although the requested change is in place: the connector does not work with it.
+    `took_effect`: it failed although the requested change is in place: the connector does not work with it. `bug`: it
+    failed because of a bug in gitops-connect.
     """
 
     result: Result
     message: str = ""
     harmless: bool = False
     took_effect: bool = False
+    bug: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)

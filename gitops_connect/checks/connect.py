@@ -20,7 +20,7 @@ from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Pointer
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.suggestions import closest
@@ -31,7 +31,7 @@ PATIENCE = 3
 """After this many failures the remaining configs are skipped: a hanging worker costs a whole timeout for each."""
 
 _CLASS = "connector.class"
-Answer = ConfigVerdict | GitopsConnectError | None
+Answer = ConfigVerdict | Exception | None
 """The verdict on a config, or the error instead; None if the config was not checked."""
 _Pair = tuple[DesiredConnector, Answer]
 NO_SUCH_CLASS = "Failed to find any class"
@@ -75,7 +75,7 @@ def validate(
 def checks_of(pairs: Sequence[_Pair], catalogue: Catalogue, reason: str) -> ConnectChecks:
     """The result of these verdicts. `reason`: why some of the configs were not checked."""
     pairs = _without_secrets(pairs)
-    found = [problem for connector, verdict in pairs for problem in _problems(connector, verdict, catalogue)]
+    found = [problem for connector, verdict in pairs for problem in _contained(connector, verdict, catalogue)]
     found += _unchecked([connector for connector, verdict in pairs if verdict is None], reason)
     return ConnectChecks(
         Diagnostics.of(found),
@@ -114,6 +114,8 @@ class _Validation:
                     return None
                 self.failures += PATIENCE if isinstance(error, Unauthorized) else 1
                 self.reason = f"Connect does not answer: {error}"
+            return error
+        except Exception as error:  # a bug, which becomes a diagnostic of this connector
             return error
 
     def _may_ask(self) -> bool:
@@ -167,7 +169,19 @@ def _masked(verdict: Answer, secrets: frozenset[str]) -> Answer:
         case GitopsConnectError():
             return type(verdict)(mask(str(verdict), secrets))
         case _:
-            return None
+            return verdict
+
+
+def _contained(connector: DesiredConnector, verdict: Answer, catalogue: Catalogue) -> Iterable[Diagnostic]:
+    """The problems of one connector; a bug is one of them."""
+
+    def find() -> list[Diagnostic]:
+        if isinstance(verdict, Exception) and not isinstance(verdict, GitopsConnectError):
+            raise verdict
+        return list(_problems(connector, verdict, catalogue))
+
+    found = contained(find, connector.document.location, connector.name)
+    return [found] if isinstance(found, Diagnostic) else found
 
 
 def _problems(connector: DesiredConnector, verdict: Answer, catalogue: Catalogue) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from gitops_connect.checks.explanations import explain
 from gitops_connect.checks.schema_failures import SchemaFailure
 from gitops_connect.checks.schema_files import read_schema
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import CONNECTOR, KINDS, OFFSET_CHANGE, Document, Documents
 from gitops_connect.model.suggestions import did_you_mean
 
@@ -48,7 +48,7 @@ def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics
     verdicts = {}
     for document in documents.documents:
         known = cache.get(document)
-        verdicts[id(document)] = (document, known if known is not None else tuple(_check_one(document, schemas)))
+        verdicts[id(document)] = (document, known if known is not None else _contained(document, schemas))
     cache.keep(verdicts)
     return Diagnostics.of(problem for _, problems in verdicts.values() for problem in problems)
 
@@ -68,6 +68,11 @@ class _Schema:
     def validator(self) -> Draft202012Validator:
         """The engine, created once: that takes longer than the check of a document."""
         return Draft202012Validator(self.value)
+
+
+def _contained(document: Document, schemas: Mapping[str, _Schema]) -> tuple[Diagnostic, ...]:
+    found = contained(lambda: tuple(_check_one(document, schemas)), document.location, document.connector)
+    return (found,) if isinstance(found, Diagnostic) else found
 
 
 def _check_one(document: Document, schemas: Mapping[str, _Schema]) -> Iterable[Diagnostic]:

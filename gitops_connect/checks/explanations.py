@@ -37,9 +37,15 @@ class Problem(NamedTuple):
 
 
 def explain(document: Document, failures: Collection[SchemaFailure], schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """The diagnostics for one document. A missing field is not reported if its misspelling is reported."""
+    """The diagnostics for one document. A missing field is not reported if its misspelling is reported.
+
+    Other failures of a value of the wrong type are not reported either: `oneOf` fails for null, too.
+    """
     misspelt = {meant for failure in failures if failure.keyword == _UNKNOWN for meant in _misspelt(failure)}
+    mistyped = {failure.pointer for failure in failures if failure.keyword == "type"}
     for failure in failures:
+        if failure.pointer in mistyped and failure.keyword != "type":
+            continue
         for problem in _problems(failure, schema):
             if problem.rule != "schema/required" or problem.pointer not in misspelt:
                 place = document.locate(problem.pointer)

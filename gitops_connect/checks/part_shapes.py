@@ -142,7 +142,7 @@ class PartShape:
             meant = closest(name, missing)
             if meant is not None:
                 missing.remove(meant)
-                yield self._incomplete(name, "has the field {}, expected {}", name, meant)
+                yield self._incomplete(name, f"has the field {show(name)}, expected {show(meant)}")
             else:
                 yield self._unknown(fields, name)
         for name in missing:
@@ -153,23 +153,23 @@ class PartShape:
             words = {"shape": self.shape, "hint": "remove the field: it is not sent, because Connect would ignore it"}
             return Finding("manifest/unknown-field", place_of(self.where, name), words)
         if self.where == "partition":
-            return self._broken(name, "has a field {} that the connector does not look up", name, unread=True)
+            return self._broken(name, f"has a field {show(name)} that the connector does not look up", unread=True)
         hinted = LazyWords(lambda: {"shape": self.shape, "hint": _did_you_mean(name, fields.types)})
         return Finding("manifest/unknown-field", place_of(self.where, name), hinted)
 
-    def _incomplete(self, name: str, found: str, *shown: str) -> Finding:
-        return self._broken(name, found, *shown, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
+    def _incomplete(self, name: str, found: str) -> Finding:
+        return self._broken(name, found, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
 
-    def _broken(self, name: str, found: str, *shown: str, unread: bool) -> Finding:
-        """A finding about the field of that name; `shown` are the names in the template `found`."""
-        words = partial(self._words, found, shown)
+    def _broken(self, name: str, found: str, *, unread: bool) -> Finding:
+        """A finding about the field of that name."""
+        words = partial(self._words, found)
         return Finding("manifest/shape", place_of(self.where, name), LazyWords(words), unread)
 
-    def _words(self, found: str, shown: Iterable[str]) -> Mapping[str, str]:
+    def _words(self, found: str) -> Mapping[str, str]:
         expected = " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
         return {
             "where": self.where,
-            "found": found.format(*map(show, shown)),
+            "found": found,
             "shape": self.shape,
             "expected": expected,
         }

@@ -122,7 +122,7 @@ def _in_section(connector: DesiredConnector, verdict: ConfigVerdict, key: str, s
 
 
 def _prefixes(connector: DesiredConnector, section: Section) -> list[str]:
-    return [section.prefix.format(alias) for alias in section.always + _aliases(connector, section)]
+    return [section.prefix.replace("{}", alias) for alias in section.always + _aliases(connector, section)]
 
 
 def _aliases(connector: DesiredConnector, section: Section) -> tuple[str, ...]:

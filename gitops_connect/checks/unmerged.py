@@ -55,7 +55,10 @@ def _answer(
 ) -> connect.Answer:
     definition = definitions.get(connector.name)
     if definition is not None and "" not in definition.undescribed:
-        return verdict(connector, definition)
+        try:
+            return verdict(connector, definition)
+        except Exception as error:  # a bug, which becomes a diagnostic of this connector
+            return error
     if plugins is not None and connector.config.get(_CLASS, "") not in full_names(plugins):
         return Rejected(connect.NO_SUCH_CLASS)
     return None

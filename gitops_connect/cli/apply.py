@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import cluster_commands
-from gitops_connect.cli.console import ask, coloured, echo, echo_styled, emit
+from gitops_connect.cli.console import ask, bug_report, coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters
@@ -71,9 +71,10 @@ def apply(
         outcomes, more = _carry_out(runtime, declared, plans, report)
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
-    if all(outcome.succeeded and not outcome.interrupted for outcome in outcomes) and (failures or more):
+    code = _exit_code(declared, made, outcomes)
+    if code in (ExitCode.DONE, ExitCode.INVALID) and (failures or more):
         return cluster_commands.worst([*failures, *more])
-    return _exit_code(declared, made, outcomes)
+    return code
 
 
 def _read(planfile: Path) -> str:
@@ -155,7 +156,7 @@ def _carry_out(
         def listen(outcome: StepOutcome) -> None:
             nonlocal ended
             ended += 1
-            echo_styled(report.step(outcome))
+            _show(report, outcome)
             update("steps", ended, total)
 
         def follow(sending: SendingProgress) -> None:
@@ -166,6 +167,12 @@ def _carry_out(
         options = ReconcileOptions(lambda _proposal: None, approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)
         return cluster_commands.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
+
+
+def _show(report: TextReport, outcome: StepOutcome) -> None:
+    echo_styled(report.step(outcome))
+    if outcome.bug is not None:
+        echo(bug_report(outcome.bug, f"step: {outcome.step.action.value} of a connector"))
 
 
 def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
@@ -183,6 +190,8 @@ def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
 def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[ReconciliationOutcome]) -> ExitCode:
     if any(outcome.interrupted for outcome in outcomes):
         return ExitCode.INTERRUPTED
+    if any(outcome.has_bugs for outcome in outcomes):
+        return ExitCode.BUG
     if not all(outcome.succeeded for outcome in outcomes):
         return ExitCode.FAILED
     invalid = declared.diagnostics.errors or any(one.diagnostics.errors for one in made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from gitops_connect.cli import global_options
-from gitops_connect.cli.console import echo
+from gitops_connect.cli.console import bug_report, echo
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
 
 if TYPE_CHECKING:
+    from gitops_connect.model.diagnostics import Diagnostic
     from gitops_connect.model.names import ClusterName
     from gitops_connect.reconcile import Caches, Declared, Proposal
     from gitops_connect.runtime import Runtime
     from gitops_connect.settings.sections import Settings
 
 T = TypeVar("T")
-Failures = list[GitopsConnectError]
+Failures = list[Exception]
 
 
 def settings_of(context: typer.Context) -> Settings:
@@ -49,7 +50,9 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
     from gitops_connect.runtime import open_source
 
     with closing(open_source(settings, path)) as source:
-        return declare(source, settings.clusters or None, caches or Caches(), strimzi=settings.strimzi_options)
+        declared = declare(source, settings.clusters or None, caches or Caches(), strimzi=settings.strimzi_options)
+    report_bugs(declared.diagnostics)
+    return declared
 
 
 def require_documents(settings: Settings, path: Path | None) -> None:
@@ -100,13 +103,23 @@ def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], 
             names_cluster = message.startswith(f"cluster {cluster} ")
             echo(f"error: {message}" if names_cluster else f"error: cluster {cluster}: {message}")
             failures.append(error)
+        except Exception as error:  # a bug
+            echo(bug_report(error, f"cluster: {cluster}"))
+            failures.append(error)
     return done, failures
 
 
+def report_bugs(diagnostics: Iterable[Diagnostic]) -> None:
+    """Print the traces of the internal errors, with what each concerns."""
+    for one in diagnostics:
+        if one.bug is not None:
+            echo(bug_report(one.bug, f"document: {one.location}"))
+
+
 def worst(failures: Failures) -> ExitCode:
-    """The exit code for clusters that failed: that of the first, unless one of them failed outright."""
+    """The exit code for clusters that failed: that of the first, unless one of them failed outright or has a bug."""
     codes = [exit_code(error) for error in failures]
-    return ExitCode.FAILED if ExitCode.FAILED in codes else codes[0]
+    return next((code for code in (ExitCode.BUG, ExitCode.FAILED) if code in codes), codes[0])
 
 
 def proposals(
@@ -124,7 +137,9 @@ def proposals(
 
         def one(cluster: ClusterName) -> Proposal:
             update(f"planning {cluster}")
-            return propose(replace(runtime, say=update), declared, cluster, ProposeOptions(untrusted=untrusted))
+            proposal = propose(replace(runtime, say=update), declared, cluster, ProposeOptions(untrusted=untrusted))
+            report_bugs(proposal.diagnostics)
+            return proposal
 
         made, failures = each_cluster(clusters, one)
     if made and failures:

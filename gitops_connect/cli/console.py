@@ -55,6 +55,20 @@ def without_secrets(text: str) -> str:
     return mask(text, values_read())
 
 
+def bug_report(error: Exception, where: str) -> str:
+    """The information for an issue. `where` is a line that says what has failed."""
+    import platform
+    import traceback
+
+    from gitops_connect import __version__
+
+    return without_secrets(
+        "This is a bug in gitops-connect. Please report it with everything below.\n\n"
+        f"gitops-connect {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"{where}\n\n{''.join(traceback.format_exception(error))}"
+    )
+
+
 def coloured(stream: IO[str]) -> bool:
     """Whether to write colours to this stream (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -21,12 +21,14 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-def exit_code(error: GitopsConnectError) -> ExitCode:
-    """The code for an error that ends a command."""
+def exit_code(error: Exception) -> ExitCode:
+    """The code for an error that ends a command or the processing of a cluster."""
     match error:
         case UsageError():
             return ExitCode.USAGE
         case StalePlan() | LedgerBusy():
             return ExitCode.STALE
-        case _:
+        case GitopsConnectError():
             return ExitCode.FAILED
+        case _:
+            return ExitCode.BUG

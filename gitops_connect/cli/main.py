@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
 import sys
-import traceback
 from functools import cache
 from typing import IO, Annotated, Any
 
@@ -34,7 +32,7 @@ from gitops_connect.cli import (
     validate,
     version,
 )
-from gitops_connect.cli.console import echo, emit, without_secrets
+from gitops_connect.cli.console import bug_report, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.global_options import GlobalOptions, add_global_options
 from gitops_connect.errors import GitopsConnectError
@@ -126,8 +124,8 @@ def run_command(arguments: list[str]) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:  # the reader of stdout is gone, and needs no message
         return ExitCode.FAILED
-    except Exception:
-        echo(_bug_report(arguments))
+    except Exception as error:
+        echo(bug_report(error, _command(arguments)))
         return ExitCode.BUG
 
 
@@ -136,15 +134,10 @@ def _usage(error: typer.TyperException) -> str:
     return message if message.startswith("Usage: ") else f"error: {message}\nSee gitops-connect --help."
 
 
-def _bug_report(arguments: list[str]) -> str:
-    """The information for an issue. The command is named without its values, which may be private."""
+def _command(arguments: list[str]) -> str:
+    """The command for an issue. It is named without its values, which may be private."""
     options = (argument.partition("=")[0] for argument in arguments if argument.startswith("-"))
-    command = " ".join([*_command_words(arguments), *options])
-    return without_secrets(
-        "This is a bug in gitops-connect. Please report it with everything below.\n\n"
-        f"gitops-connect {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"command: gitops-connect {command}\n\n{traceback.format_exc()}"
-    )
+    return " ".join(["command: gitops-connect", *_command_words(arguments), *options])
 
 
 def _command_words(arguments: list[str]) -> list[str]:

@@ -56,6 +56,8 @@ def plan(
     emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets), applied=verbose))
     if out is not None:
         save(out, plans, diagnostics, origin)
+    if diagnostics.bugs:
+        return ExitCode.BUG
     if failures:
         return cluster_commands.worst(failures)
     if any(one.refusals for one in plans):

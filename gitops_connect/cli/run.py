@@ -154,11 +154,9 @@ def _exit_code(daemon: Daemon) -> ExitCode:
 
 
 def _code(end: ReconciliationOutcome | Exception) -> ExitCode:
-    from gitops_connect.errors import GitopsConnectError
-
-    if isinstance(end, GitopsConnectError):
-        return exit_code(end)
     if isinstance(end, Exception):
+        return exit_code(end)
+    if end.has_bugs:
         return ExitCode.BUG
     if not end.succeeded:
         return ExitCode.FAILED

@@ -55,15 +55,20 @@ def validate(
         declared = cluster_commands.declared_in(settings, path, caches)
         update("checking offset manifests")
         found, skipped = _check_manifests(settings, declared, update)
-        diagnostics = declared.diagnostics + found
+        failures: cluster_commands.Failures = []
         update("validating configs on the clusters")
         if not offline:
-            diagnostics += _ask_clusters(settings, declared, update, untrusted=is_untrusted(untrusted))
+            asked, failures = _ask_clusters(settings, declared, update, untrusted=is_untrusted(untrusted))
+            found += asked
+    cluster_commands.report_bugs(found)
+    diagnostics = declared.diagnostics + found
     directory = cluster_commands.shown_directory(settings, path)
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, directory)
     shown = diagnostics.under(directory), skipped
     emit(_render(shown, declared.documents, output))
+    if diagnostics.bugs or failures:
+        return ExitCode.BUG
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
 
 
@@ -115,8 +120,10 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
     return known, "the ledger has no record of them; if they were, run `gitops-connect ledger resolve NAME --applied`"
 
 
-def _ask_clusters(settings: Settings, declared: Declared, update: Update, *, untrusted: bool) -> Diagnostics:
-    """What each cluster says about its configs. A cluster that does not answer is reported, and causes no other error.
+def _ask_clusters(
+    settings: Settings, declared: Declared, update: Update, *, untrusted: bool
+) -> tuple[Diagnostics, cluster_commands.Failures]:
+    """What each cluster says about its configs, and the bugs. A cluster that does not answer is only reported.
 
     `untrusted`: the configs are not sent, but checked against the definitions of their plugins.
     """
@@ -125,16 +132,20 @@ def _ask_clusters(settings: Settings, declared: Declared, update: Update, *, unt
     from gitops_connect.model.diagnostics import Diagnostics
     from gitops_connect.runtime import SystemClock
 
-    diagnostics, clock = Diagnostics(), SystemClock()
-    ask = _compare_with_definitions if untrusted else _let_connect_validate
-    for name, cluster in settings.clusters.items():
+    clock, check = SystemClock(), _compare_with_definitions if untrusted else _let_connect_validate
+
+    def ask(name: ClusterName) -> Diagnostics:
+        cluster = settings.clusters[name]
         options = ValidateOptions(clock, cluster.validate_timeout, update, cluster.validate_unmerged)
         with closing(ConnectClient(cluster, clock)) as client:
             try:
-                diagnostics += ask(client, declared.states[name], settings, options)
+                return check(client, declared.states[name], settings, options)
             except GitopsConnectError as error:
                 echo(f"note: cannot validate configs on cluster {name}: {error}")
-    return diagnostics
+                return Diagnostics()
+
+    found, failures = cluster_commands.each_cluster(tuple(settings.clusters), ask)
+    return sum(found, Diagnostics()), failures
 
 
 def _let_connect_validate(

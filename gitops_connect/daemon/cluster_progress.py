@@ -12,7 +12,7 @@ from gitops_connect.daemon import events
 from gitops_connect.daemon.held_back import HeldBack
 from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.state import DaemonState
-from gitops_connect.errors import LedgerBusy, Stalled
+from gitops_connect.errors import GitopsConnectError, LedgerBusy, Stalled
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
@@ -76,7 +76,18 @@ class ClusterProgress:
         self._publish(next=None)
 
     def proposed(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
-        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded."""
+        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded.
+
+        A bug in what is shown about a connector does not stop the reconciliation.
+        """
+        try:
+            self._show(declared, proposal, records=records)
+        except GitopsConnectError:
+            raise
+        except Exception as error:
+            events.bug(error, cluster=self._cluster, revision=declared.revision)
+
+    def _show(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
         situation, plan = proposal.situation, proposal.plan
         problems = problems_by_connector(situation.desired, declared.diagnostics, proposal.diagnostics)
         unhealthy = find_unhealthy(situation)

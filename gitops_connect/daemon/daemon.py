@@ -28,7 +28,6 @@ from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.daemon.steps_in_progress import StepsInProgress
-from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
@@ -251,7 +250,12 @@ class Daemon:
         progress.begin()
         with span("reconcile", {"gitops_connect.cluster": cluster, "gitops_connect.revision": declared.revision}):
             ended = self._attempt(cluster, declared, begun)
-            return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
+            try:
+                return progress.ended(declared, ended, self._runtime.clock.monotonic() - began)
+            except Exception as error:  # a bug in what is logged or published
+                events.bug(error, cluster=cluster, revision=declared.revision)
+                progress.last = error
+                return self.schedule.usual()
 
     def _attempt(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> Ended:
         progress, leader = self._progress[cluster], self.leadership.lease
@@ -286,7 +290,7 @@ class Daemon:
         """Read the cluster for the status page, and change nothing: another daemon is the leader."""
         try:
             proposal = propose(self._runtime, declared, cluster, ProposeOptions(is_daemon=True))
-        except GitopsConnectError as error:
+        except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             return error
         self._progress[cluster].proposed(declared, proposal, records=False)
         return Interrupted()

@@ -71,6 +71,8 @@ def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
         message=diagnostic.summary,
         hint=diagnostic.hint,
     )
+    if diagnostic.bug is not None:
+        bug(diagnostic.bug, cluster=cluster, connector=diagnostic.connector, location=str(diagnostic.location))
 
 
 def notes(plan: Plan) -> list[tuple[str, str]]:
@@ -173,6 +175,8 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
         message=outcome.message,
         seconds=round(outcome.seconds, 3),
     )
+    if outcome.bug is not None:
+        bug(outcome.bug, cluster=cluster, connector=outcome.step.connector, action=outcome.step.action.value)
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:

@@ -12,6 +12,11 @@ from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
+from gitops_connect.daemon import events
+
+RETRY_AFTER = 60.0
+"""Seconds after which a job that has failed with a bug runs again."""
+
 
 class Jobs:
     """No job begins once `ended` is set. `changed` is notified when a job has ended."""
@@ -45,7 +50,7 @@ class Jobs:
         if self._ended.is_set():
             return
         when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
-        self._scheduler.add_job(self.run, DateTrigger(when, UTC), args=[work], id=name, replace_existing=True)
+        self._scheduler.add_job(self.run, DateTrigger(when, UTC), args=[name, work], id=name, replace_existing=True)
 
     def hurry(self, name: str) -> None:
         """Run a waiting job now. Does nothing if the job runs already."""
@@ -62,14 +67,21 @@ class Jobs:
         self._scheduler.remove_all_jobs()
         self._scheduler.shutdown(wait=False)
 
-    def run(self, work: Callable[[], None]) -> None:
-        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before."""
+    def run(self, name: str, work: Callable[[], None]) -> None:
+        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before.
+
+        A job that fails with a bug runs again after a minute: nothing else would schedule it.
+        """
         with self._changed:
             if self._ended.is_set():
                 return
             self.running += 1
         try:
             work()
+        except Exception as error:  # a bug: the job has to run again
+            events.bug(error, job=name)
+            with self._changed:
+                self.schedule(name, work, RETRY_AFTER)
         finally:
             with self._changed:
                 self.running -= 1

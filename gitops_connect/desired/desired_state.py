@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from gitops_connect.desired import connector_rules, operation_documents
@@ -12,7 +13,7 @@ from gitops_connect.desired.fields import ConnectorFields, secret_references
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
@@ -70,10 +71,11 @@ class _Builder:
 
     def add(self, document: Document, *, sound: bool) -> None:
         """Add one document to its cluster; a document that is not sound only blocks the connector that it names."""
-        if document.is_offset_change:
-            self._add_change(document, sound=sound)
-        else:
-            self._add_connector(document, sound=sound)
+        add = self._add_change if document.is_offset_change else self._add_connector
+        bug = contained(partial(add, document, sound=sound), document.location, document.connector)
+        if bug is not None:
+            self.found.append(bug)
+            self._nameless = True  # the connector may not be blocked
 
     def _add_connector(self, document: Document, *, sound: bool) -> None:
         name = document.connector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from gitops_connect.desired import file_content
@@ -10,7 +10,7 @@ from gitops_connect.desired.file_content import CONFIG_MAPS, read_config_maps, r
 from gitops_connect.desired.recognition import is_visible
 from gitops_connect.desired.strimzi.recognition import names_config_maps
 from gitops_connect.desired.yaml import ParsedFile
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import Blob, Documents
 from gitops_connect.model.listed_files import Entry
 
@@ -70,7 +70,8 @@ def load(files: Files, cache: ParseCache) -> Documents:
     parsed |= _load_new(files, [entry for entry in visible if _key(entry) not in parsed])
     if any(names_config_maps(resource) for file in parsed.values() if file is not None for resource in file.strimzi):
         deferred = [entry for entry in visible if parsed[_key(entry)] is CONFIG_MAPS]
-        parsed |= {_key_of(blob): read_config_maps(blob) for blob in files.blobs(deferred, file_content.MAX_SIZE + 1)}
+        blobs = files.blobs(deferred, file_content.MAX_SIZE + 1)
+        parsed |= {_key_of(blob): _contained(read_config_maps, blob) for blob in blobs}
     cache.keep(parsed)
     return _gather(files, [parsed[_key(entry)] for entry in visible])
 
@@ -94,7 +95,13 @@ def _gather(files: Files, parsed: Collection[ParsedFile | None]) -> Documents:
 
 def _load_new(files: Files, entries: Collection[Entry]) -> dict[Key, ParsedFile | None]:
     """Read and parse new files. One byte more than the limit is read of each, to detect files that are too large."""
-    return {_key_of(blob): read_file(blob) for blob in files.blobs(entries, file_content.MAX_SIZE + 1)}
+    return {_key_of(blob): _contained(read_file, blob) for blob in files.blobs(entries, file_content.MAX_SIZE + 1)}
+
+
+def _contained(read: Callable[[Blob], ParsedFile | None], blob: Blob) -> ParsedFile | None:
+    """What the file declares, or the bug in reading it: then nobody knows what it declares."""
+    file = contained(lambda: read(blob), Location(blob.path))
+    return ParsedFile(diagnostics=Diagnostics.of([file]), complete=False) if isinstance(file, Diagnostic) else file
 
 
 def _key_of(blob: Blob) -> Key:

@@ -6,11 +6,18 @@ server either: the failure of a server is an exception.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TypeVar
 
+from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ConnectorName
+
+T = TypeVar("T")
+
+INTERNAL_ERROR = "internal/error"
+"""The rule of a bug in gitops-connect that concerns one document or connector only."""
 
 
 class Severity(Enum):
@@ -42,7 +49,8 @@ class Location:
 class Diagnostic:
     """One problem: a rule, what is wrong, and what to do (`hint`, possibly empty).
 
-    `connector` is the connector that the problem blocks, or None if the connector is unknown.
+    `connector` is the connector that the problem blocks, or None if the connector is unknown. `bug` is the exception
+    of an INTERNAL_ERROR, for the log: its text may contain a secret.
     """
 
     severity: Severity
@@ -51,6 +59,7 @@ class Diagnostic:
     location: Location
     hint: str = ""
     connector: ConnectorName | None = None
+    bug: Exception | None = field(default=None, repr=False, compare=False)
 
     def sort_key(self) -> tuple[str, int, int, str, str]:
         """By location, then rule: the order in which people fix a file."""
@@ -105,3 +114,28 @@ class Diagnostics:
     def notes(self) -> tuple[Diagnostic, ...]:
         """The diagnostics that may need no action."""
         return tuple(item for item in self.items if item.severity is Severity.NOTE)
+
+    @property
+    def bugs(self) -> tuple[Diagnostic, ...]:
+        """The internal errors."""
+        return tuple(item for item in self.items if item.bug is not None)
+
+
+def contained(work: Callable[[], T], location: Location, connector: ConnectorName | None = None) -> T | Diagnostic:
+    """The result of `work`, which concerns only one document or connector; or its bug as an INTERNAL_ERROR.
+
+    Errors that are not bugs are passed on.
+    """
+    try:
+        return work()
+    except GitopsConnectError:
+        raise
+    except Exception as error:  # a bug must not block the other documents and connectors
+        return internal_error(error, location, connector)
+
+
+def internal_error(error: Exception, location: Location, connector: ConnectorName | None) -> Diagnostic:
+    """The diagnostic of a bug. The text of the exception is only in the log, where secrets are masked."""
+    summary = f"internal error: a bug ({type(error).__name__}) prevents the processing of this document"
+    hint = "report the bug with the trace, which is in the log of `run`, and on stderr of all other commands"
+    return Diagnostic(Severity.ERROR, INTERNAL_ERROR, summary, location, hint, connector, error)

@@ -56,7 +56,7 @@ class ValueKey:
 
     def value(self, name: str, config: Mapping[str, str]) -> str:
         """The key's value for the connector of that name and config; empty if there is none."""
-        return _first(self.keys, config) or self.default.format(name=name)
+        return _first(self.keys, config) or self.default.replace("{name}", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
@@ -24,7 +24,8 @@ class StepOutcome:
     """One step, its result, the reason (`message`, possibly empty) and its duration in seconds.
 
     `took_effect`: the step failed although the cluster has the desired state, because the connector does not work with
-    it. `id` is the id of the step in the ledger's journal; None if the step was not recorded.
+    it. `id` is the id of the step in the ledger's journal; None if the step was not recorded. `bug` is the exception of
+    a step that failed because of a bug in gitops-connect.
     """
 
     step: Step
@@ -34,6 +35,7 @@ class StepOutcome:
     finished: datetime | None = None
     took_effect: bool = False
     id: int | None = None
+    bug: Exception | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class ReconciliationOutcome:
     def failed(self) -> tuple[StepOutcome, ...]:
         """The steps that failed."""
         return tuple(outcome for outcome in self.steps if outcome.result is Result.FAILED)
+
+    @property
+    def has_bugs(self) -> bool:
+        """Whether a bug prevented the processing of a document or a step."""
+        return bool(self.diagnostics.bugs) or any(outcome.bug is not None for outcome in self.steps)
 
     @property
     def succeeded(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from gitops_connect.checks import own_schemas, small
@@ -15,7 +16,7 @@ from gitops_connect.checks.schema_limits import MAX_BYTES
 from gitops_connect.desired import manifests
 from gitops_connect.errors import SparkUnusable, UsageError
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, ManifestFile, ManifestUri
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.large_manifests import LargeFile, LargeManifest, LargeVerdict, SavedOffsets
 from gitops_connect.model.manifests import Manifest, ManifestContext, OffsetSchema
 from gitops_connect.model.names import OperationName
@@ -129,8 +130,22 @@ class ManifestVerdicts:
         """Add an operation with the current offsets (None: unknown). Without a manifest there is nothing to check.
 
         `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets.
-        Raises what reading the repository raises, and OSError.
+        A bug is a diagnostic, and the manifest has errors then. Raises what reading the repository raises.
         """
+        work = partial(self._add, operation, context, current, is_absent=is_absent)
+        bug = contained(work, operation.document.locate(operation.pointer), operation.connector)
+        if bug is not None:
+            self.offsets[operation.name] = None
+            self.diagnostics += Diagnostics.of([bug])
+
+    def _add(
+        self,
+        operation: DesiredOperation,
+        context: ManifestContext,
+        current: Offsets | SavedOffsets | None,
+        *,
+        is_absent: bool,
+    ) -> None:
         manifest = self._source.manifest(operation)
         if isinstance(manifest, Diagnostic):
             self.offsets[operation.name] = None

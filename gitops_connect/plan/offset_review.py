@@ -136,8 +136,9 @@ def _needed(
         return
     if rewound := counts.get(Direction.REWIND, 0):
         again = difference.distances.get(Direction.REWIND, 0)
-        how_far = ", so that {} are reprocessed" if scale.counts_what_is_read else " by {}"
-        by = how_far.format(scale.amount(again)) if again else ""
+        amount = scale.amount(again)
+        how_far = f", so that {amount} are reprocessed" if scale.counts_what_is_read else f" by {amount}"
+        by = how_far if again else ""
         yield Acknowledgement.REWIND, f"{_partitions(rewound)} rewound{by}"
     if changed := counts.get(Direction.CHANGED, 0):
         yield (

@@ -143,7 +143,7 @@ def endpoint(step: Step) -> str | None:
     if step.restart is not None:
         return _restart_endpoint(path, step.restart)
     request = _REQUESTS[step.action]
-    return None if request is None else request.format(path)
+    return None if request is None else request.replace("{}", path)
 
 
 def _restart_endpoint(path: str, restart: Restart) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`words` is a format string with `{}` for each value; a value that is a tuple is a list, shown with commas."""
+    """`words` has `{}` for each value; a value that is a tuple is a list, shown with commas."""
 
     words: str
     values: tuple[str | tuple[str, ...], ...] = ()
@@ -35,6 +36,5 @@ class Sentence:
 
     def render(self, show: Callable[[str], str]) -> str:
         """The whole sentence; `show` escapes or quotes a value for the format of the report."""
-        return self.words.format(
-            *(one if isinstance(one, str) else ", ".join(one) for one in self.with_values(show).values)
-        )
+        shown = [one if isinstance(one, str) else ", ".join(one) for one in self.with_values(show).values]
+        return "".join(chain.from_iterable(zip_longest(self.words.split("{}"), shown, fillvalue="")))

@@ -14,6 +14,8 @@ import yaml
 
 from gitops_connect.report.printable import escaped, escaped_lines
 
+_WIDEST = 250
+"""Columns are not aligned for longer values: all other rows would become as long as the longest value."""
 _CONTINUED = " " * 4
 """Additional indentation of each further line of a value, so that no such line looks like a key."""
 
@@ -21,7 +23,7 @@ _CONTINUED = " " * 4
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in kubectl's style: headers in capitals, three spaces between columns, no lines."""
     everything = [[escaped(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(len(row[column]) for row in everything) for column in range(len(headers))]
+    widths = [min(max(len(row[column]) for row in everything), _WIDEST) for column in range(len(headers))]
     lines = ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in everything]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -63,7 +65,7 @@ def outline(value: Mapping[str, Any]) -> str:
 
 def _outline(value: Mapping[str, Any], indent: str) -> list[str]:
     keys = [escaped(str(key)) for key in value]
-    width = max(map(len, keys), default=0) + 1
+    width = min(max(map(len, keys), default=0), _WIDEST) + 1
     lines = []
     for key, item in zip(keys, value.values(), strict=True):
         label = f"{indent}{key + ':':<{width}}"

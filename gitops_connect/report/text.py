@@ -45,6 +45,8 @@ _OF_SYMBOL = {
 }
 _WIDTH = 40
 _ACTION_WIDTH = len("create (stopped)")
+_WIDEST = 100
+"""Values are not aligned behind longer keys: all other lines would become as long as the longest key."""
 
 
 class TextReport:
@@ -150,7 +152,7 @@ class TextReport:
 
     def _changes(self, changes: Sequence[Change], *, all_new: bool) -> Iterator[str]:
         keys = [escaped(change.key) for change in changes]
-        width = max(map(len, keys), default=0) + 1
+        width = min(max(map(len, keys), default=0), _WIDEST) + 1
         for name, change in zip(keys, changes, strict=True):
             mark = "" if all_new else f"{self._mark(words.change_symbol(change))} "
             key = f"{name}:"

@@ -413,14 +413,19 @@ def test_an_outcome_that_cannot_be_recorded_stops_the_run_and_is_raised_at_its_e
     assert all(cluster.present[name].state is STOPPED for _, name in cluster.calls)
 
 
-def test_a_bug_in_the_client_is_raised_after_the_steps_in_progress(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"), connector("b"))
+def test_a_bug_in_a_step_ends_only_the_steps_of_its_connector(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, *(connector(name) for name in "abc"))
     cluster.faults["stop", "b"].append(Fault(ZeroDivisionError("oops")))
-    reported: list[StepOutcome] = []
-    with pytest.raises(ZeroDivisionError):
-        run(cluster, step("a", Action.STOP), step("b", Action.STOP), on_outcome=reported.append)
-    by_name = {outcome.step.connector: outcome.result for outcome in reported}
-    assert by_name == {"a": APPLIED, "b": BAD}
+    steps = (step(name, action) for name in "abc" for action in (Action.STOP, Action.RESUME))
+    ended = run(cluster, *steps, parallelism=1)
+    assert [(one.step.connector, one.result) for one in ended if one.step.action is Action.RESUME] == [
+        ("a", APPLIED),
+        ("b", SKIPPED),
+        ("c", APPLIED),
+    ]
+    (failed,) = (one for one in ended if one.result is BAD)
+    assert isinstance(failed.bug, ZeroDivisionError)
+    assert "internal error" in failed.message
 
 
 def test_a_bug_in_a_read_ends_every_wait_and_is_raised(clock: ManualClock) -> None:

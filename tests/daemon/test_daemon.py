@@ -300,9 +300,9 @@ def test_a_job_that_was_queued_before_the_shutdown_does_not_begin_after_it(at: W
     began: list[str] = []
     with InThread(at) as daemon:
         daemon.wait("daemon_started")
-        daemon.daemon._jobs.run(lambda: began.append("before"))
+        daemon.daemon._jobs.run("job", lambda: began.append("before"))
         daemon.stop()
-        daemon.daemon._jobs.run(lambda: began.append("after"))
+        daemon.daemon._jobs.run("job", lambda: began.append("after"))
     assert began == ["before"]
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from every_field import DOCUMENTS, NEW, OWN, declare, fields, kafka_connector, put, text
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from situations import NOW, seen, situation
 
 from gitops_connect.checks import own_schemas
 from gitops_connect.connect import wire
@@ -26,7 +29,11 @@ from gitops_connect.errors import UsageError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.listed_files import Entry
+from gitops_connect.plan.planner import plan
+from gitops_connect.report import markdown, plan_json
 from gitops_connect.report.printable import one_line
+from gitops_connect.report.problems import problems_text
+from gitops_connect.report.text import TextReport
 from gitops_connect.settings.settings_file import load_settings
 from hostile.place import document
 
@@ -79,6 +86,12 @@ _PIECES = (
     "[" * 200,
     '{"a":' * 200,
     "apiVersion: gitops-connect/v1\n",
+    "{x}",
+    "{:>99}",
+    "{0.__class__}",
+    "%s",
+    "%(x)s",
+    "null",
     "= ",
     "[[",
 )
@@ -147,6 +160,86 @@ def test_mutated_documents(text: str) -> None:
     read_documents(encoded(text))
 
 
+_TEXTS = st.text(max_size=6) | st.sampled_from(
+    [
+        *("name", "version", "status", "info", "connector", "config", "tasks", "state", "id", "type", "trace", "class"),
+        *(
+            "configs",
+            "value",
+            "definition",
+            "errors",
+            "offsets",
+            "partition",
+            "offset",
+            "message",
+            "RUNNING",
+            "PASSWORD",
+        ),
+        *("\ud800", "\x1b[31m", "9" * 400, "4.3.1"),
+    ]
+)
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS | st.just(10**400)
+
+
+def nested(leaves: st.SearchStrategy[Any], keys: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    """JSON of up to three levels."""
+    value = leaves
+    for _ in range(3):
+        value = leaves | st.lists(value, max_size=3) | st.dictionaries(keys, value, max_size=4)
+    return value
+
+
+_JSON = nested(_SCALARS, _TEXTS)
+_FORMATS = (
+    "{",
+    "}",
+    "{}",
+    "{x}",
+    "{{x}}",
+    "{:>99}",
+    "{0!r:^9}",
+    "{x.y[z]}",
+    "%",
+    "%s",
+    "%(x)s",
+    "%9$s",
+    "\\g<1>",
+    "$x",
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> tuple[Any, str]:
+    """A document with some fields or keys replaced by format strings, nulls or any other values, and a version."""
+    document, version = DOCUMENTS[draw(st.sampled_from(sorted(DOCUMENTS)))]
+    formats = st.sampled_from(_FORMATS)
+    values = nested(st.none() | formats | _SCALARS, formats | _TEXTS)
+    for _ in range(draw(st.integers(1, 4))):
+        pointer = draw(st.sampled_from([one for one in fields(document) if one[0] not in ("apiVersion", "kind")]))
+        if isinstance(pointer[-1], str) and draw(st.booleans()):
+            pointer = (*pointer[:-1], draw(formats))
+        document = put(document, pointer, draw(values))
+    return document, version
+
+
+@given(documents())
+@example((put(OWN["connector"], ("spec", "initialOffsets"), None), NEW))
+@example((put(OWN["connector"], ("spec", "config", "file"), "{x}"), NEW))
+@example((put(kafka_connector("v1"), ("spec", "{:>1500000000}"), 1), NEW))
+def test_format_strings_and_nulls_in_documents(case: tuple[Any, str]) -> None:
+    """They are declared, planned for a connector with another config, and reported in each format."""
+    state, problems = declare(text(case[0]), case[1])
+    for bug in problems.bugs:
+        raise AssertionError(text(case[0])) from bug.bug
+    observed = [seen(one.name, config={"file": "/b", "topic": "{y}"}) for one in state.connectors]
+    before = situation(state.connectors, observed, changes=state.operations)
+    planned = plan(replace(before, desired=state))
+    TextReport(coloured=True, moves=None, applied=True).plans([planned])
+    markdown.render([planned], None)
+    plan_json.render([planned], problems, plan_json.PlanOrigin(NOW, planned.revision, None))
+    problems_text(problems)
+
+
 def read_manifest(name: str, content: bytes) -> None:
     found = manifests.parse(Blob(name, "0", content))
     assert found.entries or found.faults
@@ -184,36 +277,6 @@ def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
     read_manifest(name, content[:start] + data.draw(st.binary(max_size=8)) + content[end:])
 
 
-_TEXTS = st.text(max_size=6) | st.sampled_from(
-    [
-        *("name", "version", "status", "info", "connector", "config", "tasks", "state", "id", "type", "trace", "class"),
-        *(
-            "configs",
-            "value",
-            "definition",
-            "errors",
-            "offsets",
-            "partition",
-            "offset",
-            "message",
-            "RUNNING",
-            "PASSWORD",
-        ),
-        *("\ud800", "\x1b[31m", "9" * 400, "4.3.1"),
-    ]
-)
-_SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS | st.just(10**400)
-
-
-def nested(leaves: st.SearchStrategy[Any], keys: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
-    """JSON of up to three levels."""
-    value = leaves
-    for _ in range(3):
-        value = leaves | st.lists(value, max_size=3) | st.dictionaries(keys, value, max_size=4)
-    return value
-
-
-_JSON = nested(_SCALARS, _TEXTS)
 _ENTITIES: Mapping[str, Any] = {
     "info": {"version": "4.3.1", "commit": "a", "kafka_cluster_id": "b"},
     "names": ["orders"],

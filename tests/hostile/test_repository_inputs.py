@@ -99,7 +99,22 @@ def laughs(link: str) -> str:
     return "apiVersion: gitops-connect/v1\na0: &a0 {k: v}\n" + "".join(lines)
 
 
+def long_key() -> str:
+    """If all keys were aligned to the longest one, the plan would have 5 GB."""
+    keys = "".join(f"    k{number}: a\n" for number in range(5_000))
+    return (
+        document("wide")
+        .replace("config: {", f"config:\n    ? {'k' * 1_000_000}\n    : a\n{keys}    ")
+        .replace("file: /tmp/in.txt, topic: lines}", "file: /tmp/in.txt\n    topic: lines")
+    )
+
+
 OURS = "apiVersion: gitops-connect/v1\n"
+STRIMZI = """apiVersion: kafka.strimzi.io/v1
+kind: KafkaConnector
+metadata: {{name: formatted, labels: {{strimzi.io/cluster: local}}}}
+spec: {{class: org.apache.kafka.connect.file.FileStreamSourceConnector, "{field}": 1}}
+"""
 EVIL = "^(a+)+$"
 EVIL_SCHEMA = {"properties": {"partition": {"properties": {"n": {"pattern": EVIL}}}}}
 
@@ -131,6 +146,10 @@ DOCUMENTS = [
     Row("500 directories in one another", partial(directories, depth=500), "+ orders"),
     Row("names that drive a terminal", file("b.yaml", document('"\\e[31mred\\a"')), "b.yaml:"),
     Row("half a surrogate pair", file("b.yaml", document('"\\uD800"')), "b.yaml:"),
+    Row("a null", file("b.yaml", document("seeded", "initialOffsets:")), "spec.initialOffsets is empty"),
+    Row("a field that is a format string", file("b.yaml", STRIMZI.format(field="{:>1500000000}")), "is unknown"),
+    Row("a field that is a replacement field", file("b.yaml", STRIMZI.format(field="{x}")), "is unknown"),
+    Row("a key of 1 MB beside 5,000 others", built("clusters/local/b.yaml", long_key), "+ wide", Bounds(512)),
 ]
 
 MANIFESTS = [
@@ -156,6 +175,11 @@ MANIFESTS = [
     Row("350 digits in CSV", changed_by("a.csv", lambda: f"partition.n,offset.n\n1,{'9' * 350}\n"), "+ orders"),
     Row("deep", changed_by("a.json", lambda: "[" * 1_000_000), "a.json"),
     Row("deep lines", changed_by("a.jsonl", lambda: '{"a":' * 100_000), "a.jsonl:1"),
+    Row(
+        "a field that is a replacement field",
+        changed_by("a.json", lambda: f"[{ENTRY}]", {"properties": {"offset": {"required": ["{x}"]}}}),
+        "'{x}' is a required property",
+    ),
     Row("deep YAML", changed_by("a.yaml", lambda: "- " * 100_000), "a.yaml"),
     Row(
         "20,000 findings",

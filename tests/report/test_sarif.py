@@ -19,7 +19,7 @@ from gitops_connect.report.rules import RULE_EXPLANATIONS
 
 PACKAGE = Path(gitops_connect.__file__).parent
 RULE_IDS = re.compile(
-    r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest|strimzi|convert)/[a-z][a-z0-9-]+)"'
+    r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest|strimzi|convert|internal)/[a-z][a-z0-9-]+)"'
 )
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
 POSITIVE = {"type": "integer", "minimum": 1}

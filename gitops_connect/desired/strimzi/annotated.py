@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from gitops_connect.desired.recognition import API_VERSION
@@ -18,7 +19,7 @@ from gitops_connect.desired.strimzi.config_map_offsets import (
 from gitops_connect.desired.strimzi.connector_spec import ConnectorSpec
 from gitops_connect.desired.strimzi.recognition import CONFIG_MAP
 from gitops_connect.desired.strimzi.translation import expand
-from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement
@@ -45,32 +46,44 @@ Additions = Mapping[AnnotationKey, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedResource:
-    """A resource with requests, its connectors, and what is wrong with its annotations."""
+    """A resource with requests, its connectors, and what is wrong with its annotations.
+
+    `bugs` prevented reading the annotations.
+    """
 
     resource: Document
     cluster: ClusterName | None
     connectors: Mapping[ConnectorName, ConnectorSpec]
     requests: tuple[Request, ...]
     warnings: tuple[AnnotationWarning, ...]
+    bugs: tuple[Diagnostic, ...] = ()
 
 
 def find_annotated(documents: Documents, options: StrimziOptions) -> Iterator[AnnotatedResource]:
     """The resources without errors that have annotations with requests."""
     for resource in documents.strimzi:
-        if resource.value.get("kind") == CONFIG_MAP or not has_requests(resource):
-            continue
-        connect = connect_cluster(resource)
-        if connect is None:
-            continue
-        cluster = own_cluster(resource, connect, options)
-        connectors = {one.name: one for one in expand(resource, options).connectors}
-        if not connectors:
-            continue
-        is_mirror = resource.value.get("kind") != KAFKA_CONNECTOR
-        found = list(read_requests(resource, connectors, is_mirror=is_mirror))
-        warnings = tuple(replace(one, cluster=cluster) for one in found if isinstance(one, AnnotationWarning))
-        requests = tuple(one for one in found if isinstance(one, Request))
-        yield AnnotatedResource(resource, cluster, connectors, requests, warnings)
+        found = contained(partial(_annotated, resource, options), resource.location, resource.connector)
+        if isinstance(found, Diagnostic):
+            yield AnnotatedResource(resource, None, {}, (), (), (found,))
+        elif found is not None:
+            yield found
+
+
+def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource | None:
+    if resource.value.get("kind") == CONFIG_MAP or not has_requests(resource):
+        return None
+    connect = connect_cluster(resource)
+    if connect is None:
+        return None
+    cluster = own_cluster(resource, connect, options)
+    connectors = {one.name: one for one in expand(resource, options).connectors}
+    if not connectors:
+        return None
+    is_mirror = resource.value.get("kind") != KAFKA_CONNECTOR
+    found = list(read_requests(resource, connectors, is_mirror=is_mirror))
+    warnings = tuple(replace(one, cluster=cluster) for one in found if isinstance(one, AnnotationWarning))
+    requests = tuple(one for one in found if isinstance(one, Request))
+    return AnnotatedResource(resource, cluster, connectors, requests, warnings)
 
 
 def with_requests(
@@ -80,7 +93,8 @@ def with_requests(
     config_maps = [one for one in documents.strimzi if one.value.get("kind") == CONFIG_MAP]
     warnings = [warning for one in annotated for warning in one.warnings]
     changes, listings, restarts = [], [], []
-    for one in annotated:
+
+    def add(one: AnnotatedResource) -> None:
         for request in one.requests:
             addition = additions.get(request.key)
             if addition is None:
@@ -91,8 +105,12 @@ def with_requests(
                 listings.append(_listing(one, request, addition))
             else:
                 changes.append(_change(one, request, addition, config_maps))
+
+    added = [contained(partial(add, one), one.resource.location, one.resource.connector) for one in annotated]
+    bugs = (*(bug for bug in added if bug is not None), *(bug for one in annotated for bug in one.bugs))
     connectors = tuple(_with_restarts(document, restarts) for document in documents.documents)
-    return replace(documents, documents=connectors), Requests(tuple(changes), tuple(listings), tuple(warnings))
+    documents = replace(documents, documents=connectors, diagnostics=documents.diagnostics + Diagnostics.of(bugs))
+    return documents, Requests(tuple(changes), tuple(listings), tuple(warnings))
 
 
 def _unknown_addition(one: AnnotatedResource, request: Request) -> AnnotationWarning:

@@ -139,11 +139,12 @@ class _Checker:
     def _pairs(
         self, value: Mapping[str, Any], pointer: Pointer, fields: Mapping[str, Field], known: Mapping[str, Field]
     ) -> Iterator[tuple[str, Any]]:
+        readable = fields if self._rules.preserves_unknown_fields else known
         for key, one in value.items():
             if one is None:
                 continue
-            if key in known:
-                yield key, self._value(one, (*pointer, key), known[key])
+            if key in readable:
+                yield key, self._value(one, (*pointer, key), readable[key])
             elif self._rules.preserves_unknown_fields:
                 yield key, one
             else:
@@ -178,13 +179,14 @@ class _Checker:
             self._error(pointer, f"must match {rule.pattern.pattern}, found {_shown(value)}")
 
     def _left_out(self, pointer: Pointer, known: Mapping[str, Field], *, is_known: bool) -> None:
-        summary = f"{path(pointer)} is ignored: {{}}{self._reader()}"
+        reason = "the field does not exist" if is_known else "the field is unknown"
+        summary = f"{path(pointer)} is ignored: {reason}{self._reader()}"
         if is_known:
-            self._warning(IGNORED, pointer, summary.format("the field does not exist"), "remove it")
+            self._warning(IGNORED, pointer, summary, "remove it")
             return
         similar = closest(str(pointer[-1]), known)
         hint = f"write {similar}" if similar else "correct or remove it"
-        self._warning(UNKNOWN, pointer, summary.format("the field is unknown"), hint)
+        self._warning(UNKNOWN, pointer, summary, hint)
 
     def _reader(self) -> str:
         return f" (API version {self._rules.name}, Strimzi {self._rules.version})"

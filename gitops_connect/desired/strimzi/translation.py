@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gitops_connect.desired.strimzi import kafka_connector, mirror_maker
 from gitops_connect.desired.strimzi.clusters import CLUSTER_LABEL, connect_cluster, own_cluster
@@ -12,7 +13,7 @@ from gitops_connect.desired.strimzi.connector_spec import ConnectorSpec, Expansi
 from gitops_connect.desired.strimzi.converters import with_worker_converters
 from gitops_connect.desired.strimzi.placeholders import substitute_config
 from gitops_connect.desired.strimzi.recognition import CONFIG_MAP
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import KAFKA_CONNECTOR, MIRROR_MAKER, StrimziOptions
@@ -63,7 +64,7 @@ def translate(documents: Documents, options: StrimziOptions, cache: TranslationC
     translated = {}
     for resource, sound in resources:
         known = cache.get(resource, options)
-        translated[id(resource)] = (resource, known or _translate(resource, options, sound=sound))
+        translated[id(resource)] = (resource, known or _contained(resource, options, sound=sound))
     cache.keep(translated, options)
     return _merged(documents, [one for _, one in translated.values()])
 
@@ -78,6 +79,12 @@ def _merged(documents: Documents, translated: list[_Translated]) -> Documents:
         diagnostics=documents.diagnostics + Diagnostics.of(problems),
         complete=documents.complete and all(one.complete for one in translated),
     )
+
+
+def _contained(resource: Document, options: StrimziOptions, *, sound: bool) -> _Translated:
+    """The documents of one resource, or the bug in translating it: then nobody knows what it declares."""
+    made = contained(partial(_translate, resource, options, sound=sound), resource.location)
+    return _Translated(problems=(made,), complete=False) if isinstance(made, Diagnostic) else made
 
 
 def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> _Translated:

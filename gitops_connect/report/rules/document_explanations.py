@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.diagnostics import INTERNAL_ERROR, Severity
 from gitops_connect.report.rules.explanation import RuleExplanation
 
 _SOURCE: Mapping[str, RuleExplanation] = {
@@ -134,4 +134,14 @@ _DOCUMENT: Mapping[str, RuleExplanation] = {
     ),
 }
 
-DOCUMENTS: Mapping[str, RuleExplanation] = {**_SOURCE, **_YAML, **_DOCUMENT}
+_INTERNAL: Mapping[str, RuleExplanation] = {
+    INTERNAL_ERROR: RuleExplanation(
+        "A bug in gitops-connect prevents the processing of a document, a connector or an offset change. It is neither"
+        " changed nor deleted. All others are processed. The command ends with exit code 70.",
+        "Report the bug with its trace. `run` logs the trace as event `bug`, other commands print it on stderr. Until"
+        " the bug is fixed, write the document in another way, or undo its last change.",
+        "error: internal error: a bug (KeyError) prevents the processing of this document",
+    ),
+}
+
+DOCUMENTS: Mapping[str, RuleExplanation] = {**_SOURCE, **_YAML, **_DOCUMENT, **_INTERNAL}
