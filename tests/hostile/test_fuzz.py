@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gitops_connect.checks import own_schemas
 from gitops_connect.connect import wire
-from gitops_connect.connect.decoding import decode
+from gitops_connect.http.decoding import decode
 from gitops_connect.desired import manifests
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.desired.yaml import parse
