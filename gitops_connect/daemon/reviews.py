@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -40,6 +41,8 @@ _LOOK = 0.2
 _LIST_AGAIN = 10.0
 """Seconds between two lists of the open pull requests while they are reviewed, if a webhook says that one has changed.
 Our own comments cause webhooks, too."""
+_MOST_REVIEWS = 2
+"""How often a pull request is reviewed before all others were."""
 _UNANSWERED = 3
 """How many pull requests in a row the forge may leave without an answer."""
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -115,7 +118,7 @@ class PullRequestReviews:
         Each is published before the next one is planned. Commits that were not reviewed yet come first, also those that
         are pushed meanwhile; then what was reviewed the longest time ago.
         """
-        reviewed: dict[int, Revision] = {}
+        reviewed = defaultdict[int, set[Revision]](set)
         is_complete, self._unanswered = False, 0
         while not is_complete:
             self._due.clear()
@@ -127,7 +130,7 @@ class PullRequestReviews:
             listed = self.clock.monotonic()
             while waiting and not self._is_outdated(listed):
                 one = waiting.pop()
-                reviewed[one.number] = one.head
+                reviewed[one.number].add(one.head)
                 errors = [*self._review(one)]
                 yield from errors
                 if self._must_stop(errors):
@@ -138,8 +141,11 @@ class PullRequestReviews:
         yield from self._correct_conflicts()
         self._has_reviewed = True
 
-    def _waiting(self, reviewed: Mapping[int, Revision]) -> list[PullRequest]:
-        """The open pull requests without those that were reviewed, the next one last. Forgets those that are closed."""
+    def _waiting(self, reviewed: Mapping[int, Set[Revision]]) -> list[PullRequest]:
+        """The open pull requests without those that were reviewed, the next one last. Forgets those that are closed.
+
+        Each is reviewed twice at most: one with pushes without an end must not delay the others.
+        """
         found = {one.number: one for one in self.writer.forge.open_pull_requests()}
         closed = self._views.keys() - found.keys()
         self._conflicts.forget(closed)
@@ -150,7 +156,11 @@ class PullRequestReviews:
             head, attempt = self._attempts.get(one.number, (None, 0))
             return (-attempt if head == one.head else 0, one.number)
 
-        return sorted((one for one in found.values() if reviewed.get(one.number) != one.head), key=urgency)
+        def is_waiting(one: PullRequest) -> bool:
+            heads = reviewed.get(one.number, frozenset())
+            return one.head not in heads and len(heads) < _MOST_REVIEWS
+
+        return sorted(filter(is_waiting, found.values()), key=urgency)
 
     def _is_outdated(self, listed: float) -> bool:
         """Whether the list of pull requests is to be read again, because there can be pushes."""

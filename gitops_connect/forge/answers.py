@@ -12,6 +12,8 @@ from gitops_connect.model.names import Revision
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _URL = re.compile(r"https?://[!-~]+")
+MOST = 10_000
+"""Results of one list."""
 _LARGEST = 2**63 - 1
 """What the ledger can store."""
 
@@ -40,6 +42,8 @@ class Found:
     def items(self) -> Sequence[Found]:
         if not isinstance(self.value, list):
             raise self._unlike("a list")
+        if len(self.value) > MOST:
+            raise UnexpectedAnswer(f"{self.place} has more than {MOST:,} results")
         return [Found(one, f"{self.place}[{index}]") for index, one in enumerate(self.value)]
 
     def text(self) -> str:

@@ -9,7 +9,7 @@ import requests
 from requests.auth import AuthBase
 
 from gitops_connect.errors import UsageError
-from gitops_connect.forge.answers import Found, UnexpectedAnswer
+from gitops_connect.forge.answers import MOST, Found, UnexpectedAnswer
 from gitops_connect.forge.failures import FailedAnswer, Failures
 from gitops_connect.http.decoding import decode
 from gitops_connect.http.session import AnswerTooLarge, BoundedSession
@@ -18,12 +18,10 @@ from gitops_connect.settings.daemon_sections import ForgeSettings
 
 LARGEST = 8 * 1024**2
 """Bytes of an answer: of 1,000,000 characters, which a comment on GitLab may have, each can take 4 bytes."""
-MOST = 10_000
-"""Results of one list."""
 _LONGEST = 300.0
 """Seconds that one list may take, all pages together."""
 _LONGEST_WORDS = 64 * 1024
-"""Bytes that are read of a forge's own message."""
+"""Bytes of an answer in which the forge's own message is looked for."""
 _FEW = 5
 """Results in a page if a whole page is too large: the descriptions of pull requests are in it."""
 
@@ -149,10 +147,12 @@ def _words(response: requests.Response) -> str:
     """What the forge says about the failure."""
     if response.is_redirect:
         return f"redirects to {response.headers['Location']}; set that address in [forge] url, or correct repository"
+    if len(response.content) > _LONGEST_WORDS:
+        return response.reason or ""
     try:
         body = decode(response.content)
     except ValueError:
         return response.reason or ""
     found = body if isinstance(body, dict) else {}
     words = found.get("message") or found.get("error_description") or found.get("error") or response.reason
-    return (words if isinstance(words, str) else response.content.decode(errors="replace"))[:_LONGEST_WORDS]
+    return words if isinstance(words, str) else response.content.decode(errors="replace")

@@ -141,6 +141,17 @@ def test_a_push_during_a_review_does_not_wait_for_all_others() -> None:
     assert sorted(queue.review()) == [1, 2, 4, 9]
 
 
+def test_pushes_without_an_end_do_not_delay_the_others() -> None:
+    queue = Queue(1, 2, 3)
+
+    def push(one: PullRequest) -> None:
+        queue.clock.seconds += 61
+        queue.push(3, 1000 + int(queue.clock.seconds))
+
+    queue.planner.before = push
+    assert queue.review() == [3, 3, 2, 1]
+
+
 def test_a_merge_does_not_wait_for_all_reviews() -> None:
     queue = Queue(1, 2, 3)
     queue.planner.before = lambda one: setattr(queue.merges, "news", one.number == 3)

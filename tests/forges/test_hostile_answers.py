@@ -22,7 +22,7 @@ from forges.exchanges import HEAD, MERGED
 from forges.hostile_values import answers, spoiled
 from forges.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeRefused, ForgeUnavailable, GitopsConnectError
-from gitops_connect.forge.api import MOST
+from gitops_connect.forge.answers import MOST
 from gitops_connect.forge.forge import Forge
 from gitops_connect.model.reviews import Annotation, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.daemon_sections import ForgeKind
