@@ -168,7 +168,7 @@ class PullRequestReviews:
         return age >= self.schedule.interval or (self._due.is_set() and age >= _LIST_AGAIN)
 
     def _must_stop(self, errors: Sequence[Exception]) -> bool:
-        """Whether it is of no use to continue: the forge limits the rate, or does not answer again and again."""
+        """Whether to end the review: the forge limits the rate, or does not answer again and again."""
         unavailable = [error for error in errors if isinstance(error, ForgeUnavailable)]
         self._unanswered = self._unanswered + 1 if unavailable else 0
         is_limited = any(error.retry_at is not None for error in unavailable)

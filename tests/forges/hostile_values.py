@@ -1,4 +1,4 @@
-"""Values that no forge sends, and every answer with one of them in the place of another value."""
+"""Values that no forge sends, and every answer with one of them instead of another value."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ VALUES: tuple[Any, ...] = (
     [[]],
     {"message": None},
 )
-"""In place of a whole answer, or of a value in it."""
+"""Instead of a whole answer, or of a value in it."""
 BODIES = (b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b"\x00")
-"""In place of a whole answer."""
+"""Instead of a whole answer."""
 
 _GITEA = "/repos/platform/connectors"
 _PULL = {
@@ -85,7 +85,7 @@ def answers(kind: ForgeKind) -> dict[str, Any]:
 
 
 def spoiled(answer: Any) -> Iterator[bytes]:
-    """Bodies in place of an answer. Of a list, only the first result is spoiled."""
+    """Bodies instead of an answer. Of a list, only the first result is spoiled."""
     if isinstance(answer, str):
         yield from (b"@@ -1 +" + b"9" * 5000 + b" @@", b"\xff", b"+++ \n@@ -0,0 +0,999999999 @@\n+")
         return
