@@ -50,6 +50,10 @@ class MemoryForge:
         self._answer()
         return [*self.open]
 
+    def is_open(self, number: int) -> bool:
+        self._answer()
+        return any(one.number == number for one in self.open)
+
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         self._answer()
         return [self.merged[commit]] if commit in self.merged else []
@@ -70,7 +74,7 @@ class MemoryForge:
         if replaces is not None:
             written[replaces] = replace(written[replaces], body=body)
             return replaces
-        written.append(Comment(len(written), self.user(), body))
+        written.append(Comment(len(written), self.user(), body, is_edited=False))
         return len(written) - 1
 
     def set_status(self, commit: Revision, status: CommitStatus) -> None:

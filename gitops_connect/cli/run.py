@@ -112,7 +112,8 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
     with ExitStack() as stack:
         stack.enter_context(closing(forge))
         planner = stack.enter_context(closing(PullRequestPlanner.of(runtime)))
-        reviews = PullRequestReviews(writer, planner, merges, daemon, clock, daemon.schedule)
+        limit = settings.forge.plan_timeout
+        reviews = PullRequestReviews(writer, planner, merges, daemon, clock, daemon.schedule, limit)
         daemon.review_now = reviews.review_now
         stack.enter_context(reviewing(reviews))
         yield

@@ -76,6 +76,10 @@ class ConnectClient:
         """Close the connections."""
         self._transport.close()
 
+    def end_requests_at(self, until: float) -> None:
+        """End every request from now on at this time, in seconds of the monotonic clock, together with its tries."""
+        self._transport.until = until
+
     def conceal(self, secrets: Iterable[str]) -> None:
         """Mask these secrets in every error, verdict and trace from now on, about any connector.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitops_connect.connect import wire
-from gitops_connect.connect.decoding import decode
+from gitops_connect.http.decoding import decode
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 

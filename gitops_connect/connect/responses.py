@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.connect.decoding import decode
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -30,6 +29,7 @@ from gitops_connect.errors import (
     Rejected,
     Unauthorized,
 )
+from gitops_connect.http.decoding import decode
 from gitops_connect.model.masking import mask
 
 ONCE, FEW, PATIENT = 1, 5, 8

@@ -1,4 +1,4 @@
-"""The only user of `requests`: sends a request to one of a cluster's workers, and reports the result.
+"""Sends a request to one of a cluster's workers, and reports the result.
 
 Two rules decide everything here. A request with an effect is sent again only if it certainly was not carried out: no
 connection was made, or Connect says so. A request without an effect is sent to the next worker, and again for a while,
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-import re
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import IncompleteRead
 from itertools import chain
 from typing import Any
@@ -20,28 +20,30 @@ import requests
 from requests.utils import get_environ_proxies
 
 from gitops_connect.connect.authentication import Identity, check_addresses, check_authentication, identify
-from gitops_connect.connect.deadline import Deadline, DeadlineAdapter
 from gitops_connect.connect.responses import Accepted, Answer, Refusal, Request, read
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
+from gitops_connect.http.deadline import Deadline
+from gitops_connect.http.session import (
+    CONNECT_TIMEOUT,
+    UnredirectedSession,
+    held,
+    received,
+    system_reason,
+    tls_reason,
+)
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.sections import ClusterSettings
 from gitops_connect.tracing.spans import answered, request_span
 
 _log = logging.getLogger("gitops_connect.requests")
-CONNECT_TIMEOUT = 10.0
-"""Seconds for making a connection; a worker that runs accepts a connection at once."""
 PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
 """Seconds between the tries of one request, 16 in all: a rebalance after a worker was killed takes about 10 seconds."""
 
-_PIECE = 64 * 1024
-"""Bytes of an answer that are read together."""
 _LONGEST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
 _STREAMED = 64
 """Offsets that are streamed to a file may be so many times as large as an answer in memory."""
 
-_ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Za-z ]+)")
-_TLS = re.compile(r"\[(?:SSL|X509)[^\]]*\][^(]*")
 _UNSENT_TLS = (
     "CERTIFICATE",
     "WRONG_VERSION_NUMBER",
@@ -65,11 +67,6 @@ class Large:
     take: Callable[[Iterator[bytes]], Any]
 
 
-class _Session(requests.Session):
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        """Redirects are not followed, and a target that cannot be parsed must not raise."""
-
-
 class Transport:
     """The workers of one cluster. Any number of threads may use it; `parallelism` of them have pooled connections."""
 
@@ -81,12 +78,11 @@ class Transport:
         self._clock = clock
         self._preferred = 0
         self._concealed: frozenset[str] = frozenset()
+        self.until = math.inf
+        """When all requests end, in seconds of the monotonic clock."""
         self._proxies = {worker: get_environ_proxies(worker) for worker in self._workers}
-        self._session = _Session()
+        self._session = UnredirectedSession(len(self._workers), max(1, settings.parallelism))
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
-        adapter = DeadlineAdapter(pool_connections=len(self._workers), pool_maxsize=max(1, settings.parallelism))
-        self._session.mount("http://", adapter)
-        self._session.mount("https://", adapter)
 
     def close(self) -> None:
         """Close the connections."""
@@ -108,6 +104,7 @@ class Transport:
         have been carried out), or a subclass of ConnectRefused (not carried out, and a retry does not help).
         """
         identity = identify(self._settings)
+        request = replace(request, until=min(request.until, self.until))
         tried = 0
         while True:
             answer = self._exchange(request, identity, large)
@@ -169,7 +166,7 @@ class Transport:
                     return self._receive(worker, response, deadline, large)
             except requests.RequestException as error:
                 if deadline.expired:
-                    raise requests.ReadTimeout(error) from error
+                    raise deadline.timeout(error) from error
                 raise
 
     def _sent(self, prepared: requests.PreparedRequest, worker: str, timeout: float) -> requests.Response:
@@ -200,13 +197,13 @@ class Transport:
         status, location = response.status_code, response.headers.get("Location", "")
         most = self._settings.max_answer
         if not 200 <= status < 300:
-            body, _ = _held(_pieces(response, deadline), _LONGEST_REFUSAL)
+            body, _ = held(received(response, deadline), _LONGEST_REFUSAL)
             return Answer(worker, status, body, location)
         if large is None:
-            body, is_all = _held(_pieces(response, deadline), most)
+            body, is_all = held(received(response, deadline), most)
             return Answer(worker, status, body, location, None if is_all else most)
-        content = _pieces(response, deadline, _STREAMED * most)
-        begin, is_all = _held(content, large.limit)
+        content = _up_to(_STREAMED * most, received(response, deadline))
+        begin, is_all = held(content, large.limit)
         if is_all:
             return Answer(worker, status, begin, location)
         return Accepted(large.take(chain([begin], content)))
@@ -232,15 +229,14 @@ class Transport:
 
     def _explain(self, error: requests.RequestException) -> str:
         """A short explanation, because the messages of `requests` contain representations of Python objects."""
-        text = str(error)
         if isinstance(error, requests.ConnectTimeout):
             return f"accepted no connection within {min(CONNECT_TIMEOUT, self._settings.timeout):g} s"
         if isinstance(error, requests.Timeout):
             return f"did not answer within {self._settings.timeout:g} s"
         if isinstance(error, requests.exceptions.SSLError):
-            return f"failed the TLS handshake: {found[0].strip() if (found := _TLS.search(text)) else text}"
-        if found := _ERRNO.search(text):
-            return f"cannot be reached: {found[1].strip()}"
+            return f"failed the TLS handshake: {tls_reason(error)}"
+        if reason := system_reason(error):
+            return f"cannot be reached: {reason}"
         cause = _innermost(error)
         if isinstance(cause, ConnectionError | IncompleteRead):
             return "closed the connection before the answer was complete"
@@ -254,27 +250,14 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _pieces(response: requests.Response, deadline: Deadline, most: int | None = None) -> Iterator[bytes]:
-    """The decompressed body while it arrives. Raises requests.ReadTimeout, and ConnectRefused after `most` bytes."""
-    received = 0
-    for piece in response.iter_content(_PIECE):
-        received += len(piece)
-        deadline.received(len(piece))
-        if most is not None and received > most:
+def _up_to(most: int, content: Iterator[bytes]) -> Iterator[bytes]:
+    """The content. Raises ConnectRefused after `most` bytes."""
+    size = 0
+    for piece in content:
+        size += len(piece)
+        if size > most:
             raise ConnectRefused(f"the offsets are larger than {most:,} bytes ({_STREAMED} times max_answer)")
         yield piece
-    if deadline.expired:  # a body without a length ends if its connection was shut down
-        raise requests.ReadTimeout("the answer took too long")
-
-
-def _held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
-    """The beginning of the content, and whether it is complete. If not, it is longer than `limit` bytes."""
-    held = bytearray()
-    for piece in content:
-        held += piece
-        if len(held) > limit:
-            return bytes(held), False
-    return bytes(held), True
 
 
 def _was_sent(error: requests.RequestException) -> bool:

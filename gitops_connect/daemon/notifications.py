@@ -6,7 +6,10 @@ Event names are those of docs/reference/log-events.md.
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +29,10 @@ _WAITING = 100
 """Notifications that wait for a slow service. Further ones are left out, and counted."""
 _END = 5.0
 """Seconds that the notifications in progress have when the daemon ends."""
+_LONGEST = 60
+"""Seconds that one notification may take."""
+_TYPES = {logging.INFO: "info", logging.WARNING: "warning", logging.ERROR: "failure"}
+"""The types of apprise."""
 _SHOWN = ("message", "reason", "revision", "keys", "applied", "failed", "hint")
 """The fields that are shown, in this order."""
 
@@ -151,24 +158,31 @@ def notifying(settings: NotificationSettings, clock: Clock, link: str) -> Iterat
         handler.end()
 
 
-def sender(settings: NotificationSettings) -> Send:
-    """Sends to all targets of the settings, with apprise. Raises UsageError; no message contains a URL."""
+def sender(settings: NotificationSettings, seconds: int = _LONGEST) -> Send:
+    """Sends to all targets of the settings. Raises UsageError; no message contains a URL.
+
+    apprise runs in a process of its own, with limited memory, for at most so many seconds: a service is an outsider.
+    """
     import apprise  # noqa: PLC0415 - an extra
 
     from gitops_connect.errors import UsageError  # noqa: PLC0415
 
-    services = apprise.Apprise()
-    for name, target in settings.targets.items():
-        if not services.add(target.read(), tag=name):
+    urls = {name: target.read() for name, target in settings.targets.items()}
+    for name, url in urls.items():
+        if not apprise.Apprise().add(url):
             raise UsageError(f"[notifications.targets] {name}: this is not a URL that apprise knows")
-    kinds = {
-        logging.INFO: apprise.NotifyType.INFO,
-        logging.WARNING: apprise.NotifyType.WARNING,
-        logging.ERROR: apprise.NotifyType.FAILURE,
-    }
 
     def send(notification: Notification) -> bool:
-        kind = kinds.get(notification.level, apprise.NotifyType.INFO)
-        return bool(services.notify(title=notification.title, body=notification.body, notify_type=kind))
+        content = {
+            "urls": [*urls.values()],
+            "title": notification.title,
+            "body": notification.body,
+            "type": _TYPES.get(notification.level, "info"),
+            "seconds": seconds,
+        }
+        command = [sys.executable, "-P", "-m", "gitops_connect.daemon.send_notification"]
+        # Its output is dropped: it can contain the URLs.
+        done = subprocess.run(command, input=json.dumps(content).encode(), capture_output=True, check=False)  # noqa: S603
+        return done.returncode == 0
 
     return send

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError
+from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -21,6 +21,7 @@ from gitops_connect.report.pull_request_plan import NotPlanned, PullRequestPlan
 from gitops_connect.runtime import Runtime, open_merge
 from gitops_connect.source.merge_result import MergeConflict
 
+_TOO_LONG = "planning the pull request took longer than [forge] plan_timeout"
 _DUE = (OperationStatus.PLANNED, OperationStatus.WAITING)
 
 
@@ -45,8 +46,12 @@ class PullRequestPlanner:
         for client in self.runtime.clients.values():
             client.close()
 
-    def plan(self, pull_request: PullRequest) -> PullRequestPlan:
-        """The plan of a pull request. Raises the errors of the source; those of a cluster are in the plan."""
+    def plan(self, pull_request: PullRequest, timeout: float) -> PullRequestPlan:
+        """The plan of a pull request. Raises the errors of the source; those of a cluster are in the plan.
+
+        After `timeout` seconds, all requests to clusters end, and no further cluster is planned.
+        """
+        until = self.runtime.clock.monotonic() + timeout
         settings = self.runtime.settings
         nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)
         try:
@@ -57,14 +62,17 @@ class PullRequestPlanner:
         nothing = replace(nothing, head=declared.revision)
         if pull_request.is_fork:
             return replace(nothing, not_planned=NotPlanned.FORK, diagnostics=self._located(declared.diagnostics))
-        return self._propose(nothing, declared)
+        return self._propose(nothing, declared, until)
 
-    def _propose(self, nothing: PullRequestPlan, declared: Declared) -> PullRequestPlan:
+    def _propose(self, nothing: PullRequestPlan, declared: Declared, until: float) -> PullRequestPlan:
         plans, unread = list[Plan](), dict[ClusterName, str]()
         diagnostics, secrets = declared.diagnostics, frozenset[str]()
         options = ProposeOptions(is_daemon=True, untrusted=True)
         for cluster in self.runtime.settings.clusters:
+            self.runtime.clients[cluster].end_requests_at(until)
             try:
+                if self.runtime.clock.monotonic() >= until:
+                    raise ConnectUnavailable(_TOO_LONG)
                 proposal = propose(self.runtime, declared, cluster, options)
             except GitopsConnectError as error:
                 unread[cluster] = f"{type(error).__name__}: {error}"

@@ -41,11 +41,17 @@ class ReviewCommands:
         return approved
 
     def _may_command(self, pull_request: PullRequest, comment: Comment) -> bool:
-        """Never the author of a pull request from a fork, and otherwise everyone who may push."""
+        """Never the author of a pull request from a fork, and otherwise everyone who may push.
+
+        Others with write access can edit a comment, and it still has its author. So an edited comment is no command.
+        """
+        if comment.is_edited:
+            review_events.command_rejected(pull_request, comment, "the comment was edited; write a new one")
+            return False
         is_author_of_fork = pull_request.is_fork and comment.author == pull_request.author
         if not is_author_of_fork and self.forge.can_write(comment.author):
             return True
-        review_events.command_rejected(pull_request, comment)
+        review_events.command_rejected(pull_request, comment, "only people with write access can use commands")
         return False
 
     def _carry_out(self, pull_request: PullRequest, comment: Comment, digest: str | None) -> bool:

@@ -36,9 +36,8 @@ def approved(pull_request: PullRequest, comment: Comment, digest: str, *, is_kno
         say(logging.WARNING, "approval_rejected", **fields, message="the pull request does not show this digest")
 
 
-def command_rejected(pull_request: PullRequest, comment: Comment) -> None:
-    """A comment has a command, and its author may not use it."""
-    message = "only people with write access can use commands"
+def command_rejected(pull_request: PullRequest, comment: Comment, message: str) -> None:
+    """A comment has a command, and its author may not use it, or others may have edited it."""
     say(logging.WARNING, "command_rejected", pull_request=pull_request.number, author=comment.author, message=message)
 
 

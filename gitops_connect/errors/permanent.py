@@ -153,7 +153,8 @@ class SparkUnusable(Stalled):
 
 class ForgeRefused(Stalled):
     """The forge (GitHub, Gitea, Forgejo or GitLab) rejected a request: the token is wrong, expired or lacks a
-    permission, or the content is not accepted.
+    permission, or the content is not accepted. Or its answer cannot be used: it is too large, redirects, or has a value
+    that no forge sends.
 
     Retry: No. `run` reads the token again for each request.
     Fix: Create a new token with the permissions that docs/reference/forges.md lists, or correct `[forge]`.

@@ -7,24 +7,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import NoReturn
 
 import requests
 
 from gitops_connect.errors import ForgeNotFound, ForgeRefused, ForgeUnavailable, UsageError
+from gitops_connect.forge.answers import UnexpectedAnswer
+from gitops_connect.http.session import AnswerTooLarge, system_reason, tls_reason
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.settings.credential_sources import Credential
 
 _LONGEST_WORDS = 500
 """Characters of a forge's own message that are quoted."""
-_ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Za-z ]+)")
-_TLS = re.compile(r"\[(?:SSL|X509)[^\]]*\][^(]*")
 _EXHAUSTED = ("x-ratelimit-remaining", "ratelimit-remaining")
 _RESET = ("x-ratelimit-reset", "ratelimit-reset")
 _RATE = re.compile(r"rate limit|abuse detection", re.IGNORECASE)
 _SHORT_NUMBER = re.compile(r"[0-9]{1,11}")
+_HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _SHORTEST_PAUSE = timedelta(minutes=1)
 """GitHub asks for at least this pause after a secondary limit whose answer has no time."""
 
@@ -37,10 +37,6 @@ class FailedAnswer(Exception):
         self.status = status
         self.headers = {name.lower(): value for name, value in headers.items()}
         self.words = words
-
-
-class UnexpectedAnswer(Exception):
-    """A success that cannot be read: something else has answered, such as the login page of a proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +56,11 @@ class Failures:
             yield
         except FailedAnswer as answer:
             self._reject(action, answer)
-        except (UnexpectedAnswer, requests.JSONDecodeError) as error:
-            reason = f"the answer is not that of {self.forge}; check [forge] url, and the proxy"
+        except (UnexpectedAnswer, AnswerTooLarge) as error:
+            reason = f"the answer is not that of {self.forge}: {error}; check [forge] url, and the proxy"
             raise ForgeRefused(self._text(action, reason)) from error
         except requests.exceptions.SSLError as error:
-            found = _TLS.search(str(error))
-            reason = f"the TLS handshake failed: {found[0].strip() if found else error}; check [forge] ca_file and url"
+            reason = f"the TLS handshake failed: {tls_reason(error)}; check [forge] ca_file and url"
             raise ForgeRefused(self._text(action, reason)) from error
         except requests.RequestException as error:
             raise ForgeUnavailable(self._text(action, _reason(error))) from error
@@ -99,7 +94,7 @@ class Failures:
         reset = next((answer.headers[name] for name in _RESET if name in answer.headers), "")
         if after is None and _has_no_requests_left(answer) and _SHORT_NUMBER.fullmatch(reset):
             after = datetime.fromtimestamp(int(reset), UTC)
-        return after or now + _SHORTEST_PAUSE
+        return after if after is not None and after > now else now + _SHORTEST_PAUSE
 
 
 _ADVICE = {
@@ -123,10 +118,9 @@ def _time_after(now: datetime, text: str) -> datetime | None:
     if _SHORT_NUMBER.fullmatch(text):
         return now + timedelta(seconds=int(text))
     try:
-        found = parsedate_to_datetime(text)
+        return datetime.strptime(text, _HTTP_DATE).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _reason(error: requests.RequestException) -> str:
@@ -137,7 +131,7 @@ def _reason(error: requests.RequestException) -> str:
         return "it did not answer within [forge] timeout"
     if isinstance(error, requests.exceptions.ProxyError):
         return "the proxy cannot be used"
-    found = _ERRNO.search(str(error))
-    if found is None:
+    reason = system_reason(error)
+    if reason is None:
         return "it closed the connection, or sent no valid HTTP"
-    return f"it cannot be reached: {found[1].strip()}; check [forge] url"
+    return f"it cannot be reached: {reason}; check [forge] url"

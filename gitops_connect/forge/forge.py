@@ -32,6 +32,9 @@ class Forge(Protocol):
     def open_pull_requests(self) -> Sequence[PullRequest]:
         """The open pull requests to the target branch, by number."""
 
+    def is_open(self, number: int) -> bool:
+        """Whether the pull request is open, and is one to the target branch."""
+
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         """The pull requests that were merged to the target branch as this commit, or with it."""
 

@@ -1,18 +1,15 @@
-"""GitLab, through python-gitlab. Its merge requests are pull requests."""
+"""GitLab, by its REST API. Its merge requests are pull requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
-
-import gitlab
-from gitlab.v4.objects import ProjectMergeRequestNoteManager
+from collections.abc import Sequence
+from urllib.parse import quote
 
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.failures import FailedAnswer, Failures, UnexpectedAnswer
+from gitops_connect.forge.answers import Found
+from gitops_connect.forge.api import ForgeApi, bearer
+from gitops_connect.forge.failures import FailedAnswer, Failures
 from gitops_connect.forge.forge import LONGEST_DESCRIPTION
-from gitops_connect.forge.session import ForgeSession
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
 from gitops_connect.model.reviews import Annotation, Comment, CommitState, CommitStatus, PullRequest
@@ -20,7 +17,7 @@ from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import ForgeSettings
 
 _API = "/api/v4"
-_PAGE = 100
+_PAGE = ("per_page", 100)
 _SCOPE = "api"
 _DEVELOPER = 30
 """The lowest access level that may push."""
@@ -37,63 +34,59 @@ class GitlabForge:
     longest_comment = 1_000_000
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:
-        self._client = gitlab.Gitlab(
-            url.removesuffix(_API),
-            session=ForgeSession(token),
-            ssl_verify=True if settings.ca_file is None else str(settings.ca_file),
-            timeout=settings.timeout,
-            per_page=_PAGE,
-            keep_base_url=True,
-        )
-        self._project = self._client.projects.get(settings.repository, lazy=True)
+        failures = Failures("GitLab", url, settings.repository, token, clock)
+        self._api = ForgeApi(f"{url.removesuffix(_API)}{_API}", settings, failures, bearer(token), _PAGE)
+        self._path = f"/projects/{quote(settings.repository, safe='')}"
         self._target = target
-        self._failures = Failures("GitLab", url, settings.repository, token, clock)
 
     def user(self) -> str:
-        with self._named("read the account of the token"):
-            self._client.auth()
-            return str(self._client.user.username if self._client.user else "")
+        with self._api.named("read the account of the token"):
+            return self._api.ask("GET", "/user")["username"].text()
 
     def missing_permissions(self) -> Sequence[str]:
-        with self._named("read the scopes of the token"):
-            scopes = self._client.personal_access_tokens.get("self").scopes
+        with self._api.named("read the scopes of the token"):
+            scopes = [one.text() for one in self._api.ask("GET", "/personal_access_tokens/self")["scopes"].items()]
         missing = [] if _SCOPE in scopes else [f"the scope {_SCOPE}"]
         return missing if self.can_write(self.user()) else [*missing, "the role Developer in the project"]
 
     def open_pull_requests(self) -> Sequence[PullRequest]:
-        with self._named("list the open merge requests"):
-            listed = self._project.mergerequests.list(state="opened", target_branch=self._target, get_all=True)
+        with self._api.named("list the open merge requests"):
+            listed = self._api.pages(f"{self._path}/merge_requests", state="opened", target_branch=self._target)
             # A merge request without commits has no head.
-            found = [_pull_request(one.attributes) for one in listed if one.sha is not None]
+            found = [_pull_request(one) for one in listed if not one["sha"].is_null]
         return sorted(found, key=lambda one: one.number)
 
+    def is_open(self, number: int) -> bool:
+        with self._api.named(f"read merge request {number}"):
+            found = self._api.ask("GET", f"{self._path}/merge_requests/{number}")
+            return found["state"].text() == "opened" and found["target_branch"].text() == self._target
+
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
-        with self._named(f"find the merge request that was merged as {commit}"):
-            related = self._project.commits.get(commit, lazy=True).merge_requests(get_all=True, per_page=_PAGE)
-            found = [_pull_request(one) for one in related if one["state"] == "merged"]
+        with self._api.named(f"find the merge request that was merged as {commit}"):
+            related = self._api.pages(f"{self._path}/repository/commits/{commit}/merge_requests")
+            found = [_pull_request(one) for one in related if one["state"].text() == "merged"]
         return [one for one in found if one.target == self._target]
 
     def first_parent(self, commit: Revision) -> Revision | None:
-        with self._named(f"read commit {commit}"):
-            parents = self._project.commits.get(commit, stats="false").parent_ids
-        return Revision(parents[0]) if parents else None
+        with self._api.named(f"read commit {commit}"):
+            found = self._api.ask("GET", f"{self._path}/repository/commits/{commit}", stats="false")
+            parents = found["parent_ids"].items()
+            return parents[0].commit() if parents else None
 
     def comments(self, number: int) -> Sequence[Comment]:
-        with self._named(f"read the comments of merge request {number}"):
-            found = self._notes(number).list(order_by="created_at", sort="asc", get_all=True)
-            return [Comment(one.id, one.author["username"], one.body) for one in found if not one.system]
+        with self._api.named(f"read the comments of merge request {number}"):
+            found = self._api.pages(self._notes(number), order_by="created_at", sort="asc")
+            return [_comment(one) for one in found if not one["system"].flag()]
 
     def write_comment(self, number: int, body: str, replaces: int | None) -> int:
         if replaces is not None:
             try:
-                with self._named(f"replace a comment on merge request {number}"):
-                    self._notes(number).update(replaces, {"body": body})
+                with self._api.named(f"replace a comment on merge request {number}"):
+                    return self._api.ask("PUT", f"{self._notes(number)}/{replaces}", {"body": body})["id"].number()
             except ForgeNotFound:  # someone has deleted it
                 pass
-            else:
-                return replaces
-        with self._named(f"write a comment on merge request {number}"):
-            return int(self._notes(number).create({"body": body}).id)
+        with self._api.named(f"write a comment on merge request {number}"):
+            return self._api.ask("POST", self._notes(number), {"body": body})["id"].number()
 
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
         content = {
@@ -102,55 +95,61 @@ class GitlabForge:
             "description": status.description[:LONGEST_DESCRIPTION],
             **({"target_url": status.url} if status.url and len(status.url) <= _LONGEST_URL else {}),
         }
-        with self._named(f"set the status {status.context} of commit {commit}"):
+        with self._api.named(f"set the status {status.context} of commit {commit}"):
             try:
-                self._project.commits.get(commit, lazy=True).statuses.create(content)
+                self._api.send("POST", f"{self._path}/statuses/{commit}", content)
             except FailedAnswer as answer:
                 if answer.status != 400 or _SAME_STATE not in answer.words:
                     raise
 
     def can_write(self, user: str) -> bool:
         try:
-            with self._named(f"read the access level of {user}"):
-                found = self._client.users.list(username=user, get_all=True)
-                member = self._project.members_all.get(found[0].id) if found else None
+            with self._api.named(f"read the access level of {user}"):
+                found = self._api.ask("GET", "/users", username=user).items()
+                if not found or found[0]["username"].text().lower() != user.lower():
+                    return False
+                member = self._api.ask("GET", f"{self._path}/members/all/{found[0]['id'].number()}")
+                return _is_active(member) and member["access_level"].number() >= _DEVELOPER
         except ForgeNotFound:
             return False
-        return member is not None and _is_active(member.attributes) and member.access_level >= _DEVELOPER
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """Does nothing: on GitLab, each comment at a line is a discussion, which can block the merge."""
 
     def close(self) -> None:
-        self._client.session.close()
+        self._api.close()
 
-    def _notes(self, number: int) -> ProjectMergeRequestNoteManager:
-        return self._project.mergerequests.get(number, lazy=True).notes
-
-    @contextmanager
-    def _named(self, action: str) -> Iterator[None]:
-        with self._failures.named(action):
-            try:
-                yield
-            except gitlab.GitlabError as error:
-                raise UnexpectedAnswer from error
+    def _notes(self, number: int) -> str:
+        return f"{self._path}/merge_requests/{number}/notes"
 
 
-def _is_active(member: Mapping[str, Any]) -> bool:
+def _is_active(member: Found) -> bool:
     """Whether the account is active, and the membership too, which GitLab Community Edition does not show."""
-    return {member["state"], member.get("membership_state", "active")} == {"active"}
+    membership = member["membership_state"]
+    return member["state"].text() == "active" and (membership.is_null or membership.text() == "active")
 
 
-def _pull_request(found: Mapping[str, Any]) -> PullRequest:
+def _author(found: Found) -> str:
+    return "ghost" if found["author"].is_null else found["author"]["username"].text()
+
+
+def _comment(found: Found) -> Comment:
+    is_edited = found["updated_at"].time() != found["created_at"].time()
+    return Comment(found["id"].number(), _author(found), found["body"].text(), is_edited)
+
+
+def _pull_request(found: Found) -> PullRequest:
+    number, url, head = found["iid"].number(), found["web_url"].url(), found["sha"].commit()
+    source, target = found["source_project_id"], found["target_project_id"].number()
     return PullRequest(
-        number=found["iid"],
-        title=found["title"],
-        author=found["author"]["username"],
-        head=Revision(found["sha"]),
-        head_ref=f"refs/merge-requests/{found['iid']}/head",
-        target=found["target_branch"],
-        url=found["web_url"],
-        files_url=f"{found['web_url'].rpartition('/merge_requests/')[0]}/blob/{found['sha']}/",
-        is_fork=found["source_project_id"] != found["target_project_id"],
-        is_draft=found["draft"],
+        number=number,
+        title=found["title"].text(),
+        author=_author(found),
+        head=head,
+        head_ref=f"refs/merge-requests/{number}/head",
+        target=found["target_branch"].text(),
+        url=url,
+        files_url=f"{url.rpartition('/merge_requests/')[0]}/blob/{head}/",
+        is_fork=source.is_null or source.number() != target,
+        is_draft=found["draft"].flag(),
     )

@@ -14,7 +14,7 @@ _MOST = 50
 """Comments in one pull request. The comment with the plan lists all problems."""
 _LONGEST = 4000
 """Characters of one message."""
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@")
 _TICKS = re.compile("`+")
 
 

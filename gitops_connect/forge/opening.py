@@ -6,9 +6,11 @@ import re
 from urllib.parse import urlsplit
 
 from gitops_connect.errors import UsageError
+from gitops_connect.forge.api import read_token
 from gitops_connect.forge.forge import Forge
 from gitops_connect.forge.gitea import GiteaForge
-from gitops_connect.forge.session import read_token
+from gitops_connect.forge.github import GithubForge
+from gitops_connect.forge.gitlab import GitlabForge
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import ForgeKind, ForgeSettings
@@ -41,19 +43,15 @@ def _open(forge: ForgeSettings, kind: ForgeKind, target: str, clock: Clock) -> F
     try:
         match kind:
             case ForgeKind.GITHUB:
-                from gitops_connect.forge.github import GithubForge  # noqa: PLC0415 - an extra
-
                 return GithubForge(forge, url, credential, target, clock)
             case ForgeKind.GITLAB:
-                from gitops_connect.forge.gitlab import GitlabForge  # noqa: PLC0415 - an extra
-
                 return GitlabForge(forge, url, credential, target, clock)
             case ForgeKind.GITEA:
                 return GiteaForge(forge, url, credential, target, clock)
     except ImportError as error:
         raise UsageError(
-            f"[forge] kind: the package {error.name} is not installed; install the extra `{kind.value}`:"
-            f" pip install 'gitops-connect[{kind.value}]'"
+            f"[forge] app_id: the package {error.name} is not installed; install the extra `github`:"
+            " pip install 'gitops-connect[github]'"
         ) from error
 
 

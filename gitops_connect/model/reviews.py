@@ -31,11 +31,15 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment in the conversation of a pull request."""
+    """A comment in the conversation of a pull request.
+
+    `is_edited`: its text may not be the author's, because others with write access can edit it, too.
+    """
 
     id: int
     author: str
     body: str
+    is_edited: bool
 
 
 class CommitState(Enum):

@@ -18,6 +18,8 @@ class NotPlanned(Enum):
     """Its branch is in a fork: a plan shows current configs and offsets, and reads the manifests it names."""
     CONFLICT = "conflict"
     """Git cannot merge it into the target branch."""
+    INTERNAL_ERROR = "internal error"
+    """A bug of gitops-connect."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,12 @@ def help_comment(pull_request: int) -> str:
         [
             Marker(CommentKind.HELP, pull_request).line,
             bold(Sentence("Commands of gitops-connect")),
-            paragraph(Sentence("Write a command as a comment of one line. Only people with write access can use it.")),
+            paragraph(
+                Sentence(
+                    "Write a command as a comment of one line. Only people with write access can use it. An edited"
+                    " comment does not count: write a new one."
+                )
+            ),
             bullet(Sentence.of("{}: plans the pull request again, and updates the comment with the plan.", PLAN)),
             bullet(
                 Sentence.of(

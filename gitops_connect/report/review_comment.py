@@ -32,6 +32,8 @@ _NEXT = {
     " these documents, someone with write access reviews them, pushes them to a branch of this repository, and opens a"
     " pull request.",
     NotPlanned.CONFLICT: "Resolve the conflict and push: then the pull request is planned.",
+    NotPlanned.INTERNAL_ERROR: "The daemon's log contains an event `bug` with the cause. Please report it as an issue."
+    " The pull request is planned again at the next review.",
 }
 _BLOCKED = "What is blocked is not applied after a merge. Fix it and push: then the pull request is planned again."
 _MERGE = (
@@ -70,6 +72,8 @@ class _Review:
                 return Sentence(f"Not planned: {why}: {summary_line(one.diagnostics)}.")
             case NotPlanned.CONFLICT:
                 return Sentence.of("Not planned: the pull request conflicts with the branch {}.", one.target)
+            case NotPlanned.INTERNAL_ERROR:
+                return Sentence("Not planned: gitops-connect failed with an internal error.")
             case None:
                 said = headline(one.plans, len(one.diagnostics.errors))
                 unread = words.plural(len(one.unread), "cluster")

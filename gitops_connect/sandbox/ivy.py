@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+import threading
 import urllib.parse
 import urllib.request
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,11 @@ Progress = Callable[[str, int | None, int | None], None]
 
 MIRROR_VARIABLE = "GITOPS_CONNECT_MAVEN_URL"
 _NOT_TRUSTED = "PKIX"
+_HEAP = "512m"
+_LARGEST = 512 * 1024**2
+"""Bytes of each file that Ivy writes. Kafka's largest jar has 10 MiB."""
+_LINES = 10_000
+"""Lines of Ivy's output that are kept."""
 _MODULE = """<ivy-module version="2.0">
 <info organisation="gitops-connect" module="sandbox"/>
 <configurations><conf name="default"/></configurations>
@@ -40,7 +47,8 @@ _SETTINGS = """<ivysettings>
 class Retrieval:
     """The jars to fetch, their directory (`target`), the directory of Ivy's own files (`scratch`), and the tools.
 
-    `lock` is a file descriptor that Ivy inherits: a lock on it is held until Ivy itself has ended.
+    `lock` is a file descriptor that Ivy inherits: a lock on it is held until Ivy itself has ended. After `seconds`, Ivy
+    is killed.
     """
 
     dependencies: tuple[tuple[str, str, str], ...]
@@ -49,6 +57,8 @@ class Retrieval:
     java: Java
     environment: Mapping[str, str]
     lock: int
+    seconds: float = 1800
+    """A slow network needs minutes for all jars."""
 
 
 def module_file(dependencies: Iterable[tuple[str, str, str]]) -> str:
@@ -92,11 +102,16 @@ def _run(retrieval: Retrieval, trust: Iterable[str], progress: Progress) -> str 
         env=dict(retrieval.environment),
         pass_fds=(retrieval.lock,),
     ) as process:
+        timer = threading.Timer(retrieval.seconds, process.kill)
+        timer.daemon = True
+        timer.start()
         try:
-            lines = [line for line in process.stdout or () if counted.read(line)]
+            lines = deque((line for line in process.stdout or () if counted.read(line)), _LINES)
         except BaseException:
             process.kill()
             raise
+        finally:
+            timer.cancel()
     return None if process.returncode == 0 else "".join(lines)
 
 
@@ -106,12 +121,15 @@ def _command(retrieval: Retrieval, trust: Iterable[str]) -> list[str]:
     (scratch / "ivy.xml").write_text(module_file(retrieval.dependencies), encoding="utf-8")
     root = f" root={quoteattr(mirror)}" if mirror else ""
     (scratch / "settings.xml").write_text(_SETTINGS.format(root=root), encoding="utf-8")
-    options = ["-XX:TieredStopAtLevel=1", *_proxy_options(), *trust, f"-Divy.default.ivy.user.dir={scratch}"]
+    java = [f"-Xmx{_HEAP}", "-XX:TieredStopAtLevel=1"]
+    options = [*java, *_proxy_options(), *trust, f"-Divy.default.ivy.user.dir={scratch}"]
     where = ["-settings", str(scratch / "settings.xml"), "-ivy", str(scratch / "ivy.xml")]
     pattern = str(retrieval.target / "[artifact]-[revision].[ext]")
     # Without `bundle`, scala-logging, snappy and the JAX-RS jars would be missing: their poms use that type for a jar.
     what = ["-cache", str(scratch / "cache"), "-types", "jar", "bundle", "-retrieve", pattern]
-    return [str(retrieval.java.path), *options, "-jar", str(ivy_jar()), *where, *what]
+    # POSIX counts file sizes in blocks of 512 bytes.
+    limited = ["sh", "-c", 'ulimit -f "$0"; exec "$@"', str(_LARGEST // 512)]
+    return [*limited, str(retrieval.java.path), *options, "-jar", str(ivy_jar()), *where, *what]
 
 
 def ivy_jar() -> Path:

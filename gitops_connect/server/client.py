@@ -7,11 +7,15 @@ from typing import Any
 import requests
 
 from gitops_connect.errors import DaemonUnavailable, UsageError
+from gitops_connect.http.decoding import decode
+from gitops_connect.http.session import BoundedSession
 from gitops_connect.server.address import address_of
 from gitops_connect.settings.daemon_sections import ServerSettings
 
 TIMEOUT = 30.0
 """Seconds until one request is given up."""
+_LARGEST = 64 * 1024**2
+"""Bytes of an answer: the plan of a pull request can be large."""
 
 
 class DaemonClient:
@@ -19,7 +23,7 @@ class DaemonClient:
 
     def __init__(self, url: str, token: str | None) -> None:
         self._url = url.rstrip("/")
-        self._session = requests.Session()
+        self._session = BoundedSession(TIMEOUT, _LARGEST)
         if token is not None:
             self._session.headers["Authorization"] = f"Bearer {token}"
         self._session.trust_env = False  # neither a proxy nor ~/.netrc gets the token
@@ -56,9 +60,7 @@ class DaemonClient:
     def _send(self, method: str, path: str, cluster: str | None = None) -> dict[str, Any]:
         params = {} if cluster is None else {"cluster": cluster}
         try:
-            answer = self._session.request(
-                method, f"{self._url}/api/v1{path}", params=params, timeout=TIMEOUT, allow_redirects=False
-            )
+            answer = self._session.request(method, f"{self._url}/api/v1{path}", params=params)
         except requests.RequestException as error:
             raise DaemonUnavailable(
                 f"no daemon answers at {self._url}: {_reason(error)}; start `gitops-connect run` with [server] listen"
@@ -67,7 +69,7 @@ class DaemonClient:
 
     def _content(self, answer: requests.Response) -> dict[str, Any]:
         try:
-            content = answer.json()
+            content = decode(answer.content)
         except ValueError:
             content = None
         if not isinstance(content, dict) or (answer.status_code >= 300 and "detail" not in content):

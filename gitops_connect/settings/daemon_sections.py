@@ -114,7 +114,10 @@ class ForgeSettings:
     ca_file: Path | None = None
     """CA certificates to verify the forge, a PEM file."""
     timeout: Duration = Duration(30)
-    """How long the forge may be silent during one request."""
+    """How long one request to the forge may take, with its whole answer."""
+    plan_timeout: Duration = Duration(600)
+    """How long the plan of one pull request may take. Then its requests to clusters end, and no further cluster is
+    planned. What was planned is shown, and the pull request fails its check."""
     review: ReviewMode = ReviewMode.REVIEWED
     """What is applied after a merge. `reviewed`: what was shown in the pull request, and what needs no review; a new
     destructive change waits for an approval. `auto`: everything. `manual`: only what was approved in a comment."""

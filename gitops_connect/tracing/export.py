@@ -15,6 +15,12 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import set_tracer_provider
 
 from gitops_connect import __version__
+from gitops_connect.http.session import BoundedSession
+
+_LONGEST = 60.0
+"""Seconds that one request to the collector may take."""
+_LARGEST = 1024 * 1024
+"""Bytes of an answer of the collector."""
 
 
 @contextmanager
@@ -22,7 +28,8 @@ def exporting() -> Iterator[None]:
     """Export all spans until the end of the block, and then those that are not sent yet."""
     ours = Resource({"service.name": "gitops-connect", "service.version": __version__})
     provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    session = BoundedSession(_LONGEST, _LARGEST)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(session=session)))
     set_tracer_provider(provider)
     try:
         yield

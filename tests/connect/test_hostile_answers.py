@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import socketserver
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -154,3 +157,34 @@ def test_a_version_that_is_none_is_older_than_all(make_client: MakeClient, versi
 def test_half_a_character_can_be_printed(make_client: MakeClient) -> None:
     with worker(whole(b'["a\\ud800b", "\\ud83d\\ude00"]')) as url:
         assert make_client(url).names() == {"a\ufffdb", "\U0001f600"}
+
+
+def test_a_proxy_that_never_ends_its_answer_is_cut(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It connects to a worker with TLS, and sends a byte now and then: no pause is as long as the timeout."""
+    with dripping(b"HTTP/1.1 200 ", pause=0.02) as port:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        with pytest.raises(ConnectUnavailable, match=r"did not answer within 0\.3 s"):
+            make_client("https://worker.example:8083", timeout=0.3).names()
+
+
+@contextmanager
+def dripping(begin: bytes, pause: float) -> Iterator[int]:
+    """The port of a server that sends `begin` to each connection, and then one byte after each `pause`."""
+    ended = threading.Event()
+
+    class Drip(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                self.request.sendall(begin)
+                while not ended.wait(pause):
+                    self.request.sendall(b"x")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drip) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            ended.set()
+            server.shutdown()
+            thread.join()

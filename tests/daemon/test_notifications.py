@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -165,3 +165,46 @@ def test_a_url_that_no_service_has_is_an_error_that_does_not_quote_it() -> None:
     with pytest.raises(UsageError, match=r"\[notifications.targets\] team: this is not a URL") as caught:
         sender(settings)
     assert "nonsense" not in str(caught.value)
+
+
+def endless(request: BaseHTTPRequestHandler, ended: threading.Event) -> None:
+    while not ended.is_set():
+        request.wfile.write(b" " * 65536)
+
+
+def slow(request: BaseHTTPRequestHandler, ended: threading.Event) -> None:
+    while not ended.wait(0.1):
+        request.wfile.write(b" ")
+        request.wfile.flush()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
+@pytest.mark.parametrize(("answer", "seconds"), [(endless, 60), (slow, 5)])
+def test_a_service_that_answers_without_an_end_is_given_up(
+    answer: Callable[[BaseHTTPRequestHandler, threading.Event], None], seconds: int
+) -> None:
+    """The process that sends ends at its limit of memory, or of time."""
+    ended = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                answer(self, ended)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            url = f"json://127.0.0.1:{server.server_address[1]}/hook"
+            send = sender(NotificationSettings({"team": Credential(value=url)}), seconds)
+            assert not send(Notification("title", "body", logging.INFO))
+        finally:
+            ended.set()
+            server.shutdown()
+            thread.join()

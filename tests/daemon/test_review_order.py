@@ -10,6 +10,7 @@ from acceptance.workplace import Workplace
 from manual_clock import ManualClock
 from memory_forge import PULL_REQUEST, MemoryForge
 from server_parts.made_up import MadeUpDaemon
+from standin.connect import StandIn
 
 from gitops_connect.daemon.forge_writer import ForgeWriter
 from gitops_connect.daemon.merge_reports import MergeReports
@@ -37,7 +38,7 @@ class Reviewed:
         merged = MergedPlans(self.forge, ledger, settings, clock)
         writer = ForgeWriter(self.forge, None)
         reports = MergeReports(writer, merged, ReviewCommands(self.forge, self.store, clock), daemon)
-        self.reviews = PullRequestReviews(writer, planner, reports, daemon, clock, PollSchedule(1, 1, 1, 0))
+        self.reviews = PullRequestReviews(writer, planner, reports, daemon, clock, PollSchedule(1, 1, 1, 0), 600)
         at.git("switch", "--quiet", "--create", "topic")
         at.commit("orders.yaml", at.source("orders"))
         at.git("update-ref", PULL_REQUEST.head_ref, "HEAD")
@@ -81,3 +82,14 @@ def test_the_comment_shows_what_was_reviewed_after_the_merge(reviewed: Reviewed,
     reviewed.review()
     assert [*reviewed.forge.comments(7)] == [before]
     assert reviewed.is_recorded(), "the plan that was shown"
+
+
+def test_the_plan_of_a_pull_request_ends_after_its_time(reviewed: Reviewed, standin: StandIn) -> None:
+    standin.hang("GET", r"/connectors\?.*", times=99)
+    planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0.5)
+    assert [*planned.unread] == ["local"]
+    assert "ConnectUnavailable" in planned.unread["local"]
+    asked = len(standin.calls)
+    planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0)
+    assert "took longer than [forge] plan_timeout" in planned.unread["local"]
+    assert len(standin.calls) == asked

@@ -15,6 +15,7 @@ from gitops_connect.settings.daemon_sections import ForgeKind
 HEAD, FORKED, MERGED, OTHER = (Revision(digit * 40) for digit in "abcd")
 HUB = "/repos/platform/connectors"
 LAB = "/projects/platform%2Fconnectors"
+CREATED = "2026-11-21T10:00:00Z"
 OUTDATED = 7
 """The id of an annotation of an earlier commit."""
 
@@ -53,6 +54,17 @@ def _merge_request(number: int, title: str, author: str, **more: Any) -> dict[st
     }
 
 
+def _comment(number: int, author: str, body: str, kind: ForgeKind, *, edited: bool = False) -> dict[str, Any]:
+    is_github = kind is ForgeKind.GITHUB
+    account = {"user": {"login": author}} if is_github else {"author": {"username": author}, "system": False}
+    updated = "2026-11-21T10:05:00Z" if edited else CREATED
+    return {"id": number, **account, "body": body, "created_at": CREATED, "updated_at": updated}
+
+
+def _newer_plan(kind: ForgeKind) -> dict[str, Any]:
+    return _comment(501, "gitops", "a newer plan", kind, edited=True)
+
+
 def _status(state: str, name: str) -> dict[str, Any]:
     return {name: "gitops-connect/plan", "state": state, "description": "x" * 140, "target_url": "https://x.example/1"}
 
@@ -83,6 +95,13 @@ GITHUB: dict[str, list[Exchange]] = {
         ),
         Exchange(f"GET {HUB}/pulls?state=open&base=main&per_page=100&page=2", [_pull(1, "Add orders", "wendy")]),
     ],
+    "is open": [
+        Exchange(f"GET {HUB}/pulls/1", _pull(1, "Add orders", "wendy", state="open")),
+        Exchange(f"GET {HUB}/pulls/4", _pull(4, "Add sinks", "wendy", state="closed")),
+        Exchange(
+            f"GET {HUB}/pulls/3", _pull(3, "Next", "wendy", state="open", base={"ref": "next", "repo": {"id": 1}})
+        ),
+    ],
     "merged": [
         Exchange(
             f"GET {HUB}/commits/{MERGED}/pulls?per_page=100",
@@ -101,16 +120,18 @@ GITHUB: dict[str, list[Exchange]] = {
     "comments": [
         Exchange(
             f"GET {COMMENT}?per_page=100",
-            [{"id": n + 1, "user": {"login": "wendy"}, "body": f"comment {n}"} for n in range(100)],
+            [_comment(n + 1, "wendy", f"comment {n}", ForgeKind.GITHUB) for n in range(100)],
             has_next=True,
         ),
         Exchange(
             f"GET {COMMENT}?per_page=100&page=2",
-            [{"id": n + 1, "user": {"login": "wendy"}, "body": f"comment {n}"} for n in range(100, 102)],
+            [_comment(n + 1, "wendy", f"comment {n}", ForgeKind.GITHUB) for n in range(100, 102)],
         ),
         Exchange(f"POST {COMMENT}", {"id": 501, "body": "a plan"}, 201, {"body": "a plan"}),
         Exchange(f"PATCH {HUB}/issues/comments/501", {"id": 501}, 200, {"body": "a newer plan"}),
-        Exchange(f"GET {COMMENT}?per_page=100", [{"id": 501, "user": {"login": "gitops"}, "body": "a newer plan"}]),
+        Exchange(
+            f"GET {COMMENT}?per_page=100", [_comment(501, "gitops", "a newer plan", ForgeKind.GITHUB, edited=True)]
+        ),
     ],
     "deleted comment": [
         Exchange(f"PATCH {HUB}/issues/comments/999999", {"message": "Not Found"}, 404, {"body": "a plan"}),
@@ -156,8 +177,8 @@ GITLAB: dict[str, list[Exchange]] = {
     "permissions of the account": [
         Exchange("GET /personal_access_tokens/self", {"scopes": ["api"]}),
         USER,
-        Exchange("GET /users?username=gitops&per_page=100", [{"id": 5, "username": "gitops"}]),
-        Exchange(f"GET {LAB}/members/all/5", {"access_level": 30}),
+        Exchange("GET /users?username=gitops", [{"id": 5, "username": "gitops"}]),
+        Exchange(f"GET {LAB}/members/all/5", {"access_level": 30, "state": "active"}),
     ],
     "open": [
         Exchange(
@@ -167,6 +188,14 @@ GITLAB: dict[str, list[Exchange]] = {
         ),
         Exchange(
             f"{OPENED}&page=2", [_merge_request(1, "Add orders", "wendy"), _merge_request(9, "-", "rita", sha=None)]
+        ),
+    ],
+    "is open": [
+        Exchange(f"GET {LAB}/merge_requests/1", _merge_request(1, "Add orders", "wendy", state="opened")),
+        Exchange(f"GET {LAB}/merge_requests/4", _merge_request(4, "Add sinks", "wendy", state="merged")),
+        Exchange(
+            f"GET {LAB}/merge_requests/3",
+            _merge_request(3, "Next", "wendy", state="opened", target_branch="next"),
         ),
     ],
     "merged": [
@@ -187,20 +216,20 @@ GITLAB: dict[str, list[Exchange]] = {
     "comments": [
         Exchange(
             f"GET {NOTES}?{SORTED}",
-            [{"id": n + 1, "author": {"username": "wendy"}, "body": f"comment {n}"} for n in range(100)],
+            [_comment(n + 1, "wendy", f"comment {n}", ForgeKind.GITLAB) for n in range(100)],
             has_next=True,
         ),
         Exchange(
             f"GET {NOTES}?{SORTED}&page=2",
             [
-                {"id": 101, "author": {"username": "wendy"}, "body": "comment 100"},
-                {"id": 200, "author": {"username": "wendy"}, "body": "added 1 commit", "system": True},
-                {"id": 102, "author": {"username": "wendy"}, "body": "comment 101"},
+                _comment(101, "wendy", "comment 100", ForgeKind.GITLAB),
+                {**_comment(200, "wendy", "added 1 commit", ForgeKind.GITLAB), "system": True},
+                _comment(102, "wendy", "comment 101", ForgeKind.GITLAB),
             ],
         ),
         Exchange(f"POST {NOTES}", {"id": 501, "body": "a plan"}, 201, {"body": "a plan"}),
         Exchange(f"PUT {NOTES}/501", {"id": 501}, 200, {"body": "a newer plan"}),
-        Exchange(f"GET {NOTES}?{SORTED}", [{"id": 501, "author": {"username": "gitops"}, "body": "a newer plan"}]),
+        Exchange(f"GET {NOTES}?{SORTED}", [_newer_plan(ForgeKind.GITLAB)]),
     ],
     "deleted comment": [
         Exchange(f"PUT {NOTES}/999999", {"message": "404 Note Not Found"}, 404, {"body": "a plan"}),
@@ -219,11 +248,11 @@ GITLAB: dict[str, list[Exchange]] = {
         Exchange(f"POST {LAB}/statuses/{HEAD}", {}, 200, _status("success", "name")),
     ],
     "permissions": [
-        Exchange("GET /users?username=wendy&per_page=100", [{"id": 3, "username": "wendy"}]),
-        Exchange(f"GET {LAB}/members/all/3", {"access_level": 30}),
-        Exchange("GET /users?username=rita&per_page=100", [{"id": 4, "username": "rita"}]),
+        Exchange("GET /users?username=wendy", [{"id": 3, "username": "wendy"}]),
+        Exchange(f"GET {LAB}/members/all/3", {"access_level": 30, "state": "active"}),
+        Exchange("GET /users?username=rita", [{"id": 4, "username": "rita"}]),
         Exchange(f"GET {LAB}/members/all/4", {"access_level": 20}),
-        Exchange("GET /users?username=nobody&per_page=100", []),
+        Exchange("GET /users?username=nobody", []),
     ],
     "annotations": [],
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from forges.worlds import World
@@ -32,6 +34,11 @@ def test_open_pull_requests_to_the_target_branch_by_number(world: World) -> None
     assert (fork.number, fork.author, fork.head, fork.is_fork, fork.is_draft) == (2, "rita", world.forked, True, True)
 
 
+def test_a_pull_request_that_is_open_to_the_target_branch(world: World) -> None:
+    with world.playing("is open"):
+        assert [world.forge.is_open(number) for number in (1, 4, 3)] == [True, False, False]
+
+
 def test_the_pull_requests_that_were_merged_as_a_commit(world: World) -> None:
     with world.playing("merged"):
         assert [one.number for one in world.forge.merged_as(world.merged)] == [4]
@@ -48,10 +55,11 @@ def test_comments_of_all_pages_in_order_and_one_that_is_replaced(world: World) -
     with world.playing("comments"):
         comments = world.forge.comments(1)
         assert [one.body for one in comments] == [f"comment {number}" for number in range(world.comments)]
-        assert {one.author for one in comments} == {"wendy"}
+        assert {(one.author, one.is_edited) for one in comments} == {("wendy", False)}
         written = world.forge.write_comment(1, "a plan", None)
         assert world.forge.write_comment(1, "a newer plan", written) == written
-        assert world.forge.comments(1)[-1] == Comment(written, "gitops", "a newer plan")
+        newest = world.forge.comments(1)[-1]
+        assert replace(newest, is_edited=True) == Comment(written, "gitops", "a newer plan", is_edited=True)
 
 
 def test_a_comment_that_was_deleted_is_written_again(world: World) -> None:

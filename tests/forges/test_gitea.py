@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from forges.gitea_server import PASSWORD, GiteaServer
 from forges.worlds import FILE, REPOSITORY, World, forge_of, merge
 from gitops_connect.errors import ForgeNotFound, ForgeRefused
-from gitops_connect.model.reviews import Annotation, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.reviews import Annotation, Comment, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.daemon_sections import ForgeKind
 
 pytestmark = pytest.mark.slow
@@ -81,6 +82,21 @@ def test_a_change_that_was_pushed_without_a_branch_counts_as_one_of_a_fork(
         assert found.author == "rita"
     finally:
         gitea.ask("PATCH", f"/repos/{REPOSITORY}/pulls/{found.number}", {"state": "closed"})
+
+
+def test_a_comment_that_its_author_has_not_edited_himself(on_gitea: World, gitea: GiteaServer) -> None:
+    path = f"/repos/{REPOSITORY}/issues"
+    written = gitea.ask("POST", f"{path}/2/comments", {"body": "thanks"}, user="wendy")
+
+    def found() -> Comment:
+        return next(one for one in on_gitea.forge.comments(2) if one.id == written["id"])
+
+    assert found() == Comment(written["id"], "wendy", "thanks", is_edited=False)
+    until = time.monotonic() + 60
+    while not found().is_edited:  # the times have a resolution of one second
+        assert time.monotonic() < until
+        gitea.ask("PATCH", f"{path}/comments/{written['id']}", {"body": "gitops-connect plan"}, user="platform")
+    assert (found().author, found().body) == ("wendy", "gitops-connect plan")
 
 
 def git(*arguments: str) -> str:

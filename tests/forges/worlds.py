@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import requests
 from manual_clock import ManualClock
@@ -57,8 +58,8 @@ class World:
         return "refs/merge-requests/1/head" if self.kind is ForgeKind.GITLAB else "refs/pull/1/head"
 
 
-def forge_of(kind: ForgeKind, url: str, token: str, repository: str = REPOSITORY) -> Forge:
-    settings = ForgeSettings(kind, url, repository, Credential(value=token))
+def forge_of(kind: ForgeKind, url: str, token: str, repository: str = REPOSITORY, **more: Any) -> Forge:
+    settings = ForgeSettings(kind, url, repository, Credential(value=token), **more)
     found = open_forge(Settings(Path(), repository=RepositorySettings(url="unused"), forge=settings), ManualClock())
     assert found is not None
     return found

@@ -21,11 +21,11 @@ from situations import NOW, seen, situation
 
 from gitops_connect.checks import own_schemas
 from gitops_connect.connect import wire
-from gitops_connect.connect.decoding import decode
 from gitops_connect.desired import manifests
 from gitops_connect.desired.load import ParseCache, load
 from gitops_connect.desired.yaml import parse
 from gitops_connect.errors import UsageError
+from gitops_connect.http.decoding import decode
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.listed_files import Entry

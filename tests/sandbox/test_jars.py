@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.ivy import Retrieval, retrieve
 from gitops_connect.sandbox.jars import cache_directory, fetch_jars, jar_directory, kafka
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.releases import dependencies
@@ -87,6 +88,22 @@ def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
 ) -> None:
     directory = fetch_jars(KAFKA, pretend(tmp_path, UNTRUSTED), environment, silent)
     assert (directory / "kafka-clients-4.3.1.jar").exists()
+
+
+@pytest.mark.slow
+def test_ivy_has_limits_of_time_memory_and_disk(tmp_path: Path) -> None:
+    body = """
+import resource, time
+limits = [one for one in sys.argv if one.startswith("-Xmx")] + [str(resource.getrlimit(resource.RLIMIT_FSIZE)[0])]
+(target / "limits").write_text(" ".join(limits))
+print("Server access error", flush=True)
+time.sleep(600)
+"""
+    with (tmp_path / "lock").open("w") as lock:
+        retrieval = Retrieval((), tmp_path, tmp_path, pretend(tmp_path, body), {}, lock.fileno(), seconds=5)
+        with pytest.raises(SandboxFailed, match="Server access error"):
+            retrieve(retrieval, silent)
+    assert (tmp_path / "limits").read_text() == f"-Xmx512m {512 * 1024**2}"
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:

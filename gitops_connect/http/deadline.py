@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import requests
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -45,6 +46,8 @@ class Deadline:
         self._lock = threading.Lock()  # a socket returns to its pool: it must not be shut down after the end
         self._is_over = False
         self._sock: socket.socket | None = None
+        self._copy: socket.socket | None = None
+        self._is_sent = False
         self._timer = self._start(self._until - begin)
 
     def __enter__(self) -> Deadline:
@@ -56,6 +59,8 @@ class Deadline:
         with self._lock:
             self._is_over = True
             self._timer.cancel()
+            if self._copy is not None:
+                self._copy.close()
 
     def received(self, size: int) -> None:
         """So many bytes of the body have arrived: extend the limit by one second for each `SLOWEST`, up to `most`."""
@@ -69,10 +74,20 @@ class Deadline:
             began = time.monotonic()
             self._permitted_until = began + self._permit()
 
+    def timeout(self, error: Exception) -> requests.Timeout:
+        """The error of a request whose limit is over: a ConnectTimeout if nothing of it was sent."""
+        return requests.ReadTimeout(error) if self._is_sent else requests.ConnectTimeout(error)
+
     def require_permit(self) -> None:
         """Raise LedgerBusy if the process was suspended since the permit: another process may have the lease."""
+        self._is_sent = True
         if time.monotonic() >= self._permitted_until:
             raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
+
+    def watch_handshake(self, sock: socket.socket) -> None:
+        """Use a copy of this socket, until the connection is complete: TLS takes the socket itself away."""
+        self._copy = sock.dup()
+        self.watch(self._copy)
 
     def watch(self, sock: socket.socket | None) -> None:
         """Use this socket for the request."""
@@ -109,7 +124,22 @@ def _deadline() -> Deadline | None:
 
 
 class _Guarded(HTTPConnection):
-    """Sends a request only with the permit of its `Deadline`, which can cut the connection from then on."""
+    """Sends a request only with the permit of its `Deadline`, which can cut the connection at any time."""
+
+    def _new_conn(self) -> socket.socket:
+        """Called by the base class before the answer of a proxy, which may be slow."""
+        sock = super()._new_conn()
+        deadline = _deadline()
+        if deadline is not None:
+            deadline.watch_handshake(sock)
+        return sock
+
+    def _tunnel(self) -> None:
+        """Called by the base class to read the answer of a proxy. A part of an answer may look like all of it."""
+        super()._tunnel()
+        deadline = _deadline()
+        if deadline is not None and deadline.expired:
+            raise TimeoutError
 
     def request(self, *arguments: Any, **options: Any) -> None:
         deadline = _deadline()
