@@ -65,7 +65,7 @@ class TestNothingIsRead:
         at.commit("a.yaml", with_secret(at, "ORDERS_B", **{"batch.size": "many"}))
         settings = load_settings(at.directory / "gitops-connect.toml", {})
         with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
-            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic"))
+            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic"), timeout=60)
         assert [error.summary for error in found.diagnostics.errors] == [
             "batch.size: Invalid value many for configuration batch.size: Not a number of type INT"
         ]

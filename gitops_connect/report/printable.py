@@ -7,6 +7,7 @@ the text or is invisible (U+202E, U+200B, U+FEFF, tags), line ends of Unicode, a
 from __future__ import annotations
 
 import re
+from itertools import cycle
 
 LONGEST = 400
 """Characters of one value that are shown."""
@@ -36,7 +37,8 @@ def output(text: str, *, coloured: bool = False) -> str:
     if text.replace("\n", "").isprintable():
         return text
     parts = _COLOUR.split(text) if coloured else [text]
-    return "".join(part if index % 2 else escaped_lines(part) for index, part in enumerate(parts))
+    is_colour = cycle((False, True))
+    return "".join(part if colour else escaped_lines(part) for part, colour in zip(parts, is_colour, strict=False))
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
