@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gitops_connect.desired import connector_rules, operation_documents
+from gitops_connect.desired import clear_secrets, connector_rules, operation_documents
 from gitops_connect.desired.fields import ConnectorFields, secret_references
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
@@ -70,6 +70,7 @@ class _Builder:
 
     def add(self, document: Document, *, sound: bool) -> None:
         """Add one document to its cluster; a document that is not sound only blocks the connector that it names."""
+        self.found.extend(clear_secrets.check(document))
         if document.is_offset_change:
             self._add_change(document, sound=sound)
         else:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from gitops_connect.model.credentials import concealed
 from gitops_connect.model.names import ConnectorName
 
 
@@ -51,6 +52,11 @@ class Diagnostic:
     location: Location
     hint: str = ""
     connector: ConnectorName | None = None
+
+    def __post_init__(self) -> None:
+        """No diagnostic shows a credential that has a known form, wherever its text comes from."""
+        object.__setattr__(self, "summary", concealed(self.summary))
+        object.__setattr__(self, "hint", concealed(self.hint))
 
     def sort_key(self) -> tuple[str, int, int, str, str]:
         """By location, then rule: the order in which people fix a file."""

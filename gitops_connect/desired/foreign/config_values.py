@@ -7,6 +7,7 @@ from collections.abc import Collection
 from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.part import Part
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.found_values import word_or_kind
 from gitops_connect.model.suggestions import did_you_mean
 
 _STATES = {one.value: one for one in (TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED)}
@@ -34,7 +35,8 @@ def state_of(part: Part, findings: Findings) -> TargetState:
     state = _STATES.get(str(part.value).lower())
     if state is None:
         expected = ", ".join(_STATES)
-        summary = f"the state is {part.value!r}, expected one of {expected}{did_you_mean(str(part.value), _STATES)}"
+        found, suggestion = word_or_kind(part.value), did_you_mean(str(part.value), _STATES)
+        summary = f"the state is {found}, expected one of {expected}{suggestion}"
         findings.error("convert/value", summary, part.location)
     return state or TargetState.RUNNING
 

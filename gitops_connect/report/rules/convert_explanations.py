@@ -114,6 +114,12 @@ _VALUES: Mapping[str, RuleExplanation] = {
         "warning: connector orders: the value of 'a' has a placeholder that only workers of Strimzi resolve",
         Severity.WARNING,
     ),
+    "convert/secret": RuleExplanation(
+        "A secret is where no variable can replace it: in an annotation, an offset or the name of a config key, or a"
+        " private key is cut off, so that its other lines are read as config keys. The connector is not converted.",
+        "Remove the secret, or write the private key as one value.",
+        "error: connector orders: annotations.alerts contains a Slack webhook URL",
+    ),
     "convert/path": RuleExplanation(
         "A path in a document is relative to its file, which is written to another directory.",
         "Copy the offset manifest, or correct the path in the new file.",
