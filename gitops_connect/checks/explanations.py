@@ -1,7 +1,7 @@
 """Converts errors of the JSON Schema engine to diagnostics in plain words, each at its field, one for each mistake.
 
 Of a value, at most a word is repeated, if the schema lists the allowed values: any value may be a secret in the wrong
-place.
+place. A key that is not valid, or that has no value, may be a part of a secret, too.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gitops_connect.model.suggestions import closest, did_you_mean
 
 _YAML_1_1 = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _UNKNOWN = "additionalProperties"
+_CONFIG: Pointer = ("spec", "config")
 _TYPE_WORDS = {
     "object": "a mapping",
     "array": "a list",
@@ -51,7 +52,7 @@ def explain(document: Document, failures: Collection[SchemaFailure], schema: Map
 def _problems(failure: SchemaFailure, schema: Mapping[str, Any]) -> Iterator[Problem]:
     if failure.of_key:
         pointer = (*failure.pointer, failure.found)
-        yield Problem("schema/key", f"the key {failure.found!r} is not valid", pointer, _expectation(failure))
+        yield Problem("schema/key", "a key is not valid", pointer, _expectation(failure))
     elif failure.keyword == _UNKNOWN:
         yield from _unknown_fields(failure, schema)
     elif failure.keyword == "required":
@@ -102,7 +103,10 @@ def _misspelt(failure: SchemaFailure) -> Iterator[Pointer]:
 def _type(failure: SchemaFailure) -> Problem:
     expected = failure.expected if isinstance(failure.expected, list) else [failure.expected]
     words = " or ".join(_TYPE_WORDS[name] for name in expected)
-    summary = f"{_dotted(failure.pointer)} is {kind_of(failure.found)}, expected {words}"
+    what = _dotted(failure.pointer)
+    if failure.found is None and failure.pointer[:-1] == _CONFIG:  # `{a.password: x,y}` has a key `y` without a value
+        what = f"a value of {_dotted(_CONFIG)}"
+    summary = f"{what} is {kind_of(failure.found)}, expected {words}"
     hint = _type_hint(failure.found, expected) or _example(failure)
     return Problem("schema/type", summary, failure.pointer, hint)
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import assert_never
 
 from gitops_connect.cli.import_names import UniqueNames, variable_name
-from gitops_connect.desired.clear_secrets import scalars
+from gitops_connect.desired.clear_secrets import clear_secrets
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
@@ -135,13 +135,12 @@ def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
 def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
     """An error for each secret that no variable can replace."""
     elsewhere = {"labels": source.labels, "annotations": source.annotations, **source.fields}
-    for pointer, value in scalars(elsewhere):
-        if kind := clear_secret("", str(value)):
-            place = ".".join(map(str, pointer))
-            yield _problem(source, _MISPLACED, f"{place} contains {kind}", str(pointer[0]), is_error=True)
+    for pointer, kind in clear_secrets({"metadata": elsewhere}, {}):
+        place = ".".join(map(str, pointer[1:]))
+        yield _problem(source, _MISPLACED, f"{place} contains {kind}", str(pointer[1]), is_error=True)
     for key, value in source.config.items():
-        if kind := clear_secret("", key):
-            yield _problem(source, _MISPLACED, f"the name of a config key contains {kind}", key, is_error=True)
+        if in_key := clear_secret("", key):
+            yield _problem(source, _MISPLACED, f"the name of a config key contains {in_key}", key, is_error=True)
         if _BEGIN_OF_KEY.search(value) and "-----END" not in value:
             summary = f"the value of {key!r} is cut off: the rest of a private key may be in the next config keys"
             yield _problem(source, _MISPLACED, summary, key, is_error=True)

@@ -16,29 +16,26 @@ _METADATA, _OFFSETS = "metadata", "offsets"
 
 def check(document: Document) -> Iterator[Diagnostic]:
     """A warning for each value that is or contains a secret. The document may have other errors."""
-    for pointer, value in scalars(document.value):
-        kind = clear_secret(_key_of(pointer), document.texts.get(pointer, str(value)))
-        if kind is not None:
-            yield _warning(document, pointer, f"{'looks like' if kind == BY_KEY else 'contains'} {kind}")
+    for pointer, kind in clear_secrets(document.value, document.texts):
+        yield _warning(document, pointer, f"{'looks like' if kind == BY_KEY else 'contains'} {kind}")
 
 
-def scalars(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, object]]:
-    """Every string, number and boolean at or below the pointer of the value, with its own pointer."""
-    if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from scalars(one, (*pointer, key))
-    elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from scalars(one, (*pointer, index))
-    elif value is not None:
-        yield pointer, value
+def clear_secrets(
+    value: Mapping[str, Any] | list[Any], texts: Mapping[Pointer, str], pointer: Pointer = (), key: str = ""
+) -> Iterator[tuple[Pointer, str]]:
+    """The place and the kind of each secret in a mapping or a list. `key` is the key of the list.
 
-
-def _key_of(pointer: Pointer) -> str:
-    """The key that may say what a value is. Names of offsets and annotations do not, such as `resume_token`."""
-    if pointer == _SECRETS or pointer[0] == _METADATA or _OFFSETS in pointer:
-        return ""
-    return next((key for key in reversed(pointer) if isinstance(key, str)), "")
+    The names of offsets and annotations do not say what a value is, such as `resume_token`.
+    """
+    is_named = not (pointer and (pointer[0] == _METADATA or _OFFSETS in pointer))
+    for at, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+        name = at if isinstance(at, str) else key
+        if isinstance(one, Mapping | list):
+            yield from clear_secrets(one, texts, (*pointer, at), name)
+        elif one is not None and not isinstance(one, bool):
+            text = one if isinstance(one, str) else texts.get((*pointer, at), str(one))
+            if (kind := clear_secret(name if is_named else "", text)) and (*pointer, at) != _SECRETS:
+                yield (*pointer, at), kind
 
 
 def _warning(document: Document, pointer: Pointer, found: str) -> Diagnostic:

@@ -31,7 +31,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_SECRET = re.compile(
-    rf"(?:(?:(?!\$\{{[^}}:$\n]*:-){_REFERENCE})+|{PLACEHOLDER}|[*\u2022]{{3,}}|\[hidden\]|true|false|null)?",
+    rf"(?:(?:(?!\$\{{[^}}:$\n]*:-){_REFERENCE})+|{PLACEHOLDER}|[*\u2022]{{3,}}|\[hidden\]|true|false|null|[01])?",
     re.IGNORECASE,
 )
 _MASKED = re.compile(r"""\*{3}(?=["'&;,)}\]\s]|$)""")
@@ -247,6 +247,7 @@ _SEARCHES: tuple[tuple[str, Callable[[str], bool], Callable[[str], Iterator[Span
     ),
     ("a password in a URL", lambda text: "@" in text and "://" in text, _in_urls),
     ("a password in a URL", lambda text: "@" in text, _of_oracle),
+    ("a password of JAAS", lambda text: "LoginModule" in text, _assigned),
     (
         "a password or another secret",
         lambda text: "=" in text or (":" in text and ('"' in text or "'" in text)),

@@ -62,12 +62,11 @@ def clear_secret(key: str, value: str) -> str | None:
 
     Masks, references that the worker resolves, placeholders, `true`, `false` and `null` are no secrets.
     """
-    if not value or is_mask(value) or is_placeholder(value):
-        return None
     if found := credentials(value):
         return found[0].kind
-    is_secret = is_sensitive_key(key) and not is_only_reference(value) and value.lower() not in _COMMON_WORDS
-    return BY_KEY if is_secret else None
+    if not value or not is_sensitive_key(key) or value.lower() in _COMMON_WORDS:
+        return None
+    return None if is_mask(value) or is_placeholder(value) or is_only_reference(value) else BY_KEY
 
 
 def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\- /]")
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9.]")
 """Where a name has a dot if it is written as Kafka writes it: `api_key`, `api-key` and `apiKey` are `api.key`."""
 _SENSITIVE_KEY = re.compile(
     r"""
@@ -23,17 +23,18 @@ _SENSITIVE_KEY = re.compile(
 )
 _NOT_SENSITIVE = re.compile(
     r"""
-    (?:\.|passwd|password|secret|token|credentials?)
-    (?:algorithm|arn|audience|class|client\.id|columns?|count|delimiter|dir|directory|enabled?|encoding|endpoint|fields?
+    (?:(?<!webhook)\.|passwd|password|secret|token|credentials?)
+    (?:algorithm|arn|audience|class|client\.id|columns?|count|delimiter|dir|directory|enabled?|encoding|endpoint|external\.id|fields?
       |file|filename|format|host|interval|iterations|length|limit|location|max|min|mode|ms|name|path|pattern|policy
-      |port|profile|provider|region|regex|required|role|scope|seconds|separator|size|source|strategy|table|timeout
+      |port|profile|property|provider|region|regex|required|role|scope|seconds|separator|size|source|strategy|table|timeout
       |topics?|ttl|type|ur[il]|version)$
     """,
     re.VERBOSE,
 )
 _MASK = re.compile(r"[*\u2022]{3,}|\[hidden\]|<redacted>", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{[^}:]+:(?!-)[^}]*\}")
-"""`${name:-default}` is none: it is a variable with a default, which may be a secret."""
+_REFERENCE = re.compile(r"\$\{(?:[^}:$]|\$(?!\{))++:(?!-)(?:[^}$]|\$(?!\{))*+\}")
+"""Without another `${` inside, so that the search takes linear time. `${name:-default}` is none: it is a variable with
+a default, which may be a secret."""
 PLACEHOLDER = r"\$\{[^}:$\n]*\}|\$\([\w.-]+\)|\{\{[^{}\n]*\}\}|<[A-Za-z][A-Za-z _-]*>"
 """What a template engine or a person replaces later: `${NAME}`, `$(NAME)`, `{{ .name }}`, `<your password>`."""
 _PLACEHOLDER = re.compile(PLACEHOLDER)

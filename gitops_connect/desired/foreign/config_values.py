@@ -18,7 +18,9 @@ def add_config(draft: Draft, part: Part, findings: Findings) -> None:
     for key, value in part.fields():
         draft.places[key] = value.location
         if value.value is None:
-            summary = f"the value of {key!r} is null: the key is left out"
+            summary = (
+                "this config key has no value: it is left out"  # it may be a part of a secret, as `y` in `{a: x,y}`
+            )
             findings.warning("convert/null", summary, value.location, "set a value, or remove the key")
         elif value.text is None:
             found = "a list" if isinstance(value.value, list) else "a mapping"

@@ -78,7 +78,7 @@ _VALUES: Mapping[str, RuleExplanation] = {
     "convert/null": RuleExplanation(
         "A value is null. A config has strings only, so the key is left out.",
         "Set a value, or remove the key.",
-        "warning: the value of 'topics' is null: the key is left out",
+        "warning: this config key has no value: it is left out",
         Severity.WARNING,
     ),
     "convert/number": RuleExplanation(
@@ -115,9 +115,9 @@ _VALUES: Mapping[str, RuleExplanation] = {
         Severity.WARNING,
     ),
     "convert/secret": RuleExplanation(
-        "A secret is where no variable can replace it: in an annotation, an offset or the name of a config key, or a"
-        " private key is cut off, so that its other lines are read as config keys. The connector is not converted.",
-        "Remove the secret, or write the private key as one value.",
+        "A secret is where no variable can replace it: in an annotation, an offset or the name of a config key. Or a"
+        " value is cut off, so that its other lines are read as config keys. The connector is not converted.",
+        "Remove the secret, or write the value in one line.",
         "error: connector orders: annotations.alerts contains a Slack webhook URL",
     ),
     "convert/path": RuleExplanation(
