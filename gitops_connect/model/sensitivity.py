@@ -48,7 +48,7 @@ def is_sensitive_key(key: str) -> bool:
 
     The cache helps because a thousand connectors share a few keys, and a reconciliation checks each key several times.
     """
-    dotted = _WORDS.sub(".", key).lower()
+    dotted = _WORDS.sub(".", key).lower().strip(".")
     return bool(_SENSITIVE_KEY.search(dotted)) and not _NOT_SENSITIVE.search(dotted)
 
 

@@ -100,27 +100,29 @@ def _in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("in").mkdir()
 
 
-def passwords(name: str, keys: tuple[str, ...], breaks: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        text = FILES[name].replace("KEY", key).replace("VALUE", LEFT + RIGHT)
-        at = text.index(LEFT)
-        yield from broken(text, at, at + len(LEFT + RIGHT), breaks, at + len(LEFT))
-        yield from shorter(text, at, at + len(LEFT + RIGHT), at + len(LEFT))
+def passwords(name: str, key: str, breaks: tuple[str, ...]) -> Iterator[str]:
+    text = FILES[name].replace("KEY", key).replace("VALUE", LEFT + RIGHT)
+    at = text.index(LEFT)
+    yield from broken(text, at, at + len(LEFT + RIGHT), breaks, at + len(LEFT))
+    yield from shorter(text, at, at + len(LEFT + RIGHT), at + len(LEFT))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_half_of_a_password_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for text in passwords(name, KEYS[:1], COMMON):
+    for text in passwords(name, KEYS[0], COMMON):
         assert not shown(name, text, (LEFT, RIGHT), capsys), text
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("name", FILES)
 def test_no_half_of_a_password_is_shown_whatever_breaks_the_syntax(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keys = KEYS[:1] if name.endswith(".properties") else KEYS  # a break before = makes another key
-    for text in passwords(name, keys, (*COMMON, *OTHERS)):
+    if name.endswith(".properties") and key != KEYS[0]:
+        return  # a break before = makes another key
+    for text in passwords(name, key, (*COMMON, *OTHERS)):
         assert not shown(name, text, (LEFT, RIGHT), capsys), text
 
 

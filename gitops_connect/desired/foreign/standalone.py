@@ -15,7 +15,8 @@ from gitops_connect.model.masking import masked_value
 from gitops_connect.model.sensitivity import is_sensitive_key
 
 _WORKER = "bootstrap.servers"
-_SEPARATOR = re.compile(rb"[=:]")
+_SEPARATED = re.compile(rb"[=:]|\\\Z")
+"""A line with its separator, or one that continues."""
 
 
 def read(blob: Blob, findings: Findings) -> None:
@@ -38,7 +39,7 @@ def read(blob: Blob, findings: Findings) -> None:
     draft = Draft(name, FileFormat.PROPERTIES, Location(blob.path))
     lines = blob.content.splitlines()
     for before, one in pairwise([found[0], *found]):
-        if not _SEPARATOR.search(lines[one.line - 1]) and (not one.value or is_sensitive_key(before.key)):
+        if not _SEPARATED.search(lines[one.line - 1]) and (not one.value or is_sensitive_key(before.key)):
             summary = "the line has no = after its key: it may be the rest of the value above"
             findings.error("convert/secret", summary, (one.line, 1), "end a line that continues with a backslash")
         if one.key in draft.config:
