@@ -62,7 +62,7 @@ _SCHEME = r"(?:api-?key|basic|bearer|geniekey|negotiate|sharedkey|splunk|ssws|to
 _HEADER = re.compile(
     rf"""
     (?<![a-z0-9])(?:
-      (?:authorization|private-token|x-[a-z0-9-]{{0,40}}?(?:key|secret|token))\\*["']?\s*[:=]\s*\\*["']?
+      (?:authorization|private-token|(?<!-)x-[a-z0-9-]{{0,40}}?(?:key|secret|token))\\*["']?\s*[:=]\s*\\*["']?
       (?:{_SCHEME}\s+)?(?P<header>(?:{_REFERENCE}|[^\s"',;|\\])++)
     | cookie\\*["']?\s*[:=]\s*\\*["']?(?P<cookie>[^\s"'=;,|\\]{{1,100}}=[^"'|\\\r\n]*)
     | bearer\s+(?P<bearer>(?=[\w.~+/=-]{{0,100}}[0-9])[\w.~+/=-]{{16,}})

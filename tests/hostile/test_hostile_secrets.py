@@ -13,7 +13,7 @@ from gitops_connect.model.masking import clear_secret, mask
 from gitops_connect.model.sensitivity import is_only_reference, is_placeholder, is_sensitive_key
 
 MIB = 1024 * 1024
-SECONDS = 30
+SECONDS = 60
 FIRST = ("ghp_", "eyJaaaaaaaaaa.", "${", "x-", "cookie: a")
 BEGINNINGS = (
     *(

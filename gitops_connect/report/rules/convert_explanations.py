@@ -115,7 +115,7 @@ _VALUES: Mapping[str, RuleExplanation] = {
         Severity.WARNING,
     ),
     "convert/secret": RuleExplanation(
-        "A secret is where no variable can replace it: in an annotation, an offset or the name of a config key. Or a"
+        "No variable can replace a secret: it is in an annotation, an offset or the name of a config key. Or a"
         " value is cut off, so that its other lines are read as config keys. The connector is not converted.",
         "Remove the secret, or write the value in one line.",
         "error: connector orders: annotations.alerts contains a Slack webhook URL",
