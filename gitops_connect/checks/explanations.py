@@ -1,6 +1,7 @@
 """Converts errors of the JSON Schema engine to diagnostics in plain words, each at its field, one for each mistake.
 
-A value is repeated only if the schema lists the allowed values: any other value may be a secret in the wrong place.
+Of a value, at most a word is repeated, if the schema lists the allowed values: any value may be a secret in the wrong
+place. A key that is not valid, or that has no value, may be a part of a secret, too.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import Any, NamedTuple
 from gitops_connect.checks.schema_failures import SchemaFailure
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.found_values import kind_of, word_or_kind
 from gitops_connect.model.suggestions import closest, did_you_mean
 
 _YAML_1_1 = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _UNKNOWN = "additionalProperties"
+_CONFIG: Pointer = ("spec", "config")
 _TYPE_WORDS = {
     "object": "a mapping",
     "array": "a list",
@@ -55,7 +58,7 @@ def explain(document: Document, failures: Collection[SchemaFailure], schema: Map
 def _problems(failure: SchemaFailure, schema: Mapping[str, Any]) -> Iterator[Problem]:
     if failure.of_key:
         pointer = (*failure.pointer, failure.found)
-        yield Problem("schema/key", f"the key {failure.found!r} is not valid", pointer, _expectation(failure))
+        yield Problem("schema/key", "a key is not valid", pointer, _expectation(failure))
     elif failure.keyword == _UNKNOWN:
         yield from _unknown_fields(failure, schema)
     elif failure.keyword == "required":
@@ -106,7 +109,10 @@ def _misspelt(failure: SchemaFailure) -> Iterator[Pointer]:
 def _type(failure: SchemaFailure) -> Problem:
     expected = failure.expected if isinstance(failure.expected, list) else [failure.expected]
     words = " or ".join(_TYPE_WORDS[name] for name in expected)
-    summary = f"{_dotted(failure.pointer)} is {_found(failure.found)}, expected {words}"
+    what = _dotted(failure.pointer)
+    if failure.found is None and failure.pointer[:-1] == _CONFIG:  # `{a.password: x,y}` has a key `y` without a value
+        what = f"a value of {_dotted(_CONFIG)}"
+    summary = f"{what} is {kind_of(failure.found)}, expected {words}"
     hint = _type_hint(failure.found, expected) or _example(failure)
     return Problem("schema/type", summary, failure.pointer, hint)
 
@@ -130,30 +136,12 @@ def _type_hint(found: object, expected: list[str]) -> str:
     return ""
 
 
-def _found(value: object) -> str:
-    """The kind of a value, never the value."""
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string"
-        case int() | float():
-            return "a number"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
-
-
 def _enum(failure: SchemaFailure) -> Problem:
     options = [failure.expected] if failure.keyword == "const" else list(failure.expected)
     known = options[0] if len(options) == 1 else f"one of {', '.join(options)}"
-    shown = repr(failure.found) if isinstance(failure.found, str) else _found(failure.found)
     listed = len(options) > 1 and isinstance(failure.found, str)
     suggestion = did_you_mean(failure.found, options) if listed else ""
-    summary = f"{_dotted(failure.pointer)} is {shown}, expected {known}{suggestion}"
+    summary = f"{_dotted(failure.pointer)} is {word_or_kind(failure.found)}, expected {known}{suggestion}"
     return Problem("schema/enum", summary, failure.pointer)
 
 

@@ -9,19 +9,21 @@ from pathlib import PurePosixPath
 from typing import assert_never
 
 from gitops_connect.cli.import_names import UniqueNames, variable_name
+from gitops_connect.desired.clear_secrets import clear_secrets
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.expressions import reference_of
 from gitops_connect.model.file_formats import TargetFormat
-from gitops_connect.model.masking import MASK, holds_secret, mask
+from gitops_connect.model.masking import clear_secret
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
+from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key
 from gitops_connect.report import connector_document, strimzi_document
 from gitops_connect.report.connector_document import ConnectorDocument
 
 _PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
-_NAMES_ONLY = re.compile(r"[A-Za-z_][\w.-]*|\$\{[^{}]*\}")
-"""Expressions without any literal, such as `var.password`, or `${PASSWORD}` of ksqlDB."""
+_BEGIN_OF_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY")
+_MISPLACED = "convert/secret"
 _NEVER_SECRET = (connector_document.CLASS, connector_document.VERSION, connector_document.TASKS)
 
 
@@ -116,7 +118,7 @@ def _convert(
         annotations=source.annotations,
         fields=source.fields,
     )
-    problems = [*_unknown_values(source, secrets), *_losses(source, document, target)]
+    problems = [*_misplaced_secrets(source), *_unknown_values(source, secrets), *_losses(source, document, target)]
     problems += _placeholders(source) if target is not TargetFormat.STRIMZI else ()
     return Converted(source, document, problems)
 
@@ -125,26 +127,33 @@ def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
     """Whether a value must not be in Git. The types of keys are unknown: no worker is asked."""
     if key in _NEVER_SECRET or not value:
         return False
-    if is_mask(value) or holds_secret(key, value):
+    if is_mask(value) or clear_secret(key, value) or (is_placeholder(value) and is_sensitive_key(key)):
         return True
-    return key in source.sensitive and not is_reference(value)
+    return key in source.sensitive and not is_only_reference(value)
+
+
+def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
+    """An error for each secret that no variable can replace."""
+    elsewhere = {"labels": source.labels, "annotations": source.annotations, **source.fields}
+    for pointer, kind in clear_secrets({"metadata": elsewhere}, {}):
+        place = ".".join(map(str, pointer[1:]))
+        yield _problem(source, _MISPLACED, f"{place} contains {kind}", str(pointer[1]), is_error=True)
+    for key, value in source.config.items():
+        if in_key := clear_secret("", key):
+            yield _problem(source, _MISPLACED, f"the name of a config key contains {in_key}", key, is_error=True)
+        if _BEGIN_OF_KEY.search(value) and "-----END" not in value:
+            summary = f"the value of {key!r} is cut off: the rest of a private key may be in the next config keys"
+            yield _problem(source, _MISPLACED, summary, key, is_error=True)
 
 
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
-        shown = _shown(source, key, expression)
+        shown = reference_of(expression)
         summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key]}"
         if key in _NEVER_SECRET:
             yield _problem(source, "convert/unknown-value", f"the value of {key!r} is {shown}", key, is_error=True)
         else:
             yield _problem(source, "convert/unknown-value", summary, key)
-
-
-def _shown(source: ConnectorDeclaration, key: str, expression: str) -> str:
-    """The expression. Its literals may be a part of a secret."""
-    if _NAMES_ONLY.fullmatch(expression):
-        return expression
-    return MASK if key in source.sensitive or is_sensitive_key(key) else mask(expression)
 
 
 def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:

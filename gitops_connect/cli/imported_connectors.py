@@ -140,12 +140,12 @@ def _password_keys(client: ConnectClient, class_name: str, version: str = "") ->
 
 def _is_secret(key: str, value: str, passwords: Collection[str] | None) -> bool:
     """Whether a value must not be in Git. `passwords` None: every key may be a password."""
-    from gitops_connect.model.masking import holds_secret
-    from gitops_connect.model.sensitivity import is_mask, is_reference
+    from gitops_connect.model.masking import clear_secret
+    from gitops_connect.model.sensitivity import is_mask, is_only_reference
 
-    if is_mask(value) or holds_secret(key, value):
+    if is_mask(value) or clear_secret(key, value):
         return True
-    return (passwords is None or key in passwords) and bool(value) and not is_reference(value)
+    return (passwords is None or key in passwords) and bool(value) and not is_only_reference(value)
 
 
 def _document(cluster: ClusterName, observed: ObservedConnector, secrets: Mapping[str, str]) -> ConnectorDocument:

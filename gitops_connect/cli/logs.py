@@ -99,7 +99,13 @@ def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
     if not _is_ours(record):
         return {"logger": record.name, "message": without_secrets(record.getMessage())}
     fields: Mapping[str, Any] = {**getattr(record, "fields", {}), "trace_id": current_trace_id()}
-    return {key: without_secrets(value) if isinstance(value, str) else value for key, value in fields.items()}
+    return {key: _masked(value) for key, value in fields.items()}
+
+
+def _masked(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_masked(one) for one in value]
+    return without_secrets(value) if isinstance(value, str) else value
 
 
 def _is_ours(record: logging.LogRecord) -> bool:

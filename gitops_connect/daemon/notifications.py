@@ -21,7 +21,9 @@ from typing import Any
 
 from gitops_connect.daemon.events import log, say
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.masking import mask
 from gitops_connect.report.printable import one_line
+from gitops_connect.secrets import values_read
 from gitops_connect.settings.daemon_sections import NotificationSettings
 
 _HOUR = 3600.0
@@ -92,7 +94,7 @@ class NotificationFilter:
 def _notification(event: str, level: int, fields: Mapping[str, Any], left_out: int, link: str) -> Notification:
     subject = " on ".join(str(fields[name]) for name in ("connector", "cluster") if fields.get(name))
     title = f"gitops-connect: {event.replace('_', ' ')}{f': {subject}' if subject else ''}"
-    lines = [f"{name}: {_text(fields[name])}" for name in _SHOWN if fields.get(name)]
+    lines = [f"{name}: {mask(_text(fields[name]), values_read())}" for name in _SHOWN if fields.get(name)]
     if left_out:
         lines.append(f"{left_out} earlier notifications were left out, because there were too many")
     lines = [one_line(line) for line in lines]

@@ -9,7 +9,6 @@ from gitops_connect.desired.fields import CLASS, NAME, TASKS, VERSION, Connector
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, OWN_ANNOTATIONS, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Pointer
-from gitops_connect.model.masking import MASK, holds_secret, masked_value
 
 _RESERVED = (NAME, CLASS, TASKS, VERSION)
 _SET = r"(?:\[[^][(),]+\]|[\[(][^][(),]*,[^][(),]*[\])])"
@@ -24,7 +23,6 @@ def check(fields: ConnectorFields) -> Iterator[Diagnostic]:
     yield from _tasks(fields)
     yield from _version(fields)
     yield from _secrets(fields)
-    yield from _clear_passwords(fields)
     yield from _annotations(fields)
 
 
@@ -76,20 +74,6 @@ def _secrets(fields: ConnectorFields) -> Iterator[Diagnostic]:
         if key in _RESERVED:
             summary = f"the key {key!r} cannot be a secret: it is shown in every plan"
             yield _error(fields, "connector/secret-reserved", summary, pointer, "set it in spec")
-
-
-def _clear_passwords(fields: ConnectorFields) -> Iterator[Diagnostic]:
-    for key, value in sorted(fields.config.items()):
-        if holds_secret(key, value):
-            whole = masked_value(key, value) == MASK
-            yield Diagnostic(
-                Severity.WARNING,
-                "connector/clear-secret",
-                f"the value of {key!r} {'looks like' if whole else 'contains'} a secret, in clear text in Git",
-                fields.document.locate(("spec", "config", key)),
-                f"use spec.secrets: {{{key}: {{env: NAME}}}} or a ${{provider:...}} reference, and rotate the secret",
-                fields.name,
-            )
 
 
 def _annotations(fields: ConnectorFields) -> Iterator[Diagnostic]:

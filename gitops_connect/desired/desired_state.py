@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from gitops_connect.desired import connector_rules, operation_documents
+from gitops_connect.desired import clear_secrets, connector_rules, operation_documents
 from gitops_connect.desired.fields import ConnectorFields, secret_references
 from gitops_connect.desired.manifest_files import ManifestFiles
 from gitops_connect.desired.placement import place
@@ -71,11 +71,17 @@ class _Builder:
 
     def add(self, document: Document, *, sound: bool) -> None:
         """Add one document to its cluster; a document that is not sound only blocks the connector that it names."""
-        add = self._add_change if document.is_offset_change else self._add_connector
-        bug = contained(partial(add, document, sound=sound), document.location, document.connector)
+        bug = contained(partial(self._add, document, sound=sound), document.location, document.connector)
         if bug is not None:
             self.found.append(bug)
             self._nameless = True  # the connector may not be blocked
+
+    def _add(self, document: Document, *, sound: bool) -> None:
+        self.found.extend(clear_secrets.check(document))
+        if document.is_offset_change:
+            self._add_change(document, sound=sound)
+        else:
+            self._add_connector(document, sound=sound)
 
     def _add_connector(self, document: Document, *, sound: bool) -> None:
         name = document.connector

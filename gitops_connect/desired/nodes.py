@@ -109,10 +109,10 @@ class _Composer:
     def _alias(self, name: str, place: tuple[int, int]) -> Node:
         if name not in self._anchors:
             hint = "put a string that begins with * in quotes"
-            raise Refused("yaml/alias", f"there is no anchor &{name} before this alias", place, hint)
+            raise Refused("yaml/alias", "there is no anchor with the name of this alias before it", place, hint)
         node = self._anchors[name]
         if node is None:
-            raise Refused("yaml/alias", f"the alias *{name} is inside its own anchor", place)
+            raise Refused("yaml/alias", "this alias is inside its own anchor", place)
         return node
 
 

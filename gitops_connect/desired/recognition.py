@@ -8,6 +8,7 @@ from enum import Enum
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import KINDS, Document
+from gitops_connect.model.found_values import word_or_kind
 from gitops_connect.model.suggestions import closest
 
 API_VERSION = "gitops-connect/v1"
@@ -73,7 +74,8 @@ def _is_foreign(version: str) -> bool:
 def mistake(document: Document) -> Diagnostic:
     """The error for a document that is meant to be a gitops-connect document."""
     version = document.value.get("apiVersion")
-    found = f"apiVersion is {version!r}" if version is not None else "apiVersion is missing" + _misspelt(document)
+    missing = "apiVersion is missing" + _misspelt(document)
+    found = f"apiVersion is {word_or_kind(version)}" if version is not None else missing
     return Diagnostic(
         Severity.ERROR,
         "document/api-version",

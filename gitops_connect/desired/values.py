@@ -167,7 +167,7 @@ class _Reader:
             return key
         self._refuse(
             "yaml/key",
-            f"a key must be a string, found {node.text or 'nothing'!r} without quotes",
+            "a key must be a string, found nothing, a number or a boolean without quotes",
             node.place,
             "quote it",
         )
@@ -181,10 +181,9 @@ class _Reader:
 
     def _check_tag(self, node: Node, allowed: tuple[str | None, ...]) -> None:
         if node.tag not in allowed:
-            tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
             self._refuse(
                 "yaml/tag",
-                f"the tag {tag} is not allowed: documents contain plain values only",
+                "a tag is not allowed here: documents contain plain values only",
                 node.place,
                 "remove it",
             )

@@ -1,28 +1,38 @@
-"""Finds the credentials in a string by their syntax: passwords in URLs, JAAS entries, connection strings and JSON.
+"""Finds the credentials in a string: by the syntax around them (URLs, JAAS, connection strings, JSON, HTTP headers),
+and by their own form (`token_shapes`).
 
 If the syntax tells where a credential ends, it alone is found; otherwise the whole string is, from the beginning of the
-line. References of config providers (KIP-297) and masks are no credentials. Every search takes linear time: the strings
-come from others.
+line. References of config providers (KIP-297), masks and placeholders are no credentials. Every search takes linear
+time: the strings come from others.
 """
 
 from __future__ import annotations
 
+import binascii
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
+from gitops_connect.model.sensitivity import PLACEHOLDER
+from gitops_connect.model.token_shapes import Credential, shaped
+
+MASK = "***"
+"""What outputs show instead of a secret."""
 Span = tuple[int, int]
 """Index of the first character of a credential, and index after its last one."""
 
 _REFERENCE = r"\$\{[^}$\n]*\}"
 _ASSIGNED = re.compile(
-    r"""(?:password|passwd|pwd|passphrase|secret|token|credentials?|signature
-          |(?:access|account|api|private|secret|shared)[._-]?key
+    r"""(?:password|passwd|pwd|passphrase|passcode|secret|token|credentials?|signature|user\.info
+          |(?:access|account|api|encryption|keystore|master|private|sas|secret|shared|signing)[._-]?key
           |(?<![a-z0-9])(?:pass|pw|sig))
         (?:(?P<quoted>\\*["'])\s*[:=]\s*|[ \t]*=[ \t]*)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_SECRET = re.compile(
-    r"(?:(?:\$\{[^}$\n]*:[^}$\n]*\})+|\*{3,}|\u2022{3,}|\[hidden\]|<redacted>|true|false|null)?", re.IGNORECASE
+    rf"(?:(?:(?!\$\{{[^}}:$\n]*:-){_REFERENCE})+|{PLACEHOLDER}|[*\u2022]{{3,}}|\[hidden\]|true|false|null|[01])?",
+    re.IGNORECASE,
 )
 _MASKED = re.compile(r"""\*{3}(?=["'&;,)}\]\s]|$)""")
 """A secret that is already masked: the text after it on the line is not part of the secret."""
@@ -48,25 +58,55 @@ _TOKEN = re.compile(rf"(?:{_REFERENCE}|\S)++")
 _AUTHORITY = re.compile(rf"(?:{_REFERENCE}|[^/?#;\s])*+")
 _PORTS = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:,\[\]]*)(?::\d*)?(?:,(?:\[[0-9A-Fa-f:.%]*\]|[^:,\[\]]*)(?::\d*)?)*+")
 _ORACLE = re.compile(r"jdbc:oracle:\w+:[^/@\s]*/", re.IGNORECASE)
+_SCHEME = r"(?:api-?key|basic|bearer|geniekey|negotiate|sharedkey|splunk|ssws|token)"
 _HEADER = re.compile(
-    r"""authorization["']?\s*[:=]\s*["']?(?:basic|bearer|token)\s+(?P<value>[^\s"',;]+)""", re.IGNORECASE
+    rf"""
+    (?<![a-z0-9])(?:
+      (?:authorization|private-token|(?<!-)x-[a-z0-9-]{{0,40}}?(?:key|secret|token))\\*["']?\s*[:=]\s*\\*["']?
+      (?:{_SCHEME}\s+)?(?P<header>(?:{_REFERENCE}|[^\s"',;|\\])++)
+    | cookie\\*["']?\s*[:=]\s*\\*["']?(?P<cookie>[^\s"'=;,|\\]{{1,100}}=[^"'|\\\r\n]*)
+    | bearer\s+(?P<bearer>(?=[\w.~+/=-]{{0,100}}[0-9])[\w.~+/=-]{{16,}})
+    | basic\s+(?P<basic>[A-Za-z0-9+/]{{8,}}={{0,2}})
+    )""",
+    re.IGNORECASE | re.VERBOSE,
 )
-_AWS = re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")
+_HEADER_WORDS = ("uthorization", "ookie", "earer", "asic ", "x-", "private-token")
+_PLAIN_WORD = re.compile(rf"{_SCHEME}|[a-z]{{1,20}}", re.IGNORECASE)
+_LONGEST_BASIC = 1024
 _KEY_BEGIN = "-----BEGIN"
-_KEY_BEGINS = re.compile(rf"{_KEY_BEGIN} [A-Z ]{{0,40}}PRIVATE KEY-----")
+_KEY_BEGINS = re.compile(rf"{_KEY_BEGIN} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = "-----END"
 
 
-def credentials(text: str) -> list[Span]:
-    """Where the credentials in `text` are, in order and without overlaps."""
-    found = [span for needs, search in _SEARCHES if needs(text) for span in search(text)]
-    merged: list[Span] = []
-    for start, end in sorted(found):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+def credentials(text: str) -> tuple[Credential, ...]:
+    """The credentials in `text`, in order and without overlaps."""
+    return _remembered(text) if len(text) <= _LONG else _search(text)
+
+
+def concealed(text: str) -> str:
+    """`text` with `***` for each credential."""
+    parts, end = [], 0
+    for one in credentials(text):
+        parts += [text[end : one.start], MASK]
+        end = one.end
+    return "".join([*parts, text[end:]]) if parts else text
+
+
+def _search(text: str) -> tuple[Credential, ...]:
+    found = [*shaped(text)]
+    found += [Credential(*span, kind) for kind, needs, search in _SEARCHES if needs(text) for span in search(text)]
+    merged: list[Credential] = []
+    for one in sorted(found, key=lambda one: one.start):
+        if merged and one.start <= merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(one.end, merged[-1].end))
         else:
-            merged.append((start, end))
-    return merged
+            merged.append(one)
+    return tuple(merged)
+
+
+_LONG = 200
+_remembered = lru_cache(maxsize=30_000)(_search)
+"""Most config values of a repository are short, and equal from connector to connector and from poll to poll."""
 
 
 def _assigned(text: str) -> Iterator[Span]:
@@ -83,8 +123,11 @@ def _json_value(text: str, found: re.Match[str]) -> Span | None:
     start = found.end()
     if found["quoted"].startswith("\\"):
         return _everything(text, start)
-    if text[start : start + 1] in ('"', "'"):
+    opening = text[start : start + 1]
+    if opening in ('"', "'"):
         return _quoted_value(text, start)
+    if opening in ("{", "["):
+        return None
     scalar = _JSON_SCALAR.match(text, start)
     return _secret(text, scalar.span() if scalar else None, start)
 
@@ -179,26 +222,39 @@ def _private_keys(text: str) -> Iterator[Span]:
 
 
 def _headers(text: str) -> Iterator[Span]:
-    """The value of an `Authorization` header, behind its scheme."""
+    """The values of headers that authenticate a request, behind their scheme, and a scheme with its value."""
     for found in _HEADER.finditer(text):
-        if not _NO_SECRET.fullmatch(found["value"]):
-            yield found.span("value")
+        name = str(found.lastgroup)
+        is_word = name == "header" and _PLAIN_WORD.fullmatch(found[name])
+        if not (is_word or _NO_SECRET.fullmatch(found[name])) and (name != "basic" or _is_user(found[name])):
+            yield found.span(name)
 
 
-def _aws_keys(text: str) -> Iterator[Span]:
-    """Identifiers of AWS access keys, which have a fixed form. A secret key has none, and is found by its name."""
-    return (found.span() for found in _AWS.finditer(text))
+def _is_user(encoded: str) -> bool:
+    """Whether it is `user:password` in Base64."""
+    try:
+        return b":" in b64decode(encoded[:_LONGEST_BASIC] + "==")
+    except binascii.Error:
+        return False
 
 
-_SEARCHES: tuple[tuple[Callable[[str], bool], Callable[[str], Iterator[Span]]], ...] = (
-    (lambda text: "=" in text or (":" in text and ('"' in text or "'" in text)), _assigned),
-    (lambda text: "@" in text and "://" in text, _in_urls),
-    (lambda text: "@" in text, _of_oracle),
-    (lambda text: _KEY_BEGIN in text, _private_keys),
-    (lambda text: " " in text and "uthorization" in text.lower(), _headers),
-    (lambda text: "AKIA" in text or "ASIA" in text, _aws_keys),
+_SEARCHES: tuple[tuple[str, Callable[[str], bool], Callable[[str], Iterator[Span]]], ...] = (
+    ("a private key", lambda text: _KEY_BEGIN in text, _private_keys),
+    (
+        "a credential in a header",
+        lambda text: any(word in text.lower() for word in _HEADER_WORDS),
+        _headers,
+    ),
+    ("a password in a URL", lambda text: "@" in text and "://" in text, _in_urls),
+    ("a password in a URL", lambda text: "@" in text, _of_oracle),
+    ("a password of JAAS", lambda text: "LoginModule" in text, _assigned),
+    (
+        "a password or another secret",
+        lambda text: "=" in text or (":" in text and ('"' in text or "'" in text)),
+        _assigned,
+    ),
 )
-"""Each search, and what a string must contain for the search to find anything.
+"""The kind that each search finds, what a string must contain for it to find anything, and the search.
 
 Nearly all config values contain none of these, and every reconciliation searches all values of a repository.
 """

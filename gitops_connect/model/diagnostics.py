@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TypeVar
 
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.credentials import concealed
 from gitops_connect.model.names import ConnectorName
 
 T = TypeVar("T")
@@ -60,6 +61,11 @@ class Diagnostic:
     hint: str = ""
     connector: ConnectorName | None = None
     bug: Exception | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """No diagnostic shows a credential that has a known form, wherever its text comes from."""
+        object.__setattr__(self, "summary", concealed(self.summary))
+        object.__setattr__(self, "hint", concealed(self.hint))
 
     def sort_key(self) -> tuple[str, int, int, str, str]:
         """By location, then rule: the order in which people fix a file."""

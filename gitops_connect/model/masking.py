@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote
 
-from gitops_connect.model.credentials import credentials
+from gitops_connect.model.credentials import MASK, concealed, credentials
 from gitops_connect.model.observed_state import ObservedConnector
-from gitops_connect.model.sensitivity import is_mask, is_reference, is_sensitive_key
+from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key
 
-MASK = "***"
+BY_KEY = "a secret"
+"""The kind of a value that only its key shows to be a secret."""
 _SHORT = 4
 _COMMON_WORDS = ("true", "false", "null")
 _BASE64 = "A-Za-z0-9+/_-"
@@ -43,9 +44,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
         text = text.replace(form, MASK)
     for word in known.words:
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
-    for start, end in reversed(credentials(text)):
-        text = text[:start] + MASK + text[end:]
-    return text
+    return concealed(text)
 
 
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
@@ -53,16 +52,21 @@ def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
 
     A reference of a config provider is shown: the worker resolves it, and the reference itself is no secret.
     """
-    if (sensitive or is_sensitive_key(key)) and not is_reference(value):
+    if (sensitive or is_sensitive_key(key)) and not is_only_reference(value):
         return MASK
     return mask(value)
 
 
-def holds_secret(key: str, value: str) -> bool:
-    """Whether a config value is a secret in clear text, or contains one, such as the password in a JDBC URL."""
-    if not value or is_mask(value):
-        return False
-    return (is_sensitive_key(key) and not is_reference(value)) or bool(credentials(value))
+def clear_secret(key: str, value: str) -> str | None:
+    """The kind of secret that a config value is or contains in clear text, such as `a GitHub token`, or None.
+
+    Masks, references that the worker resolves, placeholders, `true`, `false` and `null` are no secrets.
+    """
+    if found := credentials(value):
+        return found[0].kind
+    if not value or not is_sensitive_key(key) or value.lower() in _COMMON_WORDS:
+        return None
+    return None if is_mask(value) or is_placeholder(value) or is_only_reference(value) else BY_KEY
 
 
 def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:
@@ -72,7 +76,7 @@ def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -
     (`${file:…}`) are left out: neither is a secret.
     """
     keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
-    whole = {config[key] for key in keys if not is_mask(config[key]) and not is_reference(config[key])}
+    whole = {config[key] for key in keys if not is_mask(config[key]) and not is_only_reference(config[key])}
     return frozenset(whole.union(*(_parts(value) for value in config.values())))
 
 
@@ -92,7 +96,7 @@ def distinctive(secrets: Iterable[str]) -> frozenset[str]:
 
 def _parts(value: str) -> set[str]:
     """The credentials in a value, as they are written, and with the escapes of URLs decoded."""
-    found = {value[start:end] for start, end in credentials(value)}
+    found = {value[one.start : one.end] for one in credentials(value)}
     return found | {unquote(part) for part in found}
 
 

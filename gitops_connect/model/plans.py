@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.masking import MASK, mask
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind

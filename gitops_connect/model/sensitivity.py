@@ -1,18 +1,45 @@
-"""Which config keys hold a secret, judged by their names, and which values are a server's mask of a secret."""
+"""Which config keys hold a secret, judged by their names, and which values only refer to a secret or replace one."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9.]")
+"""Where a name has a dot if it is written as Kafka writes it: `api_key`, `api-key` and `apiKey` are `api.key`."""
 _SENSITIVE_KEY = re.compile(
-    r"(password|passwd|passphrase|secret|token|credential|api[._-]?key|private[._-]?key|access[._-]?key"
-    r"|sasl\.jaas\.config|basic\.auth\.user\.info)",
-    re.IGNORECASE,
+    r"""
+      passw(?:or)?d(?!less) | passphrase | passcode | secret(?!s?\.?manager) | credential
+    | (?:token|pwd)s?[0-9]*(?=\.|$)
+    | (?:^|\.)(?:db|database|user|ssl|key|keystore|trust|truststore|admin|client|proxy|login)?pass$
+    | (?:^|\.)pw$
+    | (?:account|access|api|auth|cipher\.data|customer|encryption|function|hmac|master|private|sas|secret|shared
+        |sign|signing|storage)\.?keys?(?=\.|$)
+    | (?:consumer|subscription|license|keystore)\.key$ | confluent\.license$
+    | sasl\.jaas\.config | auth\.user\.info | kerberos\.ticket$
+    | (?:^|\.)(?:authorization|cookies?)$ | webhook(?:\.ur[il])?$
+    """,
+    re.VERBOSE,
 )
-_NOT_SENSITIVE = re.compile(r"(tokenizer|\.(file|path|location|type|class|provider|name|topic))$", re.IGNORECASE)
+_NOT_SENSITIVE = re.compile(
+    r"""
+    (?:(?<!webhook)\.|passwd|password|secret|token|credentials?)
+    (?:algorithm|arn|audience|class|client\.id|columns?|count|delimiter|dir|directory|enabled?|encoding|endpoint|external\.id|fields?
+      |file|filename|format|host|interval|iterations|length|limit|location|max|min|mode|ms|name|path|pattern|policy
+      |port|profile|property|provider|region|regex|required|role|scope|seconds|separator|size|source|strategy|table|timeout
+      |topics?|ttl|type|ur[il]|version)$
+    """,
+    re.VERBOSE,
+)
 _MASK = re.compile(r"[*\u2022]{3,}|\[hidden\]|<redacted>", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{[^}]+:[^}]*\}")
+_REFERENCE = re.compile(r"\$\{(?:[^}:$]|\$(?!\{))++:(?!-)(?:[^}$]|\$(?!\{))*+\}")
+"""Without another `${` inside, so that the search takes linear time. `${name:-default}` is none: it is a variable with
+a default, which may be a secret."""
+PLACEHOLDER = r"\$\{[^}:$\n]*\}|\$\([\w.-]+\)|\{\{[^{}\n]*\}\}|<[A-Za-z][A-Za-z _-]*>"
+"""What a template engine or a person replaces later: `${NAME}`, `$(NAME)`, `{{ .name }}`, `<your password>`."""
+_PLACEHOLDER = re.compile(PLACEHOLDER)
+_BESIDE_REFERENCE = re.compile(r"(?i:[\w.@+-]*:|(?:basic|bearer|token|apikey) +|[^=]*=.*)?\s*", re.DOTALL)
+"""A user name, a scheme of HTTP, or pairs such as JAAS, in which credentials are found by their syntax."""
 
 
 @lru_cache(maxsize=4096)
@@ -21,7 +48,8 @@ def is_sensitive_key(key: str) -> bool:
 
     The cache helps because a thousand connectors share a few keys, and a reconciliation checks each key several times.
     """
-    return bool(_SENSITIVE_KEY.search(key)) and not _NOT_SENSITIVE.search(key)
+    dotted = _WORDS.sub(".", key).lower().strip(".")
+    return bool(_SENSITIVE_KEY.search(dotted)) and not _NOT_SENSITIVE.search(dotted)
 
 
 def is_mask(value: str) -> bool:
@@ -29,6 +57,17 @@ def is_mask(value: str) -> bool:
     return bool(_MASK.fullmatch(value))
 
 
+def is_placeholder(value: str) -> bool:
+    """True for `${NAME}`, `{{ .name }}`, `<your password>` and the like: another tool or a person replaces it."""
+    return bool(_PLACEHOLDER.fullmatch(value))
+
+
 def is_reference(value: str) -> bool:
     """True if a value contains a config provider's `${provider:path:key}` (KIP-297), which the worker resolves."""
     return bool(_REFERENCE.search(value))
+
+
+def is_only_reference(value: str) -> bool:
+    """True if references are all that can be secret in a value, as in `user:${file:/a:b}`, but not `x1${env:X}`."""
+    rest, count = _REFERENCE.subn("", value)
+    return count > 0 and bool(_BESIDE_REFERENCE.fullmatch(rest))

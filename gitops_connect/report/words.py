@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from gitops_connect.model.masking import MASK
+from gitops_connect.model.credentials import MASK
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
 from gitops_connect.report.printable import LONGEST, escaped, one_line

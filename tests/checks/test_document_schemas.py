@@ -99,7 +99,7 @@ def test_no_value_is_repeated_unless_the_schema_lists_the_values() -> None:
     text = connector("a", "  class: [hunter2]\n  config: hunter2\n  secrets: {a: hunter2, b: {env: hunter2-}}\n")
     text += "---\n" + config("password: [hunter2]\nother: {hunter2: hunter2}\n", "hunter2/")
     _, diagnostics = declare({"a.yaml": text})
-    assert len(diagnostics) == 7
+    assert len(diagnostics.errors) == 7
     assert not [item for item in diagnostics if "hunter2" in item.summary + item.hint]
 
 

@@ -197,7 +197,7 @@ def test_the_limits_themselves_are_allowed() -> None:
 def test_a_tag_makes_no_object() -> None:
     (problem,) = parsed("a: !!python/object/apply:os.system ['exit 3']\n").diagnostics
     assert problem.rule == "yaml/tag"
-    assert "!!python/object/apply:os.system" in problem.summary
+    assert "os.system" not in problem.summary, "a string that begins with ! may be a secret"
 
 
 @pytest.mark.parametrize("end", ["---\n", "...\n"])

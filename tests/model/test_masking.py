@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitops_connect.model.masking import holds_secret, mask, masked_value, sensitive_values
+from gitops_connect.model.masking import clear_secret, mask, masked_value, sensitive_values
 
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
@@ -105,7 +105,7 @@ def test_only_the_secret_is_masked_if_its_end_is_certain(value: str, expected: s
     if expected is None:
         expected = value.replace("a=;", "***;").replace("\nabc\n", "***")
     assert mask(value) == expected
-    assert holds_secret("plain", value)
+    assert clear_secret("plain", value)
     assert mask(mask(value)) == mask(value)
 
 
@@ -149,7 +149,7 @@ def test_everything_is_masked_if_nobody_can_tell_where_the_secret_ends(value: st
 )
 def test_what_holds_no_secret_is_shown(value: str) -> None:
     assert mask(value) == value
-    assert not holds_secret("plain", value)
+    assert not clear_secret("plain", value)
 
 
 def test_a_value_of_a_sensitive_key_is_masked_unless_it_is_a_reference() -> None:

@@ -7,8 +7,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recognizable_secrets import BY_FORM, DER, WORD, A
 from situations import NOW, REVISION, seen, situation, wanted
 
+from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan
@@ -55,6 +57,19 @@ def test_neither_end_of_a_password_survives(place: str, middle: str) -> None:
     shown["describe"] = json.dumps(describe_connector("local", observed, None, None, PluginView(())))
     for where, text in shown.items():
         assert not {"Zq7", "Xk9", "Wv3", "Yj5"} & {text[at : at + 3] for at in range(len(text))}, where
+
+
+def test_no_secret_with_a_form_of_its_own_survives() -> None:
+    for value in dict(BY_FORM).values():
+        observed = seen("orders", config={"some.option": value})
+        shown = rendered(plan(situation([wanted("orders", config={"some.option": "x"})], [observed])))
+        shown |= {f"new {key}": text for key, text in rendered(plan(situation([declared(value)]))).items()}
+        shown["describe"] = json.dumps(describe_connector("local", observed, None, None, PluginView(())))
+        assert [where for where, text in shown.items() if any(part in text for part in (WORD, A, DER))] == [], value
+
+
+def declared(value: str) -> DesiredConnector:
+    return wanted("orders", config={"some.option": value})
 
 
 def test_the_rest_of_the_value_stays_readable() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.part import Part
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.found_values import word_or_kind
 from gitops_connect.model.suggestions import did_you_mean
 
 _STATES = {one.value: one for one in (TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED)}
@@ -17,7 +18,9 @@ def add_config(draft: Draft, part: Part, findings: Findings) -> None:
     for key, value in part.fields():
         draft.places[key] = value.location
         if value.value is None:
-            summary = f"the value of {key!r} is null: the key is left out"
+            summary = (
+                "this config key has no value: it is left out"  # it may be a part of a secret, as `y` in `{a: x,y}`
+            )
             findings.warning("convert/null", summary, value.location, "set a value, or remove the key")
         elif value.text is None:
             found = "a list" if isinstance(value.value, list) else "a mapping"
@@ -34,7 +37,8 @@ def state_of(part: Part, findings: Findings) -> TargetState:
     state = _STATES.get(str(part.value).lower())
     if state is None:
         expected = ", ".join(_STATES)
-        summary = f"the state is {part.value!r}, expected one of {expected}{did_you_mean(str(part.value), _STATES)}"
+        found, suggestion = word_or_kind(part.value), did_you_mean(str(part.value), _STATES)
+        summary = f"the state is {found}, expected one of {expected}{suggestion}"
         findings.error("convert/value", summary, part.location)
     return state or TargetState.RUNNING
 

@@ -10,6 +10,7 @@ from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document
+from gitops_connect.model.expressions import reference_of
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 
@@ -81,7 +82,7 @@ class Findings:
             self.error("convert/name", summary, draft.locate(NAME), "correct one of the names")
         if CLASS not in draft.config:
             unknown = draft.unknown.get(CLASS)
-            why = f"its connector.class is {unknown}" if unknown else "its config has no connector.class"
+            why = f"its connector.class is {reference_of(unknown)}" if unknown else "its config has no connector.class"
             summary = f"the class of the connector {draft.name!r} is unknown: {why}"
             self.error("convert/class", summary, draft.locate(CLASS), "write the class of the plugin")
         if not self._failed:

@@ -103,5 +103,7 @@ class _Composer:
         return self._lines.place(self._at)
 
     def _unexpected(self, expected: str) -> Refused:
-        found = repr(self._text[self._at]) if self._at < len(self._text) else "the end of the file"
+        character = self._text[self._at : self._at + 1]
+        found = repr(character) if character else "the end of the file"
+        found = "a letter or a digit" if character.isalnum() else found
         return Refused("convert/syntax", f"this is not JSON: expected {expected}, found {found}", self._place())

@@ -36,6 +36,16 @@ _KEY_TRANSFORMS = {
 }
 """The transforms that ksqlDB adds: their class, and the option that gets the name of the column."""
 _QUOTES = {"string": "'", "exact": "`", "quoted": '"'}
+_FOUND = {
+    "string": "a string",
+    "exact": "a name in quotes",
+    "quoted": "a name in quotes",
+    "variable": "a variable",
+    "number": "a number",
+    "word": "a word",
+    "end": "the end of the statement",
+}
+"""What an error calls a token: its text may be a secret. Only a sign is repeated."""
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*")
 _LONGEST_NUMBER = 200
@@ -111,7 +121,7 @@ class _Reader:
         try:
             self._connector(tokens[_TOKENS_BEFORE_NAME:], self._where(tokens[0]))
         except _NotSql as error:
-            found = repr(error.token.text) if error.token.text else "the end of the statement"
+            found = _FOUND.get(error.token.kind, repr(error.token.text))
             summary = f"this statement cannot be read: expected {error.expected}, found {found}"
             self.findings.error("convert/syntax", summary, self._where(error.token))
 

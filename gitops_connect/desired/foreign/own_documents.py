@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gitops_connect.desired import connector_rules
+from gitops_connect.desired import clear_secrets, connector_rules
 from gitops_connect.desired.fields import TASKS, ConnectorFields
 from gitops_connect.desired.foreign import strimzi_resources
 from gitops_connect.model.declarations import ConnectorDeclaration
@@ -26,7 +26,7 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
         summary = f"the offset change {document.operation!r} is not converted: it is no connector"
         return None, [_problem(document, "convert/offset-change", summary, ("kind",))]
     fields = ConnectorFields.of(document)
-    problems = [*connector_rules.check(fields), *_relative_path(document)]
+    problems = [*connector_rules.check(fields), *clear_secrets.check(document), *_relative_path(document)]
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
     spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource

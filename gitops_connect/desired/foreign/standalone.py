@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 from gitops_connect.desired.fields import CLASS, NAME
 from gitops_connect.desired.foreign import properties
 from gitops_connect.desired.foreign.findings import Draft, Findings
@@ -9,8 +12,11 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.masking import masked_value
+from gitops_connect.model.sensitivity import is_sensitive_key
 
 _WORKER = "bootstrap.servers"
+_SEPARATED = re.compile(rb"[=:]|\\\Z")
+"""A line with its separator, or one that continues."""
 
 
 def read(blob: Blob, findings: Findings) -> None:
@@ -31,7 +37,11 @@ def read(blob: Blob, findings: Findings) -> None:
         findings.error("convert/name", "the connector has no name", (1, 1), "add a line `name=…`")
         return
     draft = Draft(name, FileFormat.PROPERTIES, Location(blob.path))
-    for one in found:
+    lines = blob.content.splitlines()
+    for before, one in pairwise([found[0], *found]):
+        if not _SEPARATED.search(lines[one.line - 1]) and (not one.value or is_sensitive_key(before.key)):
+            summary = "the line has no = after its key: it may be the rest of the value above"
+            findings.error("convert/secret", summary, (one.line, 1), "end a line that continues with a backslash")
         if one.key in draft.config:
             summary = f"the key {one.key!r} repeats: Java uses the last value, which is this one"
             findings.warning("convert/duplicate-key", summary, (one.line, 1), "keep only the correct value")

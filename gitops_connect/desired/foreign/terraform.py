@@ -14,8 +14,8 @@ from gitops_connect.desired.foreign.line_starts import LineStarts
 from gitops_connect.desired.refused import Refused
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
+from gitops_connect.model.expressions import reference_of
 from gitops_connect.model.file_formats import FileFormat
-from gitops_connect.model.masking import mask
 
 TYPE = "kafka-connect_connector"
 OTHER_TYPES = ("confluent_connector", "aiven_kafka_connector")
@@ -81,7 +81,7 @@ def declare(resource: Resource, findings: Findings) -> None:
     name, where = resource.attributes.get("name"), resource.locate(resource.at)
     findings.begin(name.text if isinstance(name, Literal) else None)
     if not isinstance(name, Literal) or not name.text:
-        found = f"is {mask(name.expression)}" if isinstance(name, Unknown) else "is missing"
+        found = f"is {reference_of(name.expression)}" if isinstance(name, Unknown) else "is missing"
         summary = f"the name of the connector of {resource.label!r} {found}"
         findings.error("convert/unknown-value", summary, where, f"write the name, or {SHOW}")
         return
@@ -108,14 +108,14 @@ def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Finding
     if value is None or isinstance(value, Null):
         return
     if not isinstance(value, Object):
-        found = mask(value.expression) if isinstance(value, Unknown) else "a string"
+        found = reference_of(value.expression) if isinstance(value, Unknown) else "a string"
         summary = f"{attribute} is {found}, expected a map with its keys"
         findings.error("convert/unknown-value", summary, resource.locate(value.at), f"write the map, or {SHOW}")
         return
     for key, item in value.items:
         where = resource.locate(key.at)
         if isinstance(key, Unknown):
-            findings.error("convert/unknown-value", f"the config key is {mask(key.expression)}", where, SHOW)
+            findings.error("convert/unknown-value", f"the config key is {reference_of(key.expression)}", where, SHOW)
             continue
         _add_value(draft, key.text, item, where, findings)
         if attribute == "config_sensitive":

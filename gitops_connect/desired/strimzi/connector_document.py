@@ -151,7 +151,8 @@ class _Config:
             try:
                 text = as_text(value)
             except ValueError as error:
-                self._error(CONFIG_VALUE, key, f"the config key {key!r} is {error}, which Strimzi rejects", _EXPECTED)
+                what = "a config key" if value is None else f"the config key {key!r}"  # it may be a part of a secret
+                self._error(CONFIG_VALUE, key, f"{what} is {error}, which Strimzi rejects", _EXPECTED)
                 continue
             yield key, text
 

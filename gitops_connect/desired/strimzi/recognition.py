@@ -12,6 +12,7 @@ from gitops_connect.desired.nodes import Mapping as MappingNode
 from gitops_connect.desired.nodes import Node, Scalar
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import Document
+from gitops_connect.model.found_values import word_or_kind
 from gitops_connect.model.strimzi import GROUP, KINDS
 from gitops_connect.model.suggestions import closest, did_you_mean
 
@@ -124,7 +125,7 @@ def mistake(document: Document) -> Diagnostic:
         summary = f"unknown kind {kind!r} of {version}{did_you_mean(kind, KINDS)}"
         hint = f"use one of these kinds: {', '.join(KINDS)}"
         return Diagnostic(Severity.ERROR, "strimzi/kind", summary, document.locate(("kind",)), hint, document.connector)
-    found = f"apiVersion is {version!r}" if version is not None else "apiVersion is missing"
+    found = f"apiVersion is {word_or_kind(version)}" if version is not None else "apiVersion is missing"
     summary = f"{found}, expected one of {', '.join(API_VERSIONS)} for a {kind}"
     place = document.locate(("apiVersion",))
     hint = f"write `apiVersion: {API_VERSIONS[0]}`, or the version that your cluster has"

@@ -14,6 +14,7 @@ from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.found_values import kind_of, word_or_kind
 from gitops_connect.model.strimzi import StrimziVersion
 from gitops_connect.model.suggestions import closest
 
@@ -153,7 +154,7 @@ class _Checker:
     def _value(self, value: Any, pointer: Pointer, rule: Field) -> Any:
         if not rule.kind.fits(value):
             hint = "quote it" if rule.kind is Kind.STRING and isinstance(value, int | float) else ""
-            self._error(pointer, f"must be of type {rule.kind.value}, found {_shown(value)}", hint)
+            self._error(pointer, f"must be of type {rule.kind.value}, found {kind_of(value)}", hint)
             return value
         self._limits(value, pointer, rule)
         if rule.fields is None:
@@ -165,18 +166,18 @@ class _Checker:
     def _item(self, item: Any, pointer: Pointer, fields: Mapping[str, Field]) -> Any:
         if isinstance(item, Mapping):
             return self.object(item, pointer, fields)
-        self._error(pointer, f"must be of type object, found {_shown(item)}")
+        self._error(pointer, f"must be of type object, found {kind_of(item)}")
         return {}
 
     def _limits(self, value: Any, pointer: Pointer, rule: Field) -> None:
         if rule.values is not None:
             allowed = [one for one, available in rule.values.items() if available.includes(self._rules)]
             if value not in allowed:
-                self._error(pointer, f"must be {_alternatives(allowed)}, found {_shown(value)}{self._reader()}")
+                self._error(pointer, f"must be {_alternatives(allowed)}, found {word_or_kind(value)}{self._reader()}")
         if rule.minimum is not None and value < rule.minimum:
             self._error(pointer, f"must be at least {rule.minimum}, found {value}")
         if rule.pattern is not None and rule.pattern.fullmatch(value) is None:
-            self._error(pointer, f"must match {rule.pattern.pattern}, found {_shown(value)}")
+            self._error(pointer, f"must match {rule.pattern.pattern}, found {word_or_kind(value)}")
 
     def _left_out(self, pointer: Pointer, known: Mapping[str, Field], *, is_known: bool) -> None:
         reason = "the field does not exist" if is_known else "the field is unknown"
@@ -209,9 +210,3 @@ def path(pointer: Pointer) -> str:
 
 def _alternatives(values: list[str]) -> str:
     return " or ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "an object"
-    return "an array" if isinstance(value, list) else repr(value)

@@ -69,7 +69,8 @@ _CONNECTOR: Mapping[str, RuleExplanation] = {
         "error: the key 'tasks.max' cannot be a secret: it is shown in every plan",
     ),
     "connector/clear-secret": RuleExplanation(
-        "A config value in Git is or contains a secret in clear text, such as a password in a JDBC URL or JAAS string.",
+        "A config value in Git is or contains a secret in clear text. The key says so, or the form of the value, such"
+        " as a password in a JDBC URL or a GitHub token. The message never shows the value.",
         "Use `spec.secrets` or a `${provider:...}` reference, and rotate the secret.",
         "warning: the value of 'database.password' looks like a secret, in clear text in Git",
         Severity.WARNING,

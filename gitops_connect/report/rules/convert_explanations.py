@@ -78,7 +78,7 @@ _VALUES: Mapping[str, RuleExplanation] = {
     "convert/null": RuleExplanation(
         "A value is null. A config has strings only, so the key is left out.",
         "Set a value, or remove the key.",
-        "warning: the value of 'topics' is null: the key is left out",
+        "warning: this config key has no value: it is left out",
         Severity.WARNING,
     ),
     "convert/number": RuleExplanation(
@@ -113,6 +113,12 @@ _VALUES: Mapping[str, RuleExplanation] = {
         "Map the placeholder in `[strimzi.placeholders]` of the settings, or configure the provider on your workers.",
         "warning: connector orders: the value of 'a' has a placeholder that only workers of Strimzi resolve",
         Severity.WARNING,
+    ),
+    "convert/secret": RuleExplanation(
+        "No variable can replace a secret: it is in an annotation, an offset or the name of a config key. Or a"
+        " value is cut off, so that its other lines are read as config keys. The connector is not converted.",
+        "Remove the secret, or write the value in one line.",
+        "error: connector orders: annotations.alerts contains a Slack webhook URL",
     ),
     "convert/path": RuleExplanation(
         "A path in a document is relative to its file, which is written to another directory.",

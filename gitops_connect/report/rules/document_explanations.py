@@ -132,6 +132,13 @@ _DOCUMENT: Mapping[str, RuleExplanation] = {
         "Split the file into several files.",
         "error: the file has more than 10,000 documents",
     ),
+    "document/clear-secret": RuleExplanation(
+        "A field other than the config, such as an annotation or an offset, is or contains a secret in clear text in"
+        " Git. The message never shows the value.",
+        "Remove the secret from the field: only `spec.config` can refer to a secret. Rotate the secret.",
+        "warning: metadata.annotations.alerts contains a Slack webhook URL, in clear text in Git",
+        Severity.WARNING,
+    ),
 }
 
 _INTERNAL: Mapping[str, RuleExplanation] = {

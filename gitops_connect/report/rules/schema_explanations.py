@@ -45,7 +45,7 @@ SCHEMA: Mapping[str, RuleExplanation] = {
     "schema/key": RuleExplanation(
         "A key of a mapping, such as a config key, does not have the required form.",
         "Correct the key as the hint describes.",
-        "error: the key 'batch size' is not valid",
+        "error: a key is not valid",
     ),
     "schema/choice": RuleExplanation(
         "Of several fields that exclude each other, too many or too few are set.",

@@ -132,12 +132,12 @@ def test_api_versions(api: str, version: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("connector", "problem", "hint"),
     [
-        ({"tasksMax": "2"}, "sourceConnector.tasksMax must be of type integer, found '2'", ""),
+        ({"tasksMax": "2"}, "sourceConnector.tasksMax must be of type integer, found a string", ""),
         ({"tasksMax": 0}, "sourceConnector.tasksMax must be at least 1, found 0", ""),
-        ({"tasksMax": True}, "sourceConnector.tasksMax must be of type integer, found True", ""),
+        ({"tasksMax": True}, "sourceConnector.tasksMax must be of type integer, found a boolean", ""),
         ({"state": "Paused"}, "sourceConnector.state must be running, paused or stopped, found 'Paused'", ""),
-        ({"version": 4}, "sourceConnector.version must be of type string, found 4", "quote it"),
-        ({"config": []}, "sourceConnector.config must be of type object, found an array", ""),
+        ({"version": 4}, "sourceConnector.version must be of type string, found a number", "quote it"),
+        ({"config": []}, "sourceConnector.config must be of type object, found a list", ""),
         ({"listOffsets": {}}, "sourceConnector.listOffsets.toConfigMap is required", ""),
     ],
 )
@@ -161,7 +161,7 @@ def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
             new_shape(source={"tls": {"trustedCertificates": [{"secretName": "s"}]}}),
             "must have either certificate or pattern",
         ),
-        (new_shape() | {"mirrors": [1]}, "spec.mirrors[0] must be of type object, found 1"),
+        (new_shape() | {"mirrors": [1]}, "spec.mirrors[0] must be of type object, found a number"),
     ],
 )
 def test_rules_of_the_crd(spec: dict[str, Any], problem: str) -> None:

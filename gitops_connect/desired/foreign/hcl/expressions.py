@@ -116,7 +116,7 @@ def _unescape(text: str, at: int) -> str:
             return _ESCAPES[escape]
         code = int(escape[1:], 16) if len(escape) > 1 else -1
         if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-            raise NotHcl(f"\\{escape} is not an escape of HCL", at)
+            raise NotHcl("the string has a backslash that begins no escape of HCL", at)
         return chr(code)
 
     return _ESCAPE.sub(character, text)

@@ -1,0 +1,140 @@
+"""A secret in a file whose syntax is broken right before, in or after it: no output and no written file contains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recognizable_secrets import BY_FORM
+
+from gitops_connect.cli.main import run_command
+
+LEFT, RIGHT = "Tr0ubl7Q", "p4ssw9Zk"
+"""The halves of a password. Neither of them may be shown."""
+OWN = "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: a}\nspec:"
+STRIMZI = (
+    "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaConnector\nmetadata: {name: a, labels: {strimzi.io/cluster: c}}"
+)
+JSON = '{"name": "a", "config": {"connector.class": "A", "KEY": "VALUE", "z": "1"}}'
+FILES = {
+    "a.json": JSON,
+    "a.properties": "name=a\nconnector.class=A\nKEY=VALUE\nz=1\n",
+    "a.tf": 'resource "kafka-connect_connector" "a" {\nname = "a"\nconfig = {\n"connector.class" = "A"\n'
+    '"KEY" = "VALUE"\n"z" = "1"\n}\n}\n',
+    "a.tf.json": f'{{"resource": {{"kafka-connect_connector": {{"x": {JSON}}}}}}}',
+    "a.sql": "CREATE SINK CONNECTOR `a` WITH ('connector.class'='A', 'KEY'='VALUE', 'z'='1');",
+    "quoted.yaml": f'{OWN}\n  class: A\n  config:\n    KEY: "VALUE"\n    z: 1\n',
+    "plain.yaml": f"{OWN}\n  class: A\n  config:\n    KEY: VALUE\n    z: 1\n",
+    "flow.yaml": f"{OWN} {{class: A, config: {{KEY: VALUE, z: 1}}}}\n",
+    "strimzi.yaml": f"{STRIMZI}\nspec:\n  class: A\n  config:\n    KEY: 'VALUE'\n    z: 1\n",
+    "strimzi-flow.yaml": f"{STRIMZI}\nspec: {{class: A, config: {{KEY: VALUE, z: 1}}}}\n",
+    "jikkou.yaml": "kind: KafkaConnector\napiVersion: kafka.jikkou.io/v1\nmetadata: {name: a}\nspec:\n"
+    "  connectorClass: A\n  config: {KEY: 'VALUE', z: 1}\n",
+}
+COMMON = ('"', "\n", ",")
+OTHERS = (
+    *("'", "\\", ": "),
+    *(
+        "`",
+        "\n\n",
+        "\t",
+        " ",
+        "*",
+        "&",
+        "!",
+        "%",
+        "@",
+        "|",
+        ">",
+        "#",
+        ":",
+        "=",
+        "{",
+        "}",
+        "[",
+        "]",
+        "(",
+        ")",
+        "${",
+        "${x}",
+    ),
+    *("%{", "/*", "--", "//", ";", "\\u12", "\\x", "\\U99999999", "---\n", "\n---\n", "\n- ", "? ", "<<", "<<EOT\n"),
+    *("\x00", "\x85", "$$", "{{"),
+)
+KEYS = ("db.password", "pwd", "ssl.keystore.key", "sasl.jaas.config")
+
+
+def broken(text: str, at: int, end: int, breaks: tuple[str, ...], inside: int) -> Iterator[str]:
+    """The text with each break at each place around the secret from `at` to `end`, and in the middle of it."""
+    places = {at - 1, at, end, end + 1, *([inside] if inside else [])}
+    yield from (text[:place] + one + text[place:] for place in sorted(places) for one in breaks)
+
+
+def shorter(text: str, at: int, end: int, inside: int) -> Iterator[str]:
+    """The text without the quote before the secret, without the one after it, and cut off after and in it."""
+    yield from (text[: at - 1] + text[at:], text[:end] + text[end + 1 :], text[:end], text[:inside])
+
+
+def outputs(name: str, text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What convert and validate print and write."""
+    Path("in", name).write_text(text)
+    codes = [run_command(["convert", "in", "--cluster", "c", "--out", "out", "--force"])]
+    if name.endswith((".yaml", ".json")):
+        codes.append(run_command(["validate", "in", "--offline", "-o", "json"]))
+    assert not {70} & {*codes}, (text, capsys.readouterr())
+    written = [file.read_text() for file in sorted(Path("out").rglob("*")) if file.is_file()]
+    for file in sorted(Path("out").rglob("*.yaml")):
+        file.unlink()
+    return "\n".join([*capsys.readouterr(), *written])
+
+
+def shown(name: str, text: str, parts: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The line that shows a part of the secret."""
+    return [line for line in outputs(name, text, capsys).splitlines() if any(part in line for part in parts)]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+
+
+def passwords(name: str, key: str, breaks: tuple[str, ...]) -> Iterator[str]:
+    text = FILES[name].replace("KEY", key).replace("VALUE", LEFT + RIGHT)
+    at = text.index(LEFT)
+    yield from broken(text, at, at + len(LEFT + RIGHT), breaks, at + len(LEFT))
+    yield from shorter(text, at, at + len(LEFT + RIGHT), at + len(LEFT))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_half_of_a_password_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in passwords(name, KEYS[0], COMMON):
+        assert not shown(name, text, (LEFT, RIGHT), capsys), text
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("name", FILES)
+def test_no_half_of_a_password_is_shown_whatever_breaks_the_syntax(
+    name: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name.endswith(".properties") and key != KEYS[0]:
+        return  # a break before = makes another key
+    for text in passwords(name, key, (*COMMON, *OTHERS)):
+        assert not shown(name, text, (LEFT, RIGHT), capsys), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "start"), [(name, at) for at, name in enumerate(FILES)])
+def test_no_secret_with_a_form_of_its_own_is_shown(name: str, start: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under a harmless key. Each format gets some of the kinds, and each of them with a quote too many."""
+    for _, value in [one for one in BY_FORM if one[0] in TOKENS][start :: len(FILES)]:
+        text = FILES[name].replace("KEY", "some.option").replace("VALUE", value)
+        at = text.index(value)
+        for one in (text, *broken(text, at, at + len(value), ('"',), 0)):
+            assert not shown(name, one, (value,), capsys), one
+
+
+TOKENS = {kind for kind, _ in BY_FORM} - {"url", "connection", "jaas", "header", "json", "default", "pem"}

@@ -1,0 +1,79 @@
+"""Strings that make a search for secrets slow: 1 MiB of the beginnings of each form, in each search of the recogniser.
+
+The searches take linear time, at most some seconds; a quadratic one would take hours.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gitops_connect.model.masking import clear_secret, mask
+from gitops_connect.model.sensitivity import is_only_reference, is_placeholder, is_sensitive_key
+
+MIB = 1024 * 1024
+SECONDS = 60
+FIRST = ("ghp_", "eyJaaaaaaaaaa.", "${", "x-", "cookie: a")
+BEGINNINGS = (
+    *(
+        "github_pat_",
+        "glpat-",
+        "xoxb-",
+        "xoxe.xoxp-",
+        "AKIA",
+        "AKIAAAAAAAAAAAAAAAAA:",
+        "AIza",
+        "ya29.",
+        "sk_live_",
+        "sk-",
+    ),
+    *("sk-ant-", "pypi-AgE", "SG.", "SG.aaaaaaaaaaaaaaaaaaaaaa.", "dapi", "hvs.", "aaaaaaaaaaaaaa.atlasv1.", "glsa_"),
+    *(
+        "aaa8Q~",
+        "12345678:AA",
+        "SK",
+        "eyJ",
+        "eyJaaaaaaaaaa.eyJaaaaaaaaaa.",
+        "MII",
+        "\nMIIEvQIBADAN",
+        "AGE-SECRET-KEY-1",
+    ),
+    *(
+        "hooks.slack.com/services/",
+        "/api/webhooks/",
+        "/hooks/",
+        "/hooks/catch/1/",
+        "/with/key/",
+        "?code=",
+        "-----BEGIN ",
+    ),
+    *("-----BEGIN PRIVATE KEY-----", "authorization:", "authorization: bearer ", "x-api-key:", "cookie:", "cookie: a="),
+    *("bearer ", "bearer a", "basic ", "basic AAAAAAAA", "${a:", "${x:-", "password=", 'password="', '"password":'),
+    *("password=${", "://", "http://a@", "jdbc:oracle:thin:a/", "{{", "$(", "<a", "***", "aB", "webhook.url", "token."),
+)
+
+
+def measured(beginning: str) -> float:
+    """The processor time of every search in a string of these beginnings, which are also a key and a reference."""
+    text = beginning * (MIB // len(beginning))
+    start = time.process_time()
+    for whole in (text, f"authorization: {text}:x=1", f'"password": "{text}"'):
+        mask(whole)
+    clear_secret("password", text)
+    is_sensitive_key(text)
+    is_placeholder(text)
+    is_only_reference(text)
+    return time.process_time() - start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beginning", FIRST)
+def test_a_search_takes_linear_time(beginning: str) -> None:
+    assert measured(beginning) < SECONDS
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_every_search_takes_linear_time(beginning: str) -> None:
+    assert measured(beginning) < SECONDS
