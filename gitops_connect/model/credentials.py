@@ -22,7 +22,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_SECRET = re.compile(
-    r"(?:(?:\$\{[^}$\n]*:[^}$\n]*\})+|\*{3,}|\u2022{3,}|\[hidden\]|<redacted>|true|false|null)?", re.IGNORECASE
+    r"(?:(?:\$\{[^:}$\n]*+:[^}$\n]*+\})++|\*{3,}|\u2022{3,}|\[hidden\]|<redacted>|true|false|null)?", re.IGNORECASE
 )
 _MASKED = re.compile(r"""\*{3}(?=["'&;,)}\]\s]|$)""")
 """A secret that is already masked: the text after it on the line is not part of the secret."""

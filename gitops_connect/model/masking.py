@@ -43,9 +43,11 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
         text = text.replace(form, MASK)
     for word in known.words:
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text)
-    for start, end in reversed(credentials(text)):
-        text = text[:start] + MASK + text[end:]
-    return text
+    pieces, rest = [], 0  # joined once: a text may have thousands of credentials
+    for start, end in credentials(text):
+        pieces += [text[rest:start], MASK]
+        rest = end
+    return "".join([*pieces, text[rest:]])
 
 
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
