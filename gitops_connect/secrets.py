@@ -16,6 +16,7 @@ from typing import assert_never
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.regular_files import read_text
 from gitops_connect.settings.own import is_protected, own_files, own_variables
 from gitops_connect.settings.sections import Settings
 
@@ -172,7 +173,7 @@ def _from_file(path: Path, settings: Settings) -> str:
             raise SecretMissing(
                 f"the file {path} belongs to gitops-connect or to the system, and is never sent to a connector"
             )
-        return real.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+        return read_text(real).removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise SecretMissing(f"the file {path} is not UTF-8") from error
     except OSError as error:

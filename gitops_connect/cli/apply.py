@@ -20,6 +20,7 @@ from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.unmerged_job import Trusted, require_merged
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
+from gitops_connect.regular_files import read_text
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName
@@ -79,7 +80,7 @@ def apply(
 
 def _read(planfile: Path) -> str:
     try:
-        return planfile.read_text(encoding="utf-8")
+        return read_text(planfile)
     except FileNotFoundError as error:
         raise UsageError(f"{planfile} does not exist; expected a saved plan or a directory with documents") from error
     except OSError as error:

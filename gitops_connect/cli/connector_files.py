@@ -12,6 +12,7 @@ from pathlib import Path
 from gitops_connect.checks import document_schemas
 from gitops_connect.desired.file_content import MAX_SIZE
 from gitops_connect.desired.foreign import own_documents, reader, strimzi_resources
+from gitops_connect.desired.foreign.findings import MAX_CONNECTORS, MAX_KEYS
 from gitops_connect.errors import UsageError
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -19,8 +20,13 @@ from gitops_connect.model.documents import Blob, Document
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import StrimziOptions
+from gitops_connect.regular_files import open_regular
+from gitops_connect.report.printable import shortened
 
 STDIN = Path("-")
+_SHOWN = 3
+_MAX_CONFIG = 1024 * 1024
+"""Characters of one connector: a worker stores a config in one record, which by default has at most 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,18 @@ def read_all(paths: Sequence[Path], options: ReadOptions) -> Declared:
     """Read every file. Raises UsageError if a file cannot be read."""
     found: list[ConnectorDeclaration] = []
     problems: list[Diagnostic] = []
-    files = 0
+    files = keys = 0
     for path in paths:
         for file in _files(path, options.out):
             reading = _with_documents(reader.read(_blob(file), options.forced), options)
             files += 1
-            found += reading.declarations
+            found += (one for one in reading.declarations if _size(one) <= _MAX_CONFIG)
+            problems += map(_too_large, (one for one in reading.declarations if _size(one) > _MAX_CONFIG))
             problems += reading.diagnostics
+            keys += sum(len(one.config) for one in reading.declarations)
+            if len(found) > MAX_CONNECTORS or keys > MAX_KEYS:
+                limit = f"more than {MAX_CONNECTORS:,} connectors or {MAX_KEYS:,} config keys at a time"
+                raise UsageError(f"cannot convert {limit}; convert the files in several parts")
             if file == path and not reading.recognized:
                 summary = "the file declares no connector, in any of the formats"
                 problems.append(Diagnostic(Severity.ERROR, "convert/no-connector", summary, Location(str(path))))
@@ -87,7 +98,7 @@ def _blob(path: Path) -> Blob:
     try:
         if path == STDIN:
             return Blob(str(STDIN), "", sys.stdin.buffer.read(MAX_SIZE + 1))
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return Blob(path.as_posix(), "", stream.read(MAX_SIZE + 1))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
@@ -113,6 +124,16 @@ def _place(document: Document) -> Location:
     return document.location
 
 
+def _size(declaration: ConnectorDeclaration) -> int:
+    texts = [*declaration.config.items(), *declaration.unknown.items(), *declaration.annotations.items()]
+    return len(declaration.name) + sum(len(key) + len(value) for key, value in texts)
+
+
+def _too_large(declaration: ConnectorDeclaration) -> Diagnostic:
+    summary = f"the connector has {_size(declaration):,} characters, expected at most {_MAX_CONFIG:,}"
+    return Diagnostic(Severity.ERROR, "document/too-large", summary, declaration.location)
+
+
 def _unique(
     declarations: Iterable[ConnectorDeclaration],
 ) -> tuple[list[ConnectorDeclaration], list[Diagnostic]]:
@@ -123,9 +144,12 @@ def _unique(
     problems = []
     for same in by_name.values():
         for one in same if len(same) > 1 else ():
-            others = ", ".join(str(other.location) for other in same if other is not one)
+            others = [str(other.location) for other in same[: _SHOWN + 1] if other is not one][:_SHOWN]
+            more = f" and {len(same) - 1 - _SHOWN:,} more" if len(same) - 1 > _SHOWN else ""
             where = f" of cluster {one.cluster}" if one.cluster else ""
-            summary = f"connector {one.name}{where} is declared more than once: also at {others}"
+            summary = (
+                f"connector {shortened(one.name)}{where} is declared more than once: also at {', '.join(others)}{more}"
+            )
             hint = "keep one of them, or convert the files of each cluster with its own --cluster"
             error = Diagnostic(Severity.ERROR, "convert/same-connector", summary, one.location, hint, one.name)
             problems.append(error)

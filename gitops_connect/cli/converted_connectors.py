@@ -20,6 +20,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key
 from gitops_connect.report import connector_document, strimzi_document
 from gitops_connect.report.connector_document import ConnectorDocument
+from gitops_connect.report.printable import shortened
 
 _PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
 _BEGIN_OF_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY")
@@ -191,7 +192,7 @@ def _lost(source: ConnectorDeclaration, name: str, target: str) -> Diagnostic:
 
 def _problem(source: ConnectorDeclaration, rule: str, summary: str, key: str, *, is_error: bool = False) -> Diagnostic:
     severity = Severity.ERROR if is_error else Severity.WARNING
-    summary = f"connector {source.name}: {summary}"
+    summary = f"connector {shortened(source.name)}: {summary}"
     return Diagnostic(severity, rule, summary, source.locate(key), "", source.name)
 
 

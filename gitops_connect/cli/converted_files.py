@@ -17,6 +17,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
+from gitops_connect.report.printable import shortened
 from gitops_connect.report.table import as_json
 
 _STDOUT = Path("-")
@@ -33,7 +34,7 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
         failed = _problems(sound, cluster, target)
         for one in sound:
             if one.source.name in failed:
-                summary = f"connector {one.source.name}: {failed[one.source.name]}"
+                summary = f"connector {shortened(one.source.name)}: {failed[one.source.name]}"
                 where = one.source.location
                 problems.append(Diagnostic(Severity.ERROR, "convert/target", summary, where, "", one.source.name))
             else:

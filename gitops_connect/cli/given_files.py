@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitops_connect.errors import UsageError
+from gitops_connect.regular_files import open_regular
 
 if TYPE_CHECKING:
     from gitops_connect.model.documents import Blob
@@ -69,7 +70,8 @@ def find(path: Path, connector: ConnectorName) -> GivenFiles:
         raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
     if _URI.match(text):
         raise UsageError(f"{path} is not a local file; to check the manifest at a uri, run `gitops-connect plan`")
-    raise UsageError(f"cannot read the manifest {path}: no such file or directory")
+    reason = "it is neither a file nor a directory" if path.exists() else "no such file or directory"
+    raise UsageError(f"cannot read the manifest {path}: {reason}")
 
 
 def _found(directory: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
@@ -116,7 +118,7 @@ def _given(shown: str, paths: list[Path]) -> GivenFiles:
 
 def _refuse_holes(path: Path, size: int) -> None:
     """Raise UsageError for a sparse file: it needs no space on its writer's disk, and reading it could take days."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         begin = os.lseek(stream.fileno(), 0, os.SEEK_HOLE)
     if begin < size:
         text = f"the file is sparse: {size:,} bytes with a hole at byte {begin:,}; an offset manifest has no holes"
@@ -129,7 +131,7 @@ def _blob(path: Path) -> Blob:
     from gitops_connect.model.documents import Blob
 
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return Blob(path.as_posix(), "", stream.read(MAX_SIZE + 1))
     except OSError as error:
         raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error

@@ -23,8 +23,8 @@ class UniqueNames:
         """The name, with a number at its end if it is taken."""
         chosen = name
         while chosen.lower() in self._taken:
-            self._numbers[name] += 1
-            chosen = f"{name}{separator}{self._numbers[name]}"
+            self._numbers[name.lower()] += 1
+            chosen = f"{name}{separator}{self._numbers[name.lower()]}"
         self._taken.add(chosen.lower())
         return chosen
 
@@ -41,5 +41,5 @@ def file_stems(names: Collection[ConnectorName]) -> Mapping[ConnectorName, str]:
 
 def variable_name(*parts: str) -> str:
     """The name of an environment variable that is not one of gitops-connect's own settings."""
-    name = re.sub(r"[^A-Z0-9]", "_", "_".join(parts).upper())
+    name = re.sub(r"[^A-Z0-9]", "_", "_".join(part[:_LONGEST] for part in parts).upper())
     return f"_{name}" if name[0].isdigit() or name.startswith("GITOPS_CONNECT_") else name

@@ -16,6 +16,7 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.listing import listing
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
 from gitops_connect.errors import UsageError
+from gitops_connect.regular_files import read_text
 
 if TYPE_CHECKING:
     from gitops_connect.model.names import ClusterName, OperationName
@@ -275,6 +276,8 @@ def import_(
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(file)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"cannot read {file}: {error}") from error

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.masking import mask
+from gitops_connect.settings.hosts import is_http_url
 from gitops_connect.settings.sections import ClusterSettings
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -31,15 +32,11 @@ def check_addresses(settings: ClusterSettings) -> tuple[str, ...]:
 
 
 def _address(url: str, where: str) -> str:
-    try:
-        parts = urlsplit(url)
-        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        complete, parts = False, urlsplit("")
-    if not complete:
+    if not is_http_url(url):
         raise UsageError(
             f"{where}: expected an address such as https://connect.example:8083, found {mask(_shown(url))!r}"
         )
+    parts = urlsplit(url)
     if "@" in parts.netloc:
         raise UsageError(
             f"{where}: remove the user name, which would be visible in logs, and set username and password instead"

@@ -26,7 +26,7 @@ MAX_DOCUMENTS = 10_000
 _DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 """The beginning or the end of a document (YAML 1.2, section 9.1)."""
 _BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
-_NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|%.*\n)*[ \t]*(?:#.*)?")
+_NOTHING = re.compile(r"(?:[ \t]*+(?:#.*)?\r?\n|%.*\n)*+[ \t]*+(?:#.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,25 @@ class ParsedFile:
 
 def parse(blob: Blob) -> ParsedFile:
     """Every document of a YAML or JSON file whose root is a mapping; its content is never executed or looked up."""
-    try:
-        text = decode(blob.content)
-        refuse_control_characters(text)
-        _refuse_too_many(text)
-    except Refused as refused:
-        return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
-    parts = [_parse_part(part, line, blob.path) for part, line in _parts(text)]
+    parts = list(parse_each(blob))
     return ParsedFile(
         documents=tuple(document for part in parts for document in part.documents),
         broken=tuple(document for part in parts for document in part.broken),
         diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
         complete=all(part.complete for part in parts),
     )
+
+
+def parse_each(blob: Blob) -> Iterator[ParsedFile]:
+    """The documents of the file, one after the other."""
+    try:
+        text = decode(blob.content)
+        refuse_control_characters(text)
+        _refuse_too_many(text)
+    except Refused as refused:
+        yield ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
+        return
+    yield from (_parse_part(part, line, blob.path) for part, line in _parts(text))
 
 
 def _refuse_too_many(text: str) -> None:
@@ -100,8 +106,8 @@ def _document(root: Node, path: str) -> tuple[Document, list[Diagnostic]]:
         raise Refused("yaml/root", "a document must be a mapping that begins with apiVersion", root.place)
     reading = read(root, KUBERNETES if is_kubernetes(root) else CORE_SCHEMA)
     document = Document(Location(path, *root.place), reading.value, reading.positions, reading.texts)
-    problems = [_diagnostic(refused, path) for refused in reading.refusals]
-    return document, [replace(problem, connector=document.connector) for problem in problems]
+    connector = document.connector if reading.refusals else None  # once: a document may have thousands of problems
+    return document, [replace(_diagnostic(refused, path), connector=connector) for refused in reading.refusals]
 
 
 def _is_empty(root: Node) -> bool:

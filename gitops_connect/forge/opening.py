@@ -14,6 +14,7 @@ from gitops_connect.forge.gitlab import GitlabForge
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import ForgeKind, ForgeSettings
+from gitops_connect.settings.hosts import is_http_url
 from gitops_connect.settings.sections import Settings
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
@@ -69,13 +70,8 @@ def _url(forge: ForgeSettings, kind: ForgeKind) -> str:
         raise UsageError(
             "[forge] url is missing: expected the URL of the API, such as https://gitea.example.com/api/v1"
         )
-    try:
-        parts = urlsplit(url)
-        is_plain = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_plain = False
-        parts = urlsplit("")
-    if not is_plain or "@" in parts.netloc or parts.query or parts.fragment:
+    parts = urlsplit(url if is_http_url(url) else "")
+    if not parts.netloc or "@" in parts.netloc or parts.query or parts.fragment:
         raise UsageError("[forge] url: expected https://HOST/PATH without a user name, a query or a fragment")
     return url.rstrip("/")
 

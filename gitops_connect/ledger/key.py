@@ -20,6 +20,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.schema import is_current, upgrade
 from gitops_connect.ledger.tables import get_property, set_property
 from gitops_connect.model.canonical import keyed_digest
+from gitops_connect.regular_files import read_text
 
 _LENGTH = 32
 _SHORTEST = 16
@@ -94,7 +95,7 @@ def load_key(file: Path) -> bytes:
         if file.stat().st_mode & stat.S_IRWXO:
             raise LedgerUnusable(f"the key {file} can be read by every user of this machine; run chmod 600 on it")
         make_private(file)
-        key = bytes.fromhex(file.read_text(encoding="ascii").strip())
+        key = bytes.fromhex(read_text(file).strip())
     except FileNotFoundError as error:
         raise LedgerUnusable(
             f"the key {file} is missing, and the ledger was written with it; restore it from the backup,"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gitops_connect.errors import UsageError
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import ServerSettings
+from gitops_connect.settings.hosts import is_host
 
 SHORTEST_TOKEN = 16
 """Characters. Anyone who reaches the server may try tokens."""
@@ -43,7 +44,7 @@ class Address:
 def address_of(listen: str) -> Address:
     """The address that `[server] listen` names. Raises UsageError."""
     found = _LISTEN.fullmatch(listen)
-    if found is None or int(found["port"]) > 65535:
+    if found is None or int(found["port"]) > 65535 or not is_host(found["v6"] or found["name"]):
         raise UsageError(f'[server] listen: expected an address and a port such as "127.0.0.1:8080", found {listen!r}')
     return Address(found["v6"] or found["name"], int(found["port"]))
 

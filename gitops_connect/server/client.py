@@ -11,6 +11,7 @@ from gitops_connect.http.decoding import decode
 from gitops_connect.http.session import BoundedSession
 from gitops_connect.server.address import address_of
 from gitops_connect.settings.daemon_sections import ServerSettings
+from gitops_connect.settings.hosts import is_http_url
 
 TIMEOUT = 30.0
 """Seconds until one request is given up."""
@@ -83,6 +84,8 @@ class DaemonClient:
 
 def daemon_url(settings: ServerSettings, server: str | None) -> str:
     """The URL of the daemon: the one that is given, or that of the settings. Raises UsageError if there is none."""
+    if server and not is_http_url(server):
+        raise UsageError("--server: expected an address such as http://127.0.0.1:8080")
     if server or settings.public_url:
         return server or settings.public_url or ""
     if settings.listen is None:

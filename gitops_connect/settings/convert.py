@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -14,12 +15,15 @@ from typing import Any, TypeVar
 from gitops_connect.errors import UsageError
 from gitops_connect.model.durations import Duration, parse_duration
 from gitops_connect.model.strimzi import StrimziVersion, parse_strimzi_version
+from gitops_connect.regular_files import is_special
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sizes import Size, parse_size
 
 T = TypeVar("T")
 
 _LARGEST_NUMBER = 10**15
+POSITIVE: Mapping[str, bool] = {"positive": True}
+"""The metadata of a field that must not be 0."""
 _PARSED: Mapping[Any, tuple[Callable[[object], Any], str]] = {
     Duration: (parse_duration, "a duration such as 30s or 5m"),
     Size: (parse_size, "a size such as 2GiB or 512MiB"),
@@ -30,12 +34,14 @@ _PARSED: Mapping[Any, tuple[Callable[[object], Any], str]] = {
 def section(cls: type[T], raw: Mapping[str, Any], where: str, directory: Path, **given: Any) -> T:
     """Build a section dataclass from a table. `where` (as in `[state]`) and the key are named in every error."""
     hints = typing.get_type_hints(cls)
-    names = [field.name for field in dataclasses.fields(cls) if field.name not in given]  # type: ignore[arg-type]
+    fields = {one.name: one for one in dataclasses.fields(cls) if one.name not in given}  # type: ignore[arg-type]
     values = dict(given)
     for key, value in raw.items():
-        if key not in names:
-            raise UsageError(f"{where}: unknown setting {key!r}{_suggest(key, names)}")
+        if key not in fields:
+            raise UsageError(f"{where}: unknown setting {key!r}{_suggest(key, list(fields))}")
         values[key] = _convert(hints[key], value, f"{where} {key}", directory)
+        if fields[key].metadata == POSITIVE and values[key] == 0:
+            raise UsageError(f"{where} {key}: expected more than 0, found {value!r}")
     return cls(**values)
 
 
@@ -111,9 +117,12 @@ def _text(value: Any, where: str) -> str:
 
 def _path(text: str, where: str, directory: Path) -> Path:
     try:
-        return directory / Path(text).expanduser()
+        path = directory / Path(text).expanduser()
     except RuntimeError as error:
         raise UsageError(f"{where}: {text!r} begins with the name of an unknown user") from error
+    if is_special(path):
+        raise UsageError(f"{where}: {text!r} is neither a file nor a directory")
+    return path
 
 
 def _kind(value: Any) -> str:
@@ -136,6 +145,8 @@ def _number(kind: type[int] | type[float], value: Any, where: str) -> int | floa
         number = kind(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{where}: expected a number, found {value!r}") from error
+    if isinstance(value, float) and number != value and math.isfinite(value):
+        raise UsageError(f"{where}: expected a whole number, found {value!r}")
     if isinstance(value, bool) or not 0 <= number <= _LARGEST_NUMBER:
         raise UsageError(f"{where}: expected a number from 0 to {_LARGEST_NUMBER:,}, found {value!r}")
     return number

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.errors import UsageError
+from gitops_connect.regular_files import open_regular
 
 _LONGEST = 64 * 1024
 """Bytes. A certificate chain or a JSON key has a few KiB; `/dev/zero` has no end."""
@@ -53,7 +54,7 @@ def _variable(name: str) -> str:
 
 def _read(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             content = stream.read(_LONGEST + 1)
         secret = content.decode().rstrip("\r\n")
     except UnicodeDecodeError:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gitops_connect.model.durations import Duration
 from gitops_connect.model.reviewed_plans import ReviewMode
+from gitops_connect.settings.convert import POSITIVE
 from gitops_connect.settings.credential_sources import Credential
 
 
@@ -25,9 +26,9 @@ class DaemonSettings:
 
     jitter: Duration = Duration(5)
     """A random time up to this value is added to each wait, to spread the load of several daemons."""
-    retry_interval: Duration = Duration(10)
+    retry_interval: Duration = field(default=Duration(10), metadata=POSITIVE)
     """The wait after a failed reconciliation. It doubles with each further failure."""
-    max_retry_interval: Duration = Duration(300)
+    max_retry_interval: Duration = field(default=Duration(300), metadata=POSITIVE)
     """The longest wait after a failed reconciliation."""
     shutdown_timeout: Duration = Duration(25)
     """How long steps in progress may take to end after SIGTERM. Then the process ends, and the next start finishes
@@ -105,17 +106,17 @@ class ForgeSettings:
     """The name of the repository on the forge: `owner/name`. On GitLab, the path of the project."""
     token: Credential | None = None
     """The access token. The permissions that it needs depend on the forge."""
-    app_id: int | None = None
+    app_id: int | None = field(default=None, metadata=POSITIVE)
     """The id of a GitHub app, instead of `token`."""
-    installation_id: int | None = None
+    installation_id: int | None = field(default=None, metadata=POSITIVE)
     """The id of the installation of the GitHub app for the repository."""
     private_key: Credential | None = None
     """The private key of the GitHub app, as PEM."""
     ca_file: Path | None = None
     """CA certificates to verify the forge, a PEM file."""
-    timeout: Duration = Duration(30)
+    timeout: Duration = field(default=Duration(30), metadata=POSITIVE)
     """How long one request to the forge may take, with its whole answer."""
-    plan_timeout: Duration = Duration(600)
+    plan_timeout: Duration = field(default=Duration(600), metadata=POSITIVE)
     """How long the plan of one pull request may take. Then its requests to clusters end, and no further cluster is
     planned. What was planned is shown, and the pull request fails its check."""
     review: ReviewMode = ReviewMode.REVIEWED

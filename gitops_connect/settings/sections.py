@@ -12,6 +12,7 @@ from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import NEWEST, StrimziOptions, StrimziVersion
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
+from gitops_connect.settings.convert import POSITIVE
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.daemon_sections import (
     DaemonSettings,
@@ -36,13 +37,13 @@ class RepositorySettings:
     """A fixed commit instead of a branch or tag: all 40 hex digits."""
     path: str = "."
     """The directory in the repository that contains the documents."""
-    interval: Duration = Duration(60)
+    interval: Duration = field(default=Duration(60), metadata=POSITIVE)
     """How often `run` checks for new commits."""
-    timeout: Duration = Duration(60)
+    timeout: Duration = field(default=Duration(60), metadata=POSITIVE)
     """The timeout of one Git operation."""
-    git_memory: Size = Size(2**31)
+    git_memory: Size = field(default=Size(2**31), metadata=POSITIVE)
     """The memory limit of each Git process (Linux only)."""
-    max_fetch: Size = Size(2**33)
+    max_fetch: Size = field(default=Size(2**33), metadata=POSITIVE)
     """The largest file that Git may write, which limits each fetch: Git writes a fetch to one file."""
     username: str | None = None
     """User name for HTTP(S). With a token, many servers accept any name."""
@@ -140,18 +141,18 @@ class ClusterSettings:
     """Connector classes (full names) whose configs in pull requests Connect may validate before they are merged, with
     placeholders for secrets. By default, none: the validation of such a class connects to any server that the author of
     the pull request names. Configs with a placeholder of a config provider (`${…}`) are never sent."""
-    validate_timeout: Duration = Duration(60)
+    validate_timeout: Duration = field(default=Duration(60), metadata=POSITIVE)
     """The timeout of all `config/validate` requests of one plan together. Then gitops-connect cancels the requests in
     progress, and warns of each config that Connect has not validated."""
-    parallelism: int = 8
+    parallelism: int = field(default=8, metadata=POSITIVE)
     """The number of concurrent requests."""
-    timeout: Duration = Duration(100)
+    timeout: Duration = field(default=Duration(100), metadata=POSITIVE)
     """The timeout of one request, including its answer. Connect itself gives up after 90s. For a large answer,
     one second is added for each 64 KiB."""
-    max_answer: Size = Size(2**26)
+    max_answer: Size = field(default=Size(2**26), metadata=POSITIVE)
     """The largest answer that is accepted from a worker, after decompression. Current offsets that are saved to a file
     may have 64 times this size."""
-    settle_timeout: Duration = Duration(120)
+    settle_timeout: Duration = field(default=Duration(120), metadata=POSITIVE)
     """The timeout of one step: how long gitops-connect waits until it observes the effect on the cluster."""
     min_running: Duration = Duration(5)
     """How long a connector and all its tasks must be RUNNING before the last step of the connector succeeds. With `0`,

@@ -17,6 +17,7 @@ from typing import Any
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
+from gitops_connect.regular_files import read_text
 from gitops_connect.settings.convert import section
 from gitops_connect.settings.daemon_sections import (
     DaemonSettings,
@@ -24,6 +25,7 @@ from gitops_connect.settings.daemon_sections import (
     NotificationSettings,
     ServerSettings,
 )
+from gitops_connect.settings.hosts import is_http_url
 from gitops_connect.settings.sections import (
     ClusterSettings,
     RepositorySettings,
@@ -87,6 +89,9 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     _require_one_cluster_each(clusters, file)
     _require_plain_prefixes(sections["strimzi"], file)
     _require_other_branch(sections["strimzi"].output_branch, sections["repository"].branch, file)
+    public_url = sections["server"].public_url
+    if public_url is not None and not is_http_url(public_url):
+        raise UsageError(f"{file}: [server] public_url: expected an address such as https://gitops.example.com")
     return Settings(directory=directory, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
 
 
@@ -110,7 +115,7 @@ def require_clusters(settings: Settings) -> None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(file))
     except FileNotFoundError as error:
         raise UsageError(f"the settings file {file} does not exist") from error
     except RecursionError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import IO
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import Revision
+from gitops_connect.regular_files import NotRegular, open_regular
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.source.directory_listing import LARGEST, Found, PathKind, arrange, bounded, printable
 
@@ -138,21 +138,12 @@ def _read(file: Path, path: str, at_most: int | None) -> tuple[str, bytes]:
 @contextmanager
 def _opened(file: Path, path: str) -> Iterator[IO[bytes]]:
     try:
-        with open(file, "rb", opener=_open) as stream:
+        with open_regular(file) as stream:
             yield stream
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotRegular) as error:
         raise _changed(path) from error
     except OSError as error:
         raise SourceRefused(f"cannot read the file {_shown(path)}: {error.strerror}") from error
-
-
-def _open(path: str, flags: int) -> int:
-    # Without O_NONBLOCK, opening a pipe that has replaced a file would block without end.
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise FileNotFoundError(path)
-    return descriptor
 
 
 def _changed(path: str) -> SourceUnavailable:

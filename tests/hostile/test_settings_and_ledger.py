@@ -37,7 +37,7 @@ SETTINGS = [
     Row("400 digits as worker_heap", f"{CLUSTER}worker_heap = {DIGITS}", "worker_heap: expected a size"),
     Row("400 digits as max_deletions", f"{CLUSTER}max_deletions = {DIGITS}", "max_deletions: expected a number"),
     Row("400 digits as a timeout", f"[repository]\ntimeout = {DIGITS}\n{CLUSTER}", "timeout: expected a duration"),
-    Row("/dev/zero as a token", f"{CLUSTER}token = {{file = '/dev/zero'}}", "credential file /dev/zero is not valid"),
+    Row("/dev/zero as a token", f"{CLUSTER}token = {{file = '/dev/zero'}}", "/dev/zero' is neither a file"),
     Row("/dev/zero as ledger key", f"[state]\nkey = {{file = '/dev/zero'}}\n{CLUSTER}", "/dev/zero"),
     Row("an empty cluster name", "[clusters.\"\"]\nurl = 'http://h'", "expected letters"),
     Row("control characters in a name", '[clusters."a\\u001b[31m"]\nurl = "http://h"', "expected letters"),

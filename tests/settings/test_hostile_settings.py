@@ -62,7 +62,10 @@ def use(directory: Path, text: str) -> None:
         (f"[clusters.a]\nurl = 'http://h'\ntimeout = '{'9' * 400}s'", "timeout: expected a duration"),
         (f"[clusters.a]\nurl = 'http://h'\nparallelism = {'9' * 400}", "parallelism: expected a number"),
         (f"[clusters.a]\nurl = 'http://h'\nmax_deletions = {'9' * 400}", "max_deletions: expected a number"),
-        ("[clusters.a]\nurl = 'http://h'\ntoken = {file = '/dev/zero'}", "/dev/zero is not valid"),
+        (
+            "[clusters.a]\nurl = 'http://h'\ntoken = {file = '/dev/zero'}",
+            "token: '/dev/zero' is neither a file",
+        ),
         ("[clusters.\"\"]\nurl = 'http://h'", r"\[clusters.''\]: expected letters"),
         ('[clusters."a\\u001b[31m"]\nurl = "http://h"', "expected letters"),
         ('[clusters."a/b"]\nurl = "http://h"', "expected letters"),

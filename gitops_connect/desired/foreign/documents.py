@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from gitops_connect.desired.encoding import decode
 from gitops_connect.desired.foreign import jikkou, json_configs, json_nodes, terraform_json
@@ -14,25 +15,26 @@ from gitops_connect.desired.recognition import GROUP, JIKKOU
 from gitops_connect.desired.refused import Refused
 from gitops_connect.desired.strimzi import recognition
 from gitops_connect.desired.values import read as read_values
-from gitops_connect.desired.yaml import parse
+from gitops_connect.desired.yaml import parse, parse_each
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document
 from gitops_connect.model.file_formats import FileFormat
 
 _LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
-_MAX_NODES = 2_000_000
-"""Keys and values of one JSON file: a cluster may have thousands of connectors. JSON has no aliases."""
+_MAX_UNREADABLE = 10
+"""Documents of one file. A document of which nothing can be read may cost as much time as a large one."""
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
     rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
 )
-"""What every file with a connector contains."""
+"""What every file with a connector contains. Errors of other files are not reported as errors."""
 
 
-def mentions_connector(content: bytes) -> bool:
-    """Whether the file may declare a connector. Errors of other files are not reported as errors."""
-    return _MENTIONS.search(content) is not None
+@lru_cache(maxsize=2)
+def _contains(pattern: re.Pattern[bytes], content: bytes) -> bool:
+    """Whether the file matches. This is asked for each problem of a file."""
+    return pattern.search(content) is not None
 
 
 def read(blob: Blob, forced: FileFormat | None, findings: Findings) -> None:
@@ -61,7 +63,7 @@ def _json(blob: Blob) -> Iterator[Part]:
             raise refused from None
         yield from map(Part.of, parsed.documents)
         return
-    reading = read_values(root, max_nodes=_MAX_NODES)
+    reading = read_values(root, max_nodes=2 * json_nodes.MAX_VALUES)
     for refusal in reading.refusals:
         raise refusal
     document = Document(Location(blob.path, *root.place), reading.value, reading.positions, reading.texts)
@@ -69,19 +71,29 @@ def _json(blob: Blob) -> Iterator[Part]:
 
 
 def _yaml(blob: Blob, findings: Findings) -> Iterator[Part]:
-    parsed = parse(blob)
-    for problem in parsed.diagnostics:
-        _report(blob, problem, findings)
-    yield from map(Part.of, parsed.documents)
+    values = unreadable = 0
+    for parsed in parse_each(blob):
+        for problem in parsed.diagnostics:
+            _report(blob, problem, findings)
+        for document in (*parsed.documents, *parsed.broken):
+            values += len(document.positions)
+            if values > json_nodes.MAX_VALUES:
+                raise json_nodes.too_many_values((document.location.line, document.location.column))
+        unreadable += not parsed.complete
+        if unreadable == _MAX_UNREADABLE:
+            place = next(iter(parsed.diagnostics)).location
+            summary = f"{unreadable} documents of the file cannot be read: the rest of the file is not read"
+            raise Refused("yaml/syntax", summary, (place.line, place.column))
+        yield from map(Part.of, parsed.documents)
 
 
 def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
     """An error; a note if the file can declare no connector. A template is named as such."""
     where = problem.location
-    if not mentions_connector(blob.content):
+    if not _contains(_MENTIONS, blob.content):
         summary = f"the file contains no connector, and cannot be read: {problem.summary}"
         findings.note("convert/no-connector", summary, where)
-    elif _TEMPLATE.search(blob.content):
+    elif _contains(_TEMPLATE, blob.content):
         summary = f"the file is a template, which has to be rendered first: {problem.summary}"
         findings.error("convert/template", summary, where, "convert the output of the template, as of `helm template`")
     else:

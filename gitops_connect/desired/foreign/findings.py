@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from gitops_connect.desired.fields import CLASS, NAME
+from gitops_connect.desired.refused import Refused
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -16,6 +18,13 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 
 Place = Location | tuple[int, int]
 """A location, or a line and a column of the file."""
+MAX_CONNECTORS = 10_000
+MAX_KEYS = 100_000
+"""Connectors, and their config keys: of one file, and of all files of a command. Each is kept until all are written."""
+_MAX_PROBLEMS = 100
+"""Problems of one rule in one file that are listed."""
+_LONGEST_SUMMARY = 2000
+"""Characters: a summary may quote a value of 10 MiB."""
 
 
 @dataclass(slots=True)
@@ -38,6 +47,12 @@ class Draft:
     def locate(self, key: str) -> Location:
         """The location of a config key."""
         return self.places.get(key, self.location)
+
+    def place(self, key: str, location: Location) -> None:
+        """Set the location of a config key. Raises Refused if there are too many keys."""
+        self.places[key] = location
+        if len(self.places) > MAX_KEYS:
+            raise too_many(location)
 
     def finish(self) -> ConnectorDeclaration:
         """The connector, complete."""
@@ -66,6 +81,8 @@ class Findings:
     documents: list[Document] = field(default_factory=list)
     resources: list[Document] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    _keys: int = 0
+    _counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     _name: ConnectorName | None = None
     _failed: bool = False
 
@@ -75,7 +92,7 @@ class Findings:
         self._failed = False
 
     def declare(self, draft: Draft) -> None:
-        """Add the connector, unless there was an error since `begin`."""
+        """Add the connector, unless there was an error since `begin`. Raises Refused if there are too many."""
         within = draft.config.get(NAME, draft.name)
         if within != draft.name:
             summary = f"the config names the connector {within!r}, but its name is {draft.name!r}"
@@ -86,6 +103,9 @@ class Findings:
             summary = f"the class of the connector {draft.name!r} is unknown: {why}"
             self.error("convert/class", summary, draft.locate(CLASS), "write the class of the plugin")
         if not self._failed:
+            self._keys += len(draft.config) + len(draft.unknown)
+            if len(self.declarations) == MAX_CONNECTORS or self._keys > MAX_KEYS:
+                raise too_many(draft.location)
             self.declarations.append(draft.finish())
         self.begin(None)
 
@@ -104,6 +124,10 @@ class Findings:
 
     def reading(self) -> FileReading:
         """What was found in the whole file."""
+        for (severity, rule), count in self._counts.items():
+            if count > _MAX_PROBLEMS:
+                summary = f"{count - _MAX_PROBLEMS:,} more problems of this rule in this file are not listed"
+                self.diagnostics.append(Diagnostic(severity, rule, summary, Location(self.path)))
         problems = any(one.severity is not Severity.NOTE for one in self.diagnostics)
         return FileReading(
             declarations=tuple(self.declarations),
@@ -114,5 +138,16 @@ class Findings:
         )
 
     def _add(self, severity: Severity, rule: str, summary: str, where: Place, hint: str) -> None:
+        self._counts[severity, rule] += 1
+        if self._counts[severity, rule] > _MAX_PROBLEMS:
+            return
         location = where if isinstance(where, Location) else Location(self.path, *where)
+        if len(summary) > _LONGEST_SUMMARY:
+            summary = f"{summary[:_LONGEST_SUMMARY]}… ({len(summary)} characters)"
         self.diagnostics.append(Diagnostic(severity, rule, summary, location, hint, self._name))
+
+
+def too_many(where: Location) -> Refused:
+    """The refusal of a file with too many connectors or config keys."""
+    summary = f"the file has more than {MAX_CONNECTORS:,} connectors or {MAX_KEYS:,} config keys"
+    return Refused("document/too-many", summary, (where.line, where.column), "split it into several files")

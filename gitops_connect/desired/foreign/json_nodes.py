@@ -13,7 +13,10 @@ from gitops_connect.desired.nodes import MAX_DEPTH, Mapping, Node, Scalar, Seque
 from gitops_connect.desired.refused import Refused
 
 _BLANK = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_VALUES = 150_000
+"""Values of one file. A cluster may have thousands of connectors."""
 _WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 
 
@@ -27,6 +30,7 @@ class _Composer:
         self._text = text
         self._at = 0
         self._lines = LineStarts(text)
+        self._count = 0
 
     def root(self) -> Node:
         node = self._node(0)
@@ -40,6 +44,9 @@ class _Composer:
         place = self._place()
         if depth > MAX_DEPTH:
             raise too_deep(place)
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise too_many_values(place)
         if self._takes("{"):
             return Mapping(tuple(self._pairs(depth + 1)), None, place)
         if self._takes("["):
@@ -57,7 +64,7 @@ class _Composer:
 
     def _decoded(self, literal: str, place: tuple[int, int]) -> str:
         value = str(json.loads(literal))
-        if any("\ud800" <= character <= "\udfff" for character in value):
+        if _SURROGATE.search(value):
             raise Refused("convert/syntax", "the string has half of a surrogate pair (\\ud800 to \\udfff)", place)
         return value
 
@@ -107,3 +114,9 @@ class _Composer:
         found = repr(character) if character else "the end of the file"
         found = "a letter or a digit" if character.isalnum() else found
         return Refused("convert/syntax", f"this is not JSON: expected {expected}, found {found}", self._place())
+
+
+def too_many_values(place: tuple[int, int]) -> Refused:
+    """The refusal of a file with too many values."""
+    summary = f"the file has more than {MAX_VALUES:,} values"
+    return Refused("document/too-many", summary, place, "split it into several files")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
 from gitops_connect.desired.encoding import decode
 from gitops_connect.desired.fields import CLASS, TASKS
+from gitops_connect.desired.file_content import MAX_SIZE
 from gitops_connect.desired.foreign.findings import Draft, Findings
 from gitops_connect.desired.foreign.line_starts import LineStarts
 from gitops_connect.desired.refused import Refused
@@ -17,17 +19,28 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
 
+_COMMENT = r"--[^\r\n]*+|/\*.*?\*/"
+_TEXTS = r"""'(?P<string>[^']*+(?:''[^']*+)*+)'|`(?P<exact>[^`]*+(?:``[^`]*+)*+)`|"(?P<quoted>[^"]*+(?:""[^"]*+)*+)\""""
+_BLANK = re.compile(rf"(?:\s++|{_COMMENT})*+", re.DOTALL)
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|--[^\r\n]*|/\*.*?\*/)
-      | '(?P<string>(?:[^']|'')*)'
-      | `(?P<exact>(?:[^`]|``)*)`
-      | "(?P<quoted>(?:[^"]|"")*)"
-      | (?P<variable>\$\{[A-Za-z_][A-Za-z0-9_@]*\})
-      | (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)(?![A-Za-z0-9_@])
-      | (?P<word>[A-Za-z0-9_][A-Za-z0-9_@]*)
+    rf"""{_TEXTS}
+      | (?P<open>/\*|['`"])
+      | (?P<variable>\$\{{[A-Za-z_][A-Za-z0-9_@]*\}})
+      | (?P<number>-?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?)(?![A-Za-z0-9_@])
+      | (?P<word>[A-Za-z0-9_][A-Za-z0-9_@]*+)
+      | (?P<end>;)
       | (?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
+_PART = rf"""[^;'"`/-]++|'[^']*+'|`[^`]*+`|"[^"]*+"|{_COMMENT}|-|/(?!\*)"""
+"""A part of a statement. The two halves of a string with a quote inside are two strings here, which end the same."""
+_SPACE = rf"(?:\s++|{_COMMENT})++"
+_MATTERS = rf"CREATE{_SPACE}(?:SOURCE|SINK){_SPACE}CONNECTOR\b|DEFINE{_SPACE}\w"
+_BETWEEN = rf"(?:\s++|{_COMMENT}|;)*+"
+_REST = re.compile(
+    rf"(?:{_PART})*+(?:;{_BETWEEN}(?!{_MATTERS})(?:{_PART})*+)*+(?:;{_BETWEEN})?", re.DOTALL | re.IGNORECASE
+)
+"""The rest of a statement, and all statements up to the next one that matters."""
 _JDBC_SOURCE = "io.confluent.connect.jdbc.JdbcSourceConnector"
 _TRANSFORMS = "org.apache.kafka.connect.transforms"
 _KEY_TRANSFORMS = {
@@ -49,15 +62,16 @@ _FOUND = {
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*")
 _LONGEST_NUMBER = 200
-_MOST_EXPONENT_DIGITS = 3
 _BOOLEANS = ("TRUE", "FALSE")
-_TOKENS_BEFORE_NAME = 3
+_KINDS = ("SOURCE", "SINK")
+_LARGEST_INTEGER = 2**63 - 1
 
 
 class _Token(NamedTuple):
     kind: str
     text: str
     at: int
+    end: int
 
     def is_word(self, *words: str) -> bool:
         return self.kind == "word" and self.text.upper() in words
@@ -74,59 +88,97 @@ class _NotSql(Exception):
 
 
 def read(blob: Blob, findings: Findings) -> None:
-    """Read every statement of a file."""
-    try:
-        text = decode(blob.content)
-    except Refused as refused:
-        findings.error(refused.rule, refused.summary, refused.place, refused.hint)
-        return
-    reader = _Reader(LineStarts(text), len(text), findings)
-    for statement in _statements(text):
-        reader.read(statement)
+    """Read every statement of a file. Raises Refused."""
+    text = decode(blob.content)
+    _Reader(_Tokens(text, LineStarts(text)), findings).read()
 
 
-def _statements(text: str) -> Iterator[list[_Token]]:
-    tokens: list[_Token] = []
-    for found in _TOKEN.finditer(text):
+@dataclass(slots=True)
+class _Tokens:
+    """The tokens of a text. Each is found when it is needed: most statements of a file are about something else."""
+
+    text: str
+    lines: LineStarts
+    at: int = 0
+
+    def next(self) -> _Token:
+        """The next token, which is not taken. At the end of a statement, its kind is "end". Raises Refused."""
+        blank = _BLANK.match(self.text, self.at)
+        self.at = blank.end() if blank else self.at
+        found = _TOKEN.match(self.text, self.at)
+        if found is None:
+            return _Token("end", "", self.at, self.at)
         kind = str(found.lastgroup)
-        if kind == "skip":
-            continue
-        content = found.group(kind)
+        if kind == "open":
+            what = "comment" if found.group() == "/*" else "quote"
+            raise Refused("convert/syntax", f"the {what} is not closed", self.lines.place(self.at))
+        content = found.group(kind) if kind != "end" else ""
         if kind in _QUOTES:
             content = content.replace(_QUOTES[kind] * 2, _QUOTES[kind])
-        token = _Token(kind, content, found.start())
-        if token.is_sign(";"):
-            yield tokens
-            tokens = []
-        else:
-            tokens.append(token)
-    if tokens:
-        yield tokens
+        return _Token(kind, content, found.start(), found.end())
+
+    def take(self, expected: str, *kinds: str) -> _Token:
+        token = self.next()
+        if token.kind not in kinds:
+            raise _NotSql(expected, token)
+        self.at = token.end
+        return token
+
+    def take_sign(self, sign: str) -> None:
+        if not self.next().is_sign(sign):
+            raise _NotSql(sign, self.next())
+        self.at += 1
+
+    def take_words(self, *words: str) -> bool:
+        begin = self.at
+        for word in words:
+            token = self.next()
+            if not token.is_word(word):
+                self.at = begin
+                return False
+            self.at = token.end
+        return True
+
+    def skip_statement(self) -> bool:
+        """Continue at the next statement that matters. Returns whether anything follows."""
+        rest = _REST.match(self.text, self.at)
+        self.at = rest.end() if rest else self.at
+        return self.next().end > self.at
 
 
 @dataclass(slots=True)
 class _Reader:
-    lines: LineStarts
-    end: int
+    tokens: _Tokens
     findings: Findings
     defined: dict[str, str] = field(default_factory=dict)
     """The variables that `DEFINE` statements set before."""
+    size: int = 0
+    """Characters of all values of variables so far."""
 
-    def read(self, tokens: list[_Token]) -> None:
-        words = [token.text.upper() if token.kind == "word" else "" for token in tokens]
-        if words[:1] == ["DEFINE"] and len(tokens) == _TOKENS_BEFORE_NAME + 1 and tokens[3].kind == "string":
-            self.defined[tokens[1].text] = tokens[3].text
-        if words[:1] != ["CREATE"] or words[2:3] != ["CONNECTOR"]:
-            return
-        try:
-            self._connector(tokens[_TOKENS_BEFORE_NAME:], self._where(tokens[0]))
-        except _NotSql as error:
-            found = _FOUND.get(error.token.kind, repr(error.token.text))
-            summary = f"this statement cannot be read: expected {error.expected}, found {found}"
-            self.findings.error("convert/syntax", summary, self._where(error.token))
+    def read(self) -> None:
+        while True:
+            first = self.tokens.next()
+            try:
+                if self.tokens.take_words("DEFINE"):
+                    self._define()
+                elif any(self.tokens.take_words("CREATE", kind, "CONNECTOR") for kind in _KINDS):
+                    self._connector(self._where(first))
+            except _NotSql as error:
+                found = _FOUND.get(error.token.kind, repr(error.token.text))
+                summary = f"this statement cannot be read: expected {error.expected}, found {found}"
+                self.findings.error("convert/syntax", summary, self._where(error.token))
+            if not self.tokens.skip_statement():
+                return
 
-    def _connector(self, tokens: list[_Token], where: Location) -> None:
-        rest = _Rest(tokens, self.end)
+    def _define(self) -> None:
+        """`DEFINE name = 'value'`; anything else is ksqlDB's error."""
+        with suppress(_NotSql):
+            name = self.tokens.take("a name", "word")
+            self.tokens.take_sign("=")
+            self.defined[name.text] = self.tokens.take("a string", "string").text
+
+    def _connector(self, where: Location) -> None:
+        rest = self.tokens
         if rest.take_words("IF", "NOT", "EXISTS"):
             summary = "IF NOT EXISTS is left out: gitops-connect also updates a connector that exists"
             self.findings.note("convert/unknown-field", summary, where)
@@ -137,7 +189,7 @@ class _Reader:
             raise _NotSql("WITH", rest.next())
         rest.take_sign("(")
         while True:
-            self._property(rest, draft)
+            self._property(draft)
             if rest.next().is_sign(")"):
                 break
             rest.take_sign(",")
@@ -151,10 +203,11 @@ class _Reader:
         self.findings.warning("convert/name", summary, self._where(token))
         return token.text.upper()
 
-    def _property(self, rest: _Rest, draft: Draft) -> None:
+    def _property(self, draft: Draft) -> None:
+        rest = self.tokens
         token = rest.take("a config key", "string", "exact", "quoted", "word")
         key = token.text.upper() if token.kind == "word" else token.text
-        draft.places[key] = self._where(token)
+        draft.place(key, self._where(token))
         if key in draft.config or key in draft.unknown:
             raise _NotSql(f"each key once, and {key!r} repeats", token)
         rest.take_sign("=")
@@ -178,49 +231,28 @@ class _Reader:
 
     def _substituted(self, text: str) -> tuple[str, bool]:
         """The text with the values of variables: `${name}`, or `${name:-default}`. `$${` means `${`."""
-        unknown = []
+        end = text.rfind("}") + 1  # without it, each of many `${` would be searched for its end
+        if any(self._is_unknown(found) for found in _VARIABLE.finditer(text[:end])):
+            return text, False
+        return _VARIABLE.sub(self._value, text[:end]) + text[end:].replace("$${", "${"), True
 
-        def value(found: re.Match[str]) -> str:
-            if found.group(1) is None:
-                return found.group()[1:]
-            name, separator, default = found.group(1).partition(":-")
-            if _VARIABLE_NAME.fullmatch(name) and name not in self.defined and not separator:
-                unknown.append(name)
-            return self.defined.get(name, default if separator else found.group())
+    def _is_unknown(self, found: re.Match[str]) -> bool:
+        name = found.group(1) or ""
+        return _VARIABLE_NAME.fullmatch(name) is not None and name not in self.defined
 
-        substituted = _VARIABLE.sub(value, text)
-        return (text, False) if unknown else (substituted, True)
+    def _value(self, found: re.Match[str]) -> str:
+        if found.group(1) is None:
+            return found.group()[1:]
+        name, separator, default = found.group(1).partition(":-")
+        value = self.defined.get(name, default if separator else found.group())
+        self.size += len(value)
+        if self.size > MAX_SIZE:
+            where = self.tokens.lines.place(self.tokens.at)
+            raise Refused("document/too-large", "the values of the variables are larger than 10 MiB", where)
+        return value
 
     def _where(self, token: _Token) -> Location:
-        return Location(self.findings.path, *self.lines.place(token.at))
-
-
-@dataclass(slots=True)
-class _Rest:
-    """The tokens of a statement that are not read yet."""
-
-    tokens: list[_Token]
-    end: int
-
-    def next(self) -> _Token:
-        return self.tokens[0] if self.tokens else _Token("end", "", self.end)
-
-    def take(self, expected: str, *kinds: str) -> _Token:
-        if self.next().kind not in kinds:
-            raise _NotSql(expected, self.next())
-        return self.tokens.pop(0)
-
-    def take_sign(self, sign: str) -> None:
-        if not self.next().is_sign(sign):
-            raise _NotSql(sign, self.next())
-        self.tokens.pop(0)
-
-    def take_words(self, *words: str) -> bool:
-        taken = self.tokens[: len(words)]
-        if len(taken) < len(words) or not all(token.is_word(word) for token, word in zip(taken, words, strict=True)):
-            return False
-        del self.tokens[: len(words)]
-        return True
+        return Location(self.findings.path, *self.tokens.lines.place(token.at))
 
 
 def _add_key_of_jdbc(draft: Draft) -> None:
@@ -244,13 +276,20 @@ def _add_key_of_jdbc(draft: Draft) -> None:
 
 
 def _number(token: _Token) -> str:
-    """The number as Java writes it. A number with an exponent is a double."""
+    """The number as Java writes it: a `double` if it has an exponent, else a `BigDecimal` or a `long`."""
     digits = token.text
     if len(digits) > _LONGEST_NUMBER:
         raise _NotSql("a shorter number", token)
     if "e" in digits.lower():
-        return _java_double(float(digits))
-    return format(Decimal(digits), "f") if "." in digits else str(int(digits))
+        number = float(digits)
+        if math.isinf(number):
+            raise _NotSql("a number that fits into a DOUBLE", token)
+        return _java_double(number)
+    if "." in digits:
+        return str(Decimal(digits) or abs(Decimal(digits)))
+    if not -_LARGEST_INTEGER - 1 <= int(digits) <= _LARGEST_INTEGER:
+        raise _NotSql("a number that fits into a BIGINT", token)
+    return str(int(digits))
 
 
 def _java_double(number: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 
 
@@ -10,7 +11,8 @@ class LineStarts:
     """The indexes at which the lines of a text begin: found once, so that each place costs little."""
 
     def __init__(self, text: str) -> None:
-        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._starts = array("I", [0])
+        self._starts.extend(found.end() for found in re.finditer("\n", text))
 
     def place(self, at: int) -> tuple[int, int]:
         """Line and column of the index, from 1."""

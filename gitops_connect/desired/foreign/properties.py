@@ -6,19 +6,23 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_LINE_END = re.compile("\r\n|\r|\n")
+_LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 _BLANKS = " \t\f"
-_KEY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?", re.DOTALL)
+_KEY = re.compile(r"([^\\=: \t\f]*+(?:\\.[^\\=: \t\f]*+)*+)[ \t\f]*+(?:[=:][ \t\f]*+)?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 
 
 class Property(NamedTuple):
-    """One key with its value, and the number of its first line, from 1."""
+    """One key with its value, and the number of its first line, from 1.
+
+    `has_separator`: the line contains a `=` or `:`, which most keys have behind them.
+    """
 
     key: str
     value: str
     line: int
+    has_separator: bool = True
 
 
 class MalformedEscape(ValueError):
@@ -29,26 +33,24 @@ class MalformedEscape(ValueError):
         self.line = line
 
 
-def parse(content: bytes) -> list[Property]:
+def parse(content: bytes) -> Iterator[Property]:
     """Every property in the order of the file; a key may repeat. Raises MalformedEscape."""
-    found = []
     for text, line in _logical_lines(content.decode("latin-1")):
         match = _KEY.match(text)
         end = match.end() if match else 0
         key = match.group(1) if match else ""
-        found.append(Property(_unescape(key, line), _unescape(text[end:], line), line))
-    return found
+        yield Property(_unescape(key, line), _unescape(text[end:], line), line, "=" in text or ":" in text)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[str, int]]:
     """Lines without comments and empty lines. A backslash at the end of a line joins the next line."""
     pending, first, is_open = "", 1, False
-    lines = _LINE_END.split(text)
-    last = len(lines) if not text.endswith("\r\n") else 0
-    for number, line in enumerate(lines, start=1):
+    for number, found in enumerate(_LINE.finditer(text), start=1):
+        line = found.group(1)
         content = line.lstrip(_BLANKS)
         if not pending and (not content or content[0] in "#!"):
-            is_open = is_open and not line and number == last  # Java finds an empty key there
+            # Java finds an empty key there.
+            is_open = is_open and found.start() == len(text) and not text.endswith("\r\n")
             continue
         first = first if pending else number
         is_open = (len(content) - len(content.rstrip("\\"))) % 2 == 1

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from gitops_connect.desired.file_content import MAX_SIZE
 from gitops_connect.desired.foreign import documents, ksqldb, standalone, terraform
 from gitops_connect.desired.foreign.findings import Findings
+from gitops_connect.desired.refused import Refused
 from gitops_connect.model.declarations import FileReading
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
@@ -24,9 +25,9 @@ _SUFFIXES = {
 }
 """The format of each suffix; None: YAML or JSON, which say themselves what they are."""
 SUFFIXES = tuple(_SUFFIXES)
-_SQL = re.compile(rb"\bCREATE\s+(?:SOURCE|SINK)\s+CONNECTOR\b", re.IGNORECASE)
-_HCL = re.compile(rb'^\s*resource\s+"', re.MULTILINE)
-_PROPERTY = re.compile(rb"^[ \t\f]*connector\.class[ \t\f]*=", re.MULTILINE)
+_SQL = re.compile(rb"\bCREATE\s++(?:SOURCE|SINK)\s++CONNECTOR\b", re.IGNORECASE)
+_HCL = re.compile(rb'^[ \t]*+resource\s++"', re.MULTILINE)
+_PROPERTY = re.compile(rb"^[ \t\f]*+connector\.class[ \t\f]*+=", re.MULTILINE)
 _BY_CONTENT = ((_SQL, FileFormat.KSQLDB), (_HCL, FileFormat.TERRAFORM), (_PROPERTY, FileFormat.PROPERTIES))
 _TEXT: dict[FileFormat, Callable[[Blob, Findings], None]] = {
     FileFormat.PROPERTIES: standalone.read,
@@ -44,10 +45,13 @@ def read(blob: Blob, forced: FileFormat | None = None) -> FileReading:
         return findings.reading()
     found = forced or _format_of(blob)
     is_json = found is FileFormat.TERRAFORM and blob.content.lstrip()[:1] == b"{"
-    if found in _TEXT and not is_json:
-        _TEXT[found](blob, findings)
-    else:
-        documents.read(blob, forced, findings)
+    try:
+        if found in _TEXT and not is_json:
+            _TEXT[found](blob, findings)
+        else:
+            documents.read(blob, forced, findings)
+    except Refused as refused:
+        findings.error(refused.rule, refused.summary, refused.place, refused.hint)
     return findings.reading()
 
 

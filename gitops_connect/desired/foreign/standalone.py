@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from itertools import pairwise
-
 from gitops_connect.desired.fields import CLASS, NAME
 from gitops_connect.desired.foreign import properties
-from gitops_connect.desired.foreign.findings import Draft, Findings
+from gitops_connect.desired.foreign.findings import MAX_KEYS, Draft, Findings, too_many
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
@@ -15,40 +12,55 @@ from gitops_connect.model.masking import masked_value
 from gitops_connect.model.sensitivity import is_sensitive_key
 
 _WORKER = "bootstrap.servers"
-_SEPARATED = re.compile(rb"[=:]|\\\Z")
-"""A line with its separator, or one that continues."""
 
 
 def read(blob: Blob, findings: Findings) -> None:
-    """Read the file as a standalone worker does: with Java's `Properties`."""
+    """Read the file as a standalone worker does: with Java's `Properties`. Raises Refused."""
+    repeated, bare = dict[str, int](), list[int]()
     try:
-        found = properties.parse(blob.content)
+        found = _last_values(blob, repeated, bare)
     except properties.MalformedEscape as error:
         findings.error("convert/syntax", f"Java rejects this file: {error}", (error.line, 1), "write \\\\u for \\u")
         return
-    config = {one.key: one.value for one in found}
-    if CLASS not in config:
-        what = "of a worker" if _WORKER in config else "without connector.class"
+    if CLASS not in found:
+        what = "of a worker" if _WORKER in found else "without connector.class"
         findings.note("convert/no-connector", f"these are properties {what}: they are ignored", (1, 1))
         return
-    name = config.get(NAME)
+    name = found[NAME].value if NAME in found else ""
     findings.begin(name)
     if not name:
         findings.error("convert/name", "the connector has no name", (1, 1), "add a line `name=…`")
         return
     draft = Draft(name, FileFormat.PROPERTIES, Location(blob.path))
-    lines = blob.content.splitlines()
-    for before, one in pairwise([found[0], *found]):
-        if not _SEPARATED.search(lines[one.line - 1]) and (not one.value or is_sensitive_key(before.key)):
-            summary = "the line has no = after its key: it may be the rest of the value above"
-            findings.error("convert/secret", summary, (one.line, 1), "end a line that continues with a backslash")
-        if one.key in draft.config:
-            summary = f"the key {one.key!r} repeats: Java uses the last value, which is this one"
-            findings.warning("convert/duplicate-key", summary, (one.line, 1), "keep only the correct value")
-        draft.config[one.key] = one.value
-        draft.places[one.key] = Location(blob.path, one.line)
+    for key, one in found.items():
+        draft.config[key], draft.places[key] = one.value, Location(blob.path, one.line)
+    for line in bare:
+        summary = "the line has no = after its key: it may be the rest of the value above"
+        findings.error("convert/secret", summary, (line, 1), "end a line that continues with a backslash")
+    for key, line in repeated.items():
+        summary = f"the key {key!r} repeats: Java uses the last value, which is this one"
+        findings.warning("convert/duplicate-key", summary, (line, 1), "keep only the correct value")
     _warn_of_encoding(draft, findings)
     findings.declare(draft)
+
+
+def _last_values(blob: Blob, repeated: dict[str, int], bare: list[int]) -> dict[str, properties.Property]:
+    """The last property of each key. `repeated` gets the last line of each key that occurs more than once.
+
+    `bare` gets the lines without a separator that may be a part of a secret.
+    """
+    found: dict[str, properties.Property] = {}
+    before = ""
+    for one in properties.parse(blob.content):
+        if not one.has_separator and (not one.value or is_sensitive_key(before)):
+            bare.append(one.line)
+        before = one.key
+        if one.key in found:
+            repeated[one.key] = one.line
+        found[one.key] = one
+        if len(found) > MAX_KEYS:
+            raise too_many(Location(blob.path, one.line))
+    return found
 
 
 def _warn_of_encoding(draft: Draft, findings: Findings) -> None:

@@ -24,6 +24,8 @@ _REPEATED = ("count", "for_each", "dynamic")
 _MAPS = ("config", "config_sensitive")
 _IGNORED = ("name", "id", *_MAPS)
 _MENTION = TYPE.encode()
+_MAX_SIZE = 1024 * 1024
+"""Bytes. People write these files. The scanner looks at each character several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,11 @@ class Resource:
 
 
 def read(blob: Blob, findings: Findings) -> None:
-    """Read every resource of an HCL file."""
-    try:
-        text = decode(blob.content)
-    except Refused as refused:
-        findings.error(refused.rule, refused.summary, refused.place, refused.hint)
-        return
+    """Read every resource of an HCL file. Raises Refused."""
+    if len(blob.content) > _MAX_SIZE:
+        summary = f"the file is larger than {_MAX_SIZE // 1024**2} MiB; it is not read"
+        raise Refused("document/too-large", summary, (1, 1), f"split it, or {SHOW}")
+    text = decode(blob.content)
     try:
         _read_blocks(text, findings)
     except NotHcl as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gitops_connect.desired.nodes import MAX_NODES
 from gitops_connect.desired.strimzi.connector_spec import ConnectorSpec, Expansion
 from gitops_connect.desired.strimzi.mirror_cluster import cluster_keys
 from gitops_connect.desired.strimzi.mirror_maker_fields import AUTO_RESTART, NEW_SHAPE, SPEC
@@ -97,7 +98,15 @@ def _connectors(resource: Document, rules: Rules, problems: Problems) -> Iterato
     warn_of_ignored_tracing(spec, rules.version, problems)
     mirrors = read_mirrors(spec, rules, problems)
     secrets = _secrets(resource, rules)
-    connectors = [one for mirror in mirrors for one in _of_mirror(spec, mirror, secrets, problems)]
+    connectors: list[ConnectorSpec] = []
+    keys = 0
+    for connector in (one for mirror in mirrors for one in _of_mirror(spec, mirror, secrets, problems)):
+        connectors.append(connector)
+        keys += len(connector.config)
+        if keys > MAX_NODES:  # each connector has the keys of its clusters
+            summary = f"the connectors of this resource would have more than {MAX_NODES:,} config keys"
+            problems.error(INVALID, ("spec", "mirrors"), summary, "split the resource")
+            return
     _check_names(connectors, problems)
     _check_namespace(resource, connectors, problems)
     yield from connectors

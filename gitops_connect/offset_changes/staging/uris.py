@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -21,6 +20,7 @@ from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
 from gitops_connect.model.large_manifests import LargeFile
 from gitops_connect.offset_changes.staging.files import secure, stage_file
 from gitops_connect.offset_changes.staging.store import Store
+from gitops_connect.regular_files import open_regular
 from gitops_connect.settings.own import is_protected
 
 _UNREADABLE = "offsets/uri"
@@ -204,7 +204,7 @@ def _copy_local(place: _Place, local: LocalFiles, directory: Path) -> Iterator[C
     paths = [place.path] if is_file else _files_below(place.path if exists else place.directory)
     for path in filter(place.takes, paths):
         copied = directory / uuid4().hex
-        with open(local.require(path), "rb", opener=_open_file) as source, copied.open("w+b") as target:
+        with open_regular(local.require(path), follow=False) as source, copied.open("w+b") as target:
             shutil.copyfileobj(source, target)
             target.seek(0)
             yield CopiedFile(path, str(copied), hashlib.file_digest(target, "sha256").hexdigest())
@@ -218,12 +218,3 @@ def _files_below(directory: str) -> Iterator[str]:
     for root, directories, names in os.walk(directory or "/", onerror=pass_on):
         directories[:] = [name for name in directories if not is_hidden(name)]
         yield from (os.path.join(root, name) for name in names if not is_hidden(name))  # noqa: PTH118 - of strings
-
-
-def _open_file(path: str, flags: int) -> int:
-    # A pipe or a device would be read without end.
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(f"{path} is not a file")
-    return descriptor

@@ -123,12 +123,14 @@ _DOCUMENT: Mapping[str, RuleExplanation] = {
         Severity.WARNING,
     ),
     "document/too-large": RuleExplanation(
-        "A file with a document of gitops-connect is larger than 10 MiB. The file is not read.",
+        "A file with a document of gitops-connect is larger than 10 MiB. The file is not read. `convert` also limits"
+        " the size of a connector.",
         "Split the file. Move long lists of offsets to an offset manifest.",
         "error: the file contains a gitops-connect document and is larger than 10 MiB; it is not read",
     ),
     "document/too-many": RuleExplanation(
-        "A file contains more than 10,000 documents. The file is not read.",
+        "A file contains more than 10,000 documents. The file is not read. `convert` also limits the"
+        " numbers of values, connectors and config keys.",
         "Split the file into several files.",
         "error: the file has more than 10,000 documents",
     ),

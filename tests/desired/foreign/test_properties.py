@@ -17,11 +17,11 @@ def test_every_text_is_read_as_java_reads_it() -> None:
         content = text.encode("latin-1")
         if expected is None:
             with pytest.raises(MalformedEscape):
-                parse(content)
+                list(parse(content))
         else:
             assert {one.key: one.value for one in parse(content)} == expected, text
 
 
 def test_each_property_has_the_number_of_its_first_line() -> None:
-    found = parse(b"# a comment\n\na=1\\\n  2\r\nb=3\rc=4\n")
+    found = list(parse(b"# a comment\n\na=1\\\n  2\r\nb=3\rc=4\n"))
     assert found == [("a", "12", 3), ("b", "3", 5), ("c", "4", 6)]

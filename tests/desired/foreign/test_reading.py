@@ -73,6 +73,15 @@ REJECTED: list[tuple[str, str, str]] = [
     ("a.sql", SQL + ", 'a'=b);", "1: error: this statement cannot be read: expected a string, a number, TRUE or FALSE"),
     ("a.sql", SQL + ", 'a'='1', 'a'='2');", "each key once"),
     ("a.sql", SQL, "found the end of the statement"),
+    ("a.sql", SQL + ", 'a'=-1e999);", "expected a number that fits into a DOUBLE, found '-1e999'"),
+    ("a.sql", SQL + ", 'a'=9223372036854775808);", "expected a number that fits into a BIGINT"),
+    ("a.sql", SQL + ", 'a'=0x10);", "expected a string, a number, TRUE or FALSE, found '0x10'"),
+    ("a.sql", SQL + ", 'a'=Infinity);", "expected a string, a number, TRUE or FALSE"),
+    ("a.sql", SQL + ", 'a'='b);", "1: error: the quote is not closed"),
+    ("a.sql", "SELECT 1;\n/* " + SQL, "2: error: the comment is not closed"),
+    ("a.json", f'{{"config": {{{SOURCE}, "a": 1e999}}}}', "this number cannot be written as JSON"),
+    ("a.json", f'{{"config": {{{SOURCE}, "a": NaN}}}}', "expected a value, found 'N'"),
+    ("a.yaml", "name: a\nconnector.class: A\nb: .inf\n", "this number cannot be written as JSON"),
 ]
 
 
@@ -156,6 +165,12 @@ def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
             SQL + ", 'b'=1.10, 'c'=1e3, 'd'=True, 'e'='it''s', f=-1);",
             {"b": "1.10", "c": "1000.0", "d": "true", "e": "it's", "F": "-1"},
         ),
+        (
+            "a.sql",
+            SQL + ", 'b'=-0, 'c'=0.0000001, 'd'=-1e-999, 'e'=-0.0, 'f'=1.);",
+            {"b": "0", "c": "1E-7", "d": "-0.0", "e": "0.0", "f": "1"},
+        ),
+        ("a.sql", "-- ';\nSELECT '/*', \"it's\", 'a''; --';\n" + SQL + ", 'b'='x'); DROP /* ; */ TABLE t;", {"b": "x"}),
         ("a.sql", "DEFINE topic = 'x';\n" + SQL + ", 'b'='a-${topic}', 'c'='${d:-e}');", {"b": "a-x", "c": "e"}),
     ],
 )

@@ -125,7 +125,7 @@ def test_another_content_is_not_staged_and_the_message_computes_the_digest(
         ("/nothing.jsonl", "there is no offset manifest at file:"),
         ("/nothing/*.jsonl", "there is no offset manifest at file:"),
         ("/*.md", "there is no offset manifest at file:"),
-        ("/pipe", "pipe is not a file"),
+        ("/pipe", "it is a pipe, expected a regular file"),
     ],
 )
 def test_what_is_not_there_is_named(directory: Path, tmp_path: Path, what: str, said: str) -> None:

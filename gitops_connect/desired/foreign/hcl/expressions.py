@@ -54,7 +54,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """A mapping, with its items in the order of the file."""
+    """A mapping, with its items in the order of the file. A mapping in another one is no config, and has no items."""
 
     items: tuple[tuple[Literal | Unknown, Value], ...]
     at: int
@@ -63,19 +63,19 @@ class Object:
 Value = Literal | Null | Unknown | Object
 
 
-def value_at(text: str, start: int) -> tuple[Value, int]:
+def value_at(text: str, start: int, *, is_nested: bool = False) -> tuple[Value, int]:
     """The expression that begins at `start`, and the index after it. Raises NotHcl."""
     end = end_of_expression(text, start)
     if end == start:
         raise NotHcl("a value is missing", start)
-    return _value(text, start, end), end
+    return _value(text, start, end, is_nested=is_nested), end
 
 
 def from_template(raw: str, at: int) -> Literal | Unknown:
     """A string that may contain `${…}` and `%{…}`, as in Terraform's JSON. `$${` means `${`."""
     if any(found.group() in ("${", "%{") for found in _TEMPLATE.finditer(raw)):
         return Unknown(f'"{raw}"', at)
-    return Literal(_TEMPLATE.sub(lambda found: found.group()[1:], raw), at)
+    return Literal(raw.replace("$${", "${").replace("%%{", "%{"), at)
 
 
 def number_text(digits: str) -> str:
@@ -85,7 +85,7 @@ def number_text(digits: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _value(text: str, start: int, end: int) -> Value:
+def _value(text: str, start: int, end: int, *, is_nested: bool) -> Value:
     raw = text[start:end]
     if raw in _WORDS or (_NUMBER.fullmatch(raw) and len(raw) <= _LONGEST_NUMBER):
         return _word(raw, start)
@@ -94,7 +94,7 @@ def _value(text: str, start: int, end: int) -> Value:
     if HEREDOC.match(raw + "\n") and end_of_heredoc(text, start) == end:
         return _heredoc(raw, start)
     if raw[0] == "{" and not _FOR.match(raw) and end_of_brackets(text, start) == end:
-        return Object(tuple(_items(text, start + 1, end - 1)), start)
+        return Object(() if is_nested else tuple(_items(text, start + 1, end - 1)), start)
     return Unknown(" ".join(raw.split()), start)
 
 
@@ -146,7 +146,7 @@ def _items(text: str, start: int, end: int) -> Iterator[tuple[Literal | Unknown,
         at = skip_space(text, at)
         if text[at] not in "=:":
             raise NotHcl("expected = or : after the key", at)
-        value, at = value_at(text, skip_space(text, at + 1))
+        value, at = value_at(text, skip_space(text, at + 1), is_nested=True)
         yield key, value
         at = skip_space(text, at)
         at = skip_space(text, at + 1) if text[at] == "," else at

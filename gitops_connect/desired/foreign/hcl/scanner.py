@@ -7,10 +7,12 @@ import re
 _MAX_DEPTH = 50
 """Brackets inside of brackets, and strings inside of interpolations inside of strings."""
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_SPACE = re.compile(r"(?:\s|#[^\n]*|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_INLINE = re.compile(r"(?:[ \t\r]|/\*.*?\*/)*", re.DOTALL)
-_COMMENT = re.compile(r"#[^\n]*|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STRING_PART = re.compile(r"[^\"\\$%\n]+|\\.|\$\$\{|%%\{", re.DOTALL)
+_SPACE = re.compile(r"(?:\s++|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_INLINE = re.compile(r"(?:[ \t\r]++|/\*.*?\*/)*+", re.DOTALL)
+_COMMENT = re.compile(r"#[^\n]*+|//[^\n]*+|/\*.*?\*/", re.DOTALL)
+_PLAIN = re.compile(r'[^"<#/(){}\[\],\n]++')
+"""Characters that neither begin nor end anything."""
+_STRING_PARTS = re.compile(r"(?:[^\"\\$%\n]++|\\.|\$\$\{|%%\{|[$%](?!\{))++", re.DOTALL)
 _INTERPOLATION = re.compile(r"[$%]\{")
 HEREDOC = re.compile(r"<<(-?)([^\W\d][\w-]*)\r?\n")
 
@@ -42,7 +44,7 @@ def end_of_string(text: str, start: int, depth: int = 0) -> int:
         raise NotHcl(f"interpolations are nested deeper than {_MAX_DEPTH} levels", start)
     at = start + 1
     while at < len(text) and text[at] != '"':
-        if found := _STRING_PART.match(text, at):
+        if found := _STRING_PARTS.match(text, at):
             at = found.end()
         elif _INTERPOLATION.match(text, at):
             at = end_of_brackets(text, at + 1, depth + 1)
@@ -58,10 +60,12 @@ def end_of_string(text: str, start: int, depth: int = 0) -> int:
 def end_of_heredoc(text: str, start: int) -> int:
     """The index after the closing word of the heredoc that begins at `start`. Raises NotHcl."""
     opening = HEREDOC.match(text, start)
-    if opening is not None:
-        closing = re.compile(rf"^[ \t]*{re.escape(opening.group(2))}[ \t]*(?=\r?$)", re.MULTILINE)
-        if found := closing.search(text, opening.end()):
-            return found.end()
+    at = opening.end() if opening else len(text)
+    while opening and at < len(text):
+        line, _, _ = text[at : text.find("\n", at) + 1 or None].partition("\n")
+        if line.removesuffix("\r").strip(" \t") == opening.group(2):
+            return at + len(line.removesuffix("\r"))
+        at += len(line) + 1
     raise NotHcl("the heredoc is not closed", start)
 
 
@@ -94,7 +98,9 @@ def end_of_expression(text: str, start: int) -> int:
 
 
 def _after_token(text: str, at: int, depth: int) -> int:
-    """The index after a string, a heredoc, a comment or one character."""
+    """The index after a string, a heredoc, a comment, plain characters, or another character."""
+    if found := _PLAIN.match(text, at):
+        return found.end()
     if text[at] == '"':
         return end_of_string(text, at, depth)
     if HEREDOC.match(text, at):

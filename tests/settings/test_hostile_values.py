@@ -1,0 +1,135 @@
+"""Every setting with a number or an address gets values that make no sense: each is an error that names the setting."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from manual_clock import ManualClock
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import UsageError
+from gitops_connect.forge.opening import open_forge
+from gitops_connect.model.durations import Duration
+from gitops_connect.server.address import address_of
+from gitops_connect.server.client import daemon_url
+from gitops_connect.settings.convert import POSITIVE, section
+from gitops_connect.settings.daemon_sections import (
+    DaemonSettings,
+    ForgeSettings,
+    NotificationSettings,
+    ServerSettings,
+)
+from gitops_connect.settings.sections import (
+    ClusterSettings,
+    RepositorySettings,
+    Settings,
+    SkipSettings,
+    SparkSettings,
+)
+from gitops_connect.settings.settings_file import load_settings
+from gitops_connect.settings.sizes import Size
+
+SECTIONS = (
+    *(RepositorySettings, ClusterSettings, SkipSettings, SparkSettings),
+    *(DaemonSettings, ServerSettings, NotificationSettings, ForgeSettings),
+)
+NUMBERS = (int, float, Duration, Size, int | None)
+NEVER: tuple[Any, ...] = (
+    *(-1, -0.5, math.nan, math.inf, -math.inf, 1e308, 10**30, 10**400, True, [], {"a": 1}, ""),
+    *("-1", "nan", "inf", "1e308", "0x10", "9" * 400, "9" * 5000, "1s2", "ten", "\0", "1" * 20 + "g"),
+)
+HOSTS = {
+    "a long label": "h" * 64,
+    "a long name": ".".join(["h" * 60] * 5),
+    "256 KiB": "h" * 2**18,
+    "an empty label": "a..b",
+    "no host": "",
+    "another alphabet": "\u2603.example",
+    "a control character": "a\u0001b",
+    "half an IPv6 address": "[::1",
+}
+PORTS = ("0", "65536", "-1", "99999999999999999999", "port", "\u0664\u0662x")
+
+
+def numbers() -> Iterator[tuple[type, dataclasses.Field[Any]]]:
+    for cls in SECTIONS:
+        hints = typing.get_type_hints(cls)
+        yield from ((cls, one) for one in dataclasses.fields(cls) if hints[one.name] in NUMBERS)
+
+
+def test_a_number_that_makes_no_sense_is_rejected(tmp_path: Path) -> None:
+    given = {ClusterSettings: {"name": "a", "url": ()}}
+    tried = 0
+    for cls, setting in numbers():
+        for value in (*NEVER, *((0, "0", 0.0) if setting.metadata == POSITIVE else ())):
+            with pytest.raises(UsageError, match=rf"\[x\] {setting.name}: expected"):
+                section(cls, {setting.name: value}, "[x]", tmp_path, **given.get(cls, {}))
+            tried += 1
+    assert tried > 800
+
+
+def test_a_fraction_is_no_whole_number(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\[x\] parallelism: expected a whole number, found 1.5"):
+        section(ClusterSettings, {"parallelism": 1.5}, "[x]", tmp_path, name="a", url=())
+
+
+def load(directory: Path, text: str) -> Settings:
+    file = directory / "gitops-connect.toml"
+    file.write_text(text, encoding="utf-8")
+    return load_settings(file, {})
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\u0001", "\\u0001") + '"'
+
+
+def cluster(directory: Path, address: str) -> None:
+    settings = load(directory, f"[clusters.a]\nurl = {quoted(f'http://{address}/')}\n")
+    ConnectClient(next(iter(settings.clusters.values())), ManualClock()).close()
+
+
+def forge(directory: Path, address: str) -> None:
+    text = f"[forge]\nkind = 'gitea'\nrepository = 'a/b'\ntoken = 'x'\nurl = {quoted(f'https://{address}/')}\n"
+    open_forge(load(directory, text), ManualClock())
+
+
+def public(directory: Path, address: str) -> None:
+    load(directory, f"[server]\npublic_url = {quoted(f'https://{address}/')}\n")
+
+
+def listen(directory: Path, address: str) -> None:
+    address_of(load(directory, f"[server]\nlisten = {quoted(address)}\n").server.listen or "")
+
+
+def server(directory: Path, address: str) -> None:
+    daemon_url(ServerSettings(), f"http://{address}")
+
+
+USES: dict[str, Callable[[Path, str], None]] = {
+    r"\[clusters.a\] url": cluster,
+    r"\[forge\] url": forge,
+    r"\[server\] public_url": public,
+    r"\[server\] listen": listen,
+    "--server": server,
+}
+
+
+@pytest.mark.parametrize("setting", USES)
+def test_an_address_that_no_library_accepts_is_rejected(setting: str, tmp_path: Path) -> None:
+    addresses = [f"{host}:8083" for host in HOSTS.values()]
+    addresses += [f"h:{port}" for port in PORTS if port != "0" or "listen" not in setting]  # 0: any free port
+    for address in addresses:
+        with pytest.raises(UsageError, match=setting):
+            USES[setting](tmp_path, address)
+
+
+@pytest.mark.parametrize("setting", USES)
+def test_usual_addresses_are_accepted(setting: str, tmp_path: Path) -> None:
+    for address in ("127.0.0.1:8083", "[::1]:8083", "connect-1.example.com:8083", "connect_1:1", "xn--n3h.example.:80"):
+        USES[setting](tmp_path, address)
