@@ -40,7 +40,7 @@ class RepositorySettings:
     """How often `run` checks for new commits."""
     timeout: Duration = Duration(60)
     """The timeout of one Git operation."""
-    git_memory: Size = Size(2**31)
+    git_memory: Size = Size(384 * 2**20)
     """The memory limit of each Git process (Linux only)."""
     max_fetch: Size = Size(2**33)
     """The largest file that Git may write, which limits each fetch: Git writes a fetch to one file."""
