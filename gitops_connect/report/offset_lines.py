@@ -91,18 +91,13 @@ def waiting_lines(operation: PlannedOperation, limit: int | None, printed: Reaso
 
 def reasons(printed: Diagnostics) -> Reasons:
     """The diagnostics about offset changes, which begin with the change that they concern."""
-    found: dict[str, Diagnostic] = {}
-    for one in printed:
-        found.setdefault(one.summary.partition(": ")[0], one)
-    return found
+    return {one.summary.partition(": ")[0]: one for one in reversed(printed.items)}
 
 
 def _blocked_by(operation: PlannedOperation, printed: Reasons) -> str:
     """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
     found = printed.get(f"offset change {operation.name}")
-    if found is None:
-        return ""
-    return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]"
+    return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]" if found else ""
 
 
 def waits(operation: PlannedOperation) -> str:

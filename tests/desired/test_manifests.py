@@ -364,7 +364,7 @@ def test_a_frame_of_zstd_that_is_to_be_passed_over_is() -> None:
 def test_a_bomb_is_not_unpacked(suffix: str) -> None:
     bomb = COMPRESSIONS[suffix](b"\n" * (4 * MAX_SIZE))
     assert len(bomb) < MAX_SIZE // 100
-    rule, found, _ = fault(f"a.jsonl{suffix}", bomb)
+    rule, found = fault(f"a.jsonl{suffix}", bomb)[:2]
     assert rule == "manifest/compression"
     assert found.startswith("its content is more than 1,000 times larger than the file")
 
