@@ -5,9 +5,12 @@ Connect accepts any key, so a misspelt one (`table.includes.list`) changes what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Set
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import accumulate
 
 from gitops_connect.checks.undefined_keys import (
     FRAMEWORK,
@@ -22,10 +25,15 @@ from gitops_connect.checks.undefined_keys import (
 )
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.suggestions import closest
+from gitops_connect.model.suggestions import Vocabulary, closest
 from gitops_connect.model.validation import ConfigVerdict
 
 _CLASS = "connector.class"
+_WILD = frozenset("*?[")
+_MOST_GLOBS = 100
+"""Allowed patterns with wildcards. Each is compared with each key."""
+_MOST_DOTS = 8
+"""Dots in a key up to which an alias is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +57,15 @@ def unknown_keys(
     own = frozenset(key for key in verdict.defined - FRAMEWORK if _of_plugin(key))
     if not own:
         return  # the plugin accepts any key, and defines none to compare with
+    globs = [one for one in connector.allow_unknown_keys if _WILD & set(one)][:_MOST_GLOBS]
+    exact = {one for one in connector.allow_unknown_keys if not _WILD & set(one)}
     for found in _reported(connector, verdict, undefined, own):
-        allowed = any(fnmatchcase(found.key, pattern) for pattern in connector.allow_unknown_keys)
+        allowed = found.key in exact or any(fnmatchcase(found.key, pattern) for pattern in globs)
         if not allowed and found.key not in explained:
             yield _unknown_key(connector, found)
-    for pattern in connector.allow_unknown_keys:
-        if not any(fnmatchcase(key, pattern) for key in undefined):
-            yield _unused(connector, pattern)
+    unmatched = [glob for glob in globs if not any(fnmatchcase(key, glob) for key in undefined)]
+    for pattern in (*sorted(exact.difference(undefined)), *unmatched):
+        yield _unused(connector, pattern)
 
 
 def _of_plugin(key: str) -> bool:
@@ -72,25 +82,75 @@ def _reported(
     If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it does not define: then
     only those with a suggestion, and those that are certainly not read.
     """
-    found = [one for key in undefined if (one := _check_key(connector, verdict, key)) is not None]
+    keys = _Keys(connector, verdict)
+    found = [one for key in undefined if (one := _check_key(keys, key)) is not None]
     certain = [one for one in found if one.meant is not None or one.certain]
     return found if len(found) - len(certain) <= len(connector.config.keys() & own) else certain
 
 
-def _check_key(connector: DesiredConnector, verdict: ConfigVerdict, key: str) -> _Unknown | None:
+@dataclass(frozen=True)
+class _Keys:
+    """The keys that a config sets and that its plugin defines. What many keys are compared with is computed once."""
+
+    connector: DesiredConnector
+    verdict: ConfigVerdict
+
+    @property
+    def class_name(self) -> str:
+        return self.connector.config.get(_CLASS, "")
+
+    @cached_property
+    def unset(self) -> Vocabulary:
+        """The keys that the plugin defines and the config does not set.
+
+        Debezium defines some patterns as if they were keys.
+        """
+        return Vocabulary(key for key in self.verdict.defined - self.connector.config.keys() if "(" not in key)
+
+    @cached_property
+    def aliases(self) -> Mapping[Section, frozenset[str]]:
+        """The aliases that each section lists."""
+        return {
+            section: frozenset(
+                (*section.always, *map(str.strip, self.connector.config.get(section.key, "").split(",")))
+            )
+            - {""}
+            for section in (*SECTIONS, *FREE_SECTIONS)
+        }
+
+    @cached_property
+    def listed(self) -> Mapping[Section, Vocabulary]:
+        """The aliases that each section lists, for suggestions."""
+        return {section: Vocabulary(aliases) for section, aliases in self.aliases.items()}
+
+    @cached_property
+    def _sorted(self) -> Sequence[str]:
+        return sorted(self.verdict.defined)
+
+    def defined_under(self, prefix: str) -> list[str]:
+        """The defined keys that begin with the prefix, without it."""
+        first, last = bisect_left(self._sorted, prefix), bisect_left(self._sorted, prefix + "\U0010ffff")
+        return [key.removeprefix(prefix) for key in self._sorted[first:last]]
+
+    def prefix(self, key: str, section: Section) -> str | None:
+        """The prefix of a listed alias with which the key begins. An alias may contain dots."""
+        start = section.prefix.partition("{}")[0]
+        heads = accumulate(key.removeprefix(start).split(".", _MOST_DOTS)[:-1], "{}.{}".format)
+        return next((f"{start}{head}." for head in heads if head in self.aliases[section]), None)
+
+
+def _check_key(keys: _Keys, key: str) -> _Unknown | None:
     section = next((one for one in SECTIONS if key.startswith(one.prefix.partition("{}")[0])), None)
     if section is not None:
-        return _in_section(connector, verdict, key, section)
-    if _is_read(connector, key):
+        return _in_section(keys, key, section)
+    if _is_read(keys, key):
         return None
-    meant = closest(key, _unset(connector, verdict)) or _other_prefix(key)
-    return _Unknown(key, meant, f"{connector.config.get(_CLASS, '')} does not define it")
+    return _Unknown(key, keys.unset.closest(key) or _other_prefix(key), f"{keys.class_name} does not define it")
 
 
-def _is_read(connector: DesiredConnector, key: str) -> bool:
-    class_name = connector.config.get(_CLASS, "")
-    listed = [one for one in FREE_SECTIONS if any(key.startswith(prefix) for prefix in _prefixes(connector, one))]
-    return _matches(UNDEFINED, key, class_name) or any(concerns(one.classes, class_name) for one in listed)
+def _is_read(keys: _Keys, key: str) -> bool:
+    listed = (one for one in FREE_SECTIONS if key.startswith(one.prefix.partition("{}")[0]) and keys.prefix(key, one))
+    return _matches(UNDEFINED, key, keys.class_name) or any(concerns(one.classes, keys.class_name) for one in listed)
 
 
 def _matches(undefined: Iterable[Undefined], key: str, class_name: str) -> bool:
@@ -100,41 +160,26 @@ def _matches(undefined: Iterable[Undefined], key: str, class_name: str) -> bool:
     )
 
 
-def _in_section(connector: DesiredConnector, verdict: ConfigVerdict, key: str, section: Section) -> _Unknown | None:
+def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
     """The finding for a key of a transform. A key of a transform that is not listed is never read.
 
     A key of a listed transform is compared with the keys that this transform defines, if it defines any; Connect
     defines none as long as the class is missing.
     """
-    prefix = next((one for one in _prefixes(connector, section) if key.startswith(one)), None)
+    config = keys.connector.config
+    prefix = keys.prefix(key, section)
     if prefix is None:
         start = section.prefix.partition("{}")[0]
         alias, _, rest = key.removeprefix(start).partition(".")
-        meant = closest(alias, section.always + _aliases(connector, section))
+        meant = keys.listed[section].closest(alias)
         reason = f"{section.key!r} does not list {alias!r}"
         return _Unknown(key, f"{start}{meant}.{rest}" if meant else None, reason, certain=True)
-    defined = {one.removeprefix(prefix) for one in verdict.defined if one.startswith(prefix)}
-    class_name, rest = connector.config.get(f"{prefix}type", ""), key.removeprefix(prefix)
-    if not defined - OF_EVERY_ALIAS or _matches(UNDEFINED_IN_SECTIONS, rest, class_name):
+    defined = keys.defined_under(prefix)
+    class_name, rest = config.get(f"{prefix}type", ""), key.removeprefix(prefix)
+    if not set(defined) - OF_EVERY_ALIAS or _matches(UNDEFINED_IN_SECTIONS, rest, class_name):
         return None
-    meant = closest(rest, [one for one in sorted(defined) if prefix + one not in connector.config])
+    meant = closest(rest, [one for one in defined if prefix + one not in config])
     return _Unknown(key, meant and prefix + meant, f"{class_name} does not define it")
-
-
-def _prefixes(connector: DesiredConnector, section: Section) -> list[str]:
-    return [section.prefix.replace("{}", alias) for alias in section.always + _aliases(connector, section)]
-
-
-def _aliases(connector: DesiredConnector, section: Section) -> tuple[str, ...]:
-    return tuple(alias.strip() for alias in connector.config.get(section.key, "").split(",") if alias.strip())
-
-
-def _unset(connector: DesiredConnector, verdict: ConfigVerdict) -> list[str]:
-    """The keys that the plugin defines and the config does not set.
-
-    Debezium defines some patterns as if they were keys.
-    """
-    return [key for key in sorted(verdict.defined - connector.config.keys()) if "(" not in key]
 
 
 def _other_prefix(key: str) -> str | None:

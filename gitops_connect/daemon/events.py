@@ -81,11 +81,8 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
     A blocked offset change is left out if the diagnostic with its reason is logged already.
     """
     summaries = [diagnostic.summary for diagnostic in plan.diagnostics]
-    waiting = [
-        one
-        for one in offset_lines.waiting(plan)
-        if not one.message or not any(one.message in summary for summary in summaries)
-    ]
+    logged = {part for summary in summaries for part in (summary, summary.partition(": ")[2])} - {""}
+    waiting = [one for one in offset_lines.waiting(plan) if one.message not in logged]
     return [
         *(("", warning) for warning in plan.warnings),
         *((connector.name, note) for connector in plan.connectors for note in connector.notes),

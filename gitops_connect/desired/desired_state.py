@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from gitops_connect.desired import clear_secrets, connector_rules, operation_documents
@@ -21,6 +22,8 @@ from gitops_connect.model.strimzi_annotations import NO_REQUESTS, AnnotationWarn
 
 States = Mapping[ClusterName, DesiredState]
 Name = TypeVar("Name", ConnectorName, OperationName)
+_MOST_PLACES = 5
+"""Other documents of the same name that an error lists: each of 10,000 documents has such an error."""
 
 
 def build(
@@ -199,7 +202,9 @@ def _shared(
     """A connector has one owner: with two, each reconciliation would undo half. A name means one offset change."""
     places = [document.locate(("metadata", "name")) for document in documents]
     where = f" in cluster {cluster!r}" if cluster else ""
+    different = len(set(places))
     for document, place_of in zip(documents, places, strict=True):
-        others = ", ".join(str(other) for other in places if other != place_of)
-        summary = f"{what}{where} is declared more than once: also at {others}"
+        others = ", ".join(map(str, islice((other for other in places if other != place_of), _MOST_PLACES)))
+        more = f" and {different - 1 - _MOST_PLACES:,} more" if different - 1 > _MOST_PLACES else ""
+        summary = f"{what}{where} is declared more than once: also at {others}{more}"
         yield Diagnostic(Severity.ERROR, rule, summary, place_of, hint, document.connector)

@@ -13,10 +13,12 @@ from gitops_connect.desired.manifests.formats import SUFFIXES, is_manifest
 from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
 from gitops_connect.model.listed_files import Entry
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.suggestions import closest, did_you_mean
+from gitops_connect.model.suggestions import Vocabulary
 
 _NEIGHBOURS = 100
 """Files of one directory that a misspelt name is compared with: each comparison takes time."""
+_MOST_SUGGESTIONS = 100
+"""Missing files for which similar names are searched."""
 _SHOWN = 3
 """Files that are named if a glob matches none."""
 _RELATIVE_TO = "a path is relative to the repository root; one that starts with ./ or ../ is relative to the document"
@@ -35,6 +37,7 @@ class ManifestFiles:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = entries
+        self._suggestions = 0
 
     def find(self, path: str, document: str, connector: ConnectorName) -> tuple[Entry, ...] | NoManifest:
         """The files that `path` in that document names for that connector, sorted by path.
@@ -92,7 +95,8 @@ class ManifestFiles:
         if inside:
             near = f"{where} are {', '.join(map(repr, inside))}"
         elif directory and not self._is_directory(directory):
-            near = f"there is no directory {directory!r}{did_you_mean(directory, self._directories)}"
+            suggestion = self._vocabulary(self._directories).did_you_mean(directory)
+            near = f"there is no directory {directory!r}{suggestion}"
         else:
             near = f"{where} are only directories; ** matches any number of them"
         hint = f"{_RELATIVE_TO}; *, ? and [...] match within one name; names that begin with _ or . are skipped"
@@ -110,8 +114,13 @@ class ManifestFiles:
         if name in self._by_name:
             return self._by_name[name][0]
         beside = {other.rpartition("/")[2]: other for other in self._inside(directory)}
-        candidate = closest(name, beside)
+        candidate = self._vocabulary(beside).closest(name)
         return beside[candidate] if candidate is not None else None
+
+    def _vocabulary(self, known: Iterable[str]) -> Vocabulary:
+        """Names for one suggestion. After many missing files, nothing is suggested: each costs time."""
+        self._suggestions += 1
+        return Vocabulary(known if self._suggestions <= _MOST_SUGGESTIONS else ())
 
     def _inside(self, directory: str) -> Iterator[str]:
         """The first files that are directly in the directory."""

@@ -204,6 +204,11 @@ class DesiredState:
     Only masking uses them.
     """
 
+    @cached_property
+    def by_name(self) -> Mapping[ConnectorName, DesiredConnector]:
+        """The connectors by their names."""
+        return {connector.name: connector for connector in self.connectors}
+
     def operations_of(self, connector: ConnectorName) -> Sequence[DesiredOperation]:
         """All operations of one connector in the order of execution: initial offsets first, the others by name."""
         return self._by_connector.get(connector, ())

@@ -90,7 +90,7 @@ class PlannedChanges:
             raise SourceRefused(manifest.summary)
         if manifest is None:
             return None
-        (connector,) = (one for one in self.situation.desired.connectors if one.name == operation.connector)
+        connector = self.situation.desired.by_name[operation.connector]
         schemas = read_own_schemas(self.checkout).schemas
         context = context_of(connector, schemas, operation.acknowledged)
         return large_manifest(desired, manifest, context, path)

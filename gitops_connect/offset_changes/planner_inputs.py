@@ -6,6 +6,7 @@ offsets of its connector are read again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from gitops_connect.model.large_manifests import SavedOffsets
 from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.operations import OperationKind, OperationState
+from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState
 from gitops_connect.model.shapes import schema_of, shape_of
 from gitops_connect.model.worker_heap import count_copies
 from gitops_connect.observed import has_exactly_once, observe_offsets
@@ -59,7 +60,8 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
     offsets = OffsetSituation(records, unfinished, replaced=replaced, is_new=is_new)
     situation = replace(situation, offsets=offsets)
     operations, now = list(due(situation)), runtime.clock.monotonic()
-    verdicts = ((one, runtime.verdicts.get(_cache_key(situation, one), now)) for one in operations)
+    keys = _CacheKeys(situation)
+    verdicts = ((one, runtime.verdicts.get(keys.of(one), now)) for one in operations)
     cached = {one.name: (one.connector, verdict) for one, verdict in verdicts if verdict is not None}
     uncached = [one for one in operations if one.name not in cached]
     to_read = {one.connector for one in uncached} | {one.operation.connector for one in unfinished.values()}
@@ -71,15 +73,28 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
     return situation, diagnostics
 
 
-def _cache_key(situation: Situation, operation: DesiredOperation) -> Hashable:
-    """Everything that a verdict depends on, except the current offsets."""
-    name = operation.connector
-    config = next((one.config for one in situation.desired.connectors if one.name == name), {})
-    records = [one for one in situation.offsets.records.values() if one.connector == name]
-    done = tuple((one.name, one.state, one.since) for one in records)
-    is_there = name in situation.observed.connectors
-    declared = operation.name, operation.digest, operation.acknowledged, digest(dict(config))
-    return situation.desired.cluster, situation.revision, declared, is_there, done
+class _CacheKeys:
+    """The keys of verdicts: everything that a verdict depends on, except the current offsets."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._records = defaultdict[ConnectorName, list[OperationRecord]](list)
+        for one in situation.offsets.records.values():
+            self._records[one.connector].append(one)
+        self._of_connectors: dict[ConnectorName, Digest] = {}
+
+    def of(self, operation: DesiredOperation) -> Hashable:
+        """The key of the verdict on an operation."""
+        name = operation.connector
+        if name not in self._of_connectors:
+            self._of_connectors[name] = self._of_connector(name)
+        declared = operation.name, operation.digest, operation.acknowledged, self._of_connectors[name]
+        return self._situation.desired.cluster, self._situation.revision, declared
+
+    def _of_connector(self, name: ConnectorName) -> Digest:
+        connector, is_there = self._situation.desired.by_name.get(name), name in self._situation.observed.connectors
+        done = [[one.name, one.state.value, one.since.isoformat()] for one in self._records.get(name, ())]
+        return digest([dict(connector.config) if connector else {}, is_there, done])
 
 
 def _with_cached(
@@ -134,11 +149,12 @@ def _with_read(
         name: count_copies(name, others, exactly_once=_has_exactly_once(client, situation, declared[name]))
         for name in sorted(changed & declared.keys())
     }
+    keys = _CacheKeys(situation)
     for operation in large:
         if operation.connector not in offsets.unread:
             size = _size_of_current(offsets, operation.connector)
             verdict = CachedVerdict(verdicts.large[operation.name], size, copies[operation.connector])
-            runtime.verdicts.keep(_cache_key(situation, operation), verdict, runtime.clock.monotonic())
+            runtime.verdicts.keep(keys.of(operation), verdict, runtime.clock.monotonic())
     offsets = replace(
         offsets,
         manifests=verdicts.offsets,

@@ -49,7 +49,7 @@ def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
         " reconciliation creates it"
     )
-    declared = next((one for one in situation.desired.connectors if one.name == name), None)
+    declared = situation.desired.by_name.get(name)
     suspension = suspension_of(situation, name, declared)
     is_applied = situation.policy.enforce and suspension is None
     return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)

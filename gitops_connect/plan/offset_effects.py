@@ -7,7 +7,8 @@ offsets of the partitions that its config names. Other values of such keys leave
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
@@ -31,6 +32,8 @@ from gitops_connect.plan.situation import Situation
 
 _ALIKE = 2 / 3
 """A new connector is a renamed one if it shares this part of its config with a connector no longer declared."""
+_MOST_ALIKE = 10
+"""Connectors no longer declared with which a new one is compared: the number of pairs grows with its square."""
 _CLASS = "connector.class"
 _NOT_COMPARED = frozenset({"name", _CLASS, "tasks.max"})
 _SHOWN = 5
@@ -67,12 +70,27 @@ def _quoted(value: str) -> str:
     return json.dumps(short, ensure_ascii=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Renames:
+    """The earlier name of each connector that seems to be renamed, and the sorted new names of each earlier one."""
+
+    old: Mapping[ConnectorName, ConnectorName]
+    new: Mapping[ConnectorName, Sequence[ConnectorName]]
+
+    @staticmethod
+    def of(renamed: Iterable[tuple[ConnectorName, ConnectorName]]) -> _Renames:
+        old, new = dict(renamed), defaultdict[ConnectorName, list[ConnectorName]](list)
+        for name, earlier in sorted(old.items()):
+            new[earlier].append(name)
+        return _Renames(old, new)
+
+
 def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -> list[ConnectorPlan]:
     """The plans with warnings on the steps that leave offsets unread or use them for something else."""
     new = {one.name for one in planned if _creates(one) and not _changes_offsets(one)}
-    renamed = {name: old for name, old in _renamed(situation) if name in new}
+    renames = _Renames.of((name, old) for name, old in _renamed(situation) if name in new)
     return [
-        replace(one, steps=tuple(_with_effects(situation, one, step, renamed) for step in one.steps))
+        replace(one, steps=tuple(_with_effects(situation, one, step, renames) for step in one.steps))
         if one.steps
         else one
         for one in planned
@@ -87,19 +105,17 @@ def _changes_offsets(planned: ConnectorPlan) -> bool:
     return any(step.action in (Action.ALTER, Action.RESET) for step in planned.steps)
 
 
-def _with_effects(
-    situation: Situation, planned: ConnectorPlan, step: Step, renamed: Mapping[ConnectorName, ConnectorName]
-) -> Step:
+def _with_effects(situation: Situation, planned: ConnectorPlan, step: Step, renames: _Renames) -> Step:
     found: tuple[OffsetEffect, ...] = ()
     match step.action:
         case Action.CONFIGURE:
             found = _of_config(situation, step)
             if _changes_offsets(planned):
                 found = tuple(replace(one, hint="") for one in found)
-        case Action.CREATE if step.connector in renamed:
-            found = _of_rename(situation, step, renamed[step.connector])
-        case Action.DELETE:
-            found = _of_deletion(situation, step.connector, renamed)
+        case Action.CREATE if step.connector in renames.old:
+            found = _of_rename(situation, step, renames.old[step.connector])
+        case Action.DELETE if step.connector in renames.new:
+            found = _of_deletion(situation, step.connector, renames.new[step.connector])
         case _:
             pass
     return replace(step, offset_effects=found) if found else step
@@ -199,11 +215,26 @@ def _renamed(situation: Situation) -> Iterator[tuple[ConnectorName, ConnectorNam
     old = [one for name, one in sorted(situation.observed.connectors.items()) if name in deleted]
     if not old or not situation.desired.complete:
         return
+    by_pair = defaultdict[tuple[str, str], list[ObservedConnector]](list)
+    for one in old:
+        for pair in one.config.items():
+            by_pair[pair].append(one)
     for new in situation.desired.connectors:
         if new.name not in situation.observed.connectors and new.name not in absent:
-            share, name = max((_likeness(new, one), one.name) for one in old)
+            alike = old if len(old) <= _MOST_ALIKE else _sharing(new, by_pair)
+            share, name = max(((_likeness(new, one), one.name) for one in alike), default=(0.0, new.name))
             if share >= _ALIKE and not _same_group(new, situation.observed.connectors[name]):
                 yield new.name, name
+
+
+def _sharing(
+    new: DesiredConnector, by_pair: Mapping[tuple[str, str], Sequence[ObservedConnector]]
+) -> list[ObservedConnector]:
+    """The connectors with which `new` shares the most keys and values that few connectors have, such as a topic."""
+    shared = [some for pair in new.config.items() if len(some := by_pair.get(pair, ())) <= _MOST_ALIKE]
+    found = {one.name: one for some in shared for one in some}
+    counts = Counter(one.name for some in shared for one in some)
+    return [found[name] for name, _ in counts.most_common(_MOST_ALIKE)]
 
 
 def _same_group(new: DesiredConnector, old: ObservedConnector) -> bool:
@@ -237,14 +268,8 @@ def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[Of
     return (OffsetEffect(message, hint),)
 
 
-def _of_deletion(
-    situation: Situation, old: ConnectorName, renamed: Mapping[ConnectorName, ConnectorName]
-) -> tuple[OffsetEffect, ...]:
-    new = sorted(name for name, before in renamed.items() if before == old)
-    if not new:
-        return ()
-    declared = next((one.on_delete for one in situation.desired.connectors if one.name == old), None)
-    on_delete = declared or situation.ownership[old].on_delete
+def _of_deletion(situation: Situation, old: ConnectorName, new: Sequence[ConnectorName]) -> tuple[OffsetEffect, ...]:
+    on_delete = situation.desired.by_name.get(old, situation.ownership[old]).on_delete
     kept = "are removed with it" if on_delete is OnDelete.RESET else "stay stored under its name"
     return (
         OffsetEffect(f"the offsets of {old} {kept}; {', '.join(new)}, whose config is similar, does not read them"),

@@ -11,7 +11,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation, Step
-from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.model.suggestions import Vocabulary
 from gitops_connect.plan.connector_operations import action_of, show
 from gitops_connect.plan.offset_review import review_unfinished
 from gitops_connect.plan.operation_status import Assessment, history_unknown, started_since, status_by_record
@@ -35,7 +35,9 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
     Nothing is finished on connectors that are `leaving`: a deletion needs no offsets.
     """
     declared = {connector.name for connector in situation.desired.connectors}
-    assessed = [(one, _assess(situation, one)) for one in situation.desired.operations if one.connector not in declared]
+    names = Vocabulary(declared)
+    changes = (one for one in situation.desired.operations if one.connector not in declared)
+    assessed = [(one, _assess(situation, one, names)) for one in changes]
     shown = [show(one, how) for one, how in assessed]
     return Strays(
         tuple(
@@ -49,15 +51,14 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
     )
 
 
-def _assess(situation: Situation, operation: DesiredOperation) -> Assessment:
+def _assess(situation: Situation, operation: DesiredOperation, declared: Vocabulary) -> Assessment:
     known = history_unknown(situation, operation) or status_by_record(situation, operation)
     if known is not None:
         return known
     if operation.connector in situation.desired.held:
         return Assessment(OperationStatus.WAITING, "the document of its connector has errors")
-    names = [connector.name for connector in situation.desired.connectors]
     there = "is on the cluster, but " if operation.connector in situation.observed.connectors else ""
-    message = f"connector {operation.connector!r} {there}is not declared{did_you_mean(operation.connector, names)}"
+    message = f"connector {operation.connector!r} {there}is not declared{declared.did_you_mean(operation.connector)}"
     return Assessment(OperationStatus.WAITING, message, "offsets/no-connector")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,6 +56,9 @@ def connector_statuses(
     """
     planned = {one.name: one for one in plan.connectors}
     declared = {one.name: one for one in desired.connectors}
+    strays = defaultdict[ConnectorName, list[PlannedOperation]](list)
+    for stray in offset_lines.strays_of(plan):
+        strays[stray.connector].append(stray)
     names = declared.keys() | desired.held | observed.connectors.keys() | observed.unknown | planned.keys()
     statuses = []
     for name in sorted(names):
@@ -62,7 +66,9 @@ def connector_statuses(
         is_unread = name in observed.unknown or name in plan.unread
         if wanted is not None and wanted.state is TargetState.ABSENT and one is None and not is_unread:
             continue
-        subject = _Subject(plan, planned.get(name, ConnectorPlan(name)), desired, wanted, one, is_unread)
+        own = planned.get(name, ConnectorPlan(name))
+        waiting = (*offset_lines.waiting_of(own), *strays.get(name, ()))
+        subject = _Subject(plan, own, desired, wanted, one, is_unread, waiting)
         sync, reason = _sync(subject, problems.get(name, ()))
         if is_unread:
             health, why = Health.UNKNOWN, HealthReason.NOT_READ
@@ -77,7 +83,7 @@ def connector_statuses(
             task_count(one),
             why,
             _problem(plan, name, unhealthy_ones.get(name)),
-            "; ".join(part for part in (reason, *_waiting(subject)) if part),
+            "; ".join(part for part in (reason, *map(offset_lines.waits, waiting)) if part),
             suspension=subject.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
         )
         statuses.append(status)
@@ -111,6 +117,8 @@ class _Subject:
     declared: DesiredConnector | None
     observed: ObservedConnector | None
     is_unread: bool
+    waiting: tuple[PlannedOperation, ...]
+    """Its blocked offset changes."""
 
     @property
     def is_left_alone(self) -> bool:
@@ -162,7 +170,7 @@ def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None)
 
 def _summary(one: _Subject, problems: Sequence[Diagnostic]) -> str:
     """The plan, or why there is none; then the first problem that is not reported yet, and the number of others."""
-    waiting = [change.message for change in _waiting_changes(one) if change.message]
+    waiting = [change.message for change in one.waiting if change.message]
     fresh = [problem for problem in problems if not any(message in problem.summary for message in waiting)]
     parts = [_planned(one.planned)]
     if fresh:
@@ -180,15 +188,6 @@ def _planned(planned: ConnectorPlan) -> str:
     if planned.changes_cluster:
         return ": ".join([*held, f"{drift}{steps}{changes}"])
     return "; ".join([*held, *planned.notes])
-
-
-def _waiting_changes(one: _Subject) -> tuple[PlannedOperation, ...]:
-    strays = (stray for stray in offset_lines.strays_of(one.plan) if stray.connector == one.planned.name)
-    return (*offset_lines.waiting_of(one.planned), *strays)
-
-
-def _waiting(one: _Subject) -> Iterator[str]:
-    return (offset_lines.waits(change) for change in _waiting_changes(one))
 
 
 def connector_health(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import OperationKind
@@ -50,6 +50,9 @@ _INEXACT = (
     " offsets behind"
 )
 
+Reasons = Mapping[str, Diagnostic]
+"""Diagnostics by the change that they concern, as in `offset change X`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -80,19 +83,21 @@ def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Li
     yield from _details(operation, limit)
 
 
-def waiting_lines(operation: PlannedOperation, limit: int | None, printed: Diagnostics | None = None) -> Iterator[Line]:
-    """The lines of a change that is blocked in this plan, and the reason. `printed` are diagnostics printed before."""
-    yield Line(_blocked_by(operation, printed or Diagnostics()) or waits(operation), BLOCKED, inner=False)
+def waiting_lines(operation: PlannedOperation, limit: int | None, printed: Reasons | None = None) -> Iterator[Line]:
+    """The lines of a change that is blocked in this plan, and the reason. `printed` are reasons printed before."""
+    yield Line(_blocked_by(operation, printed or {}) or waits(operation), BLOCKED, inner=False)
     yield from _details(operation, limit)
 
 
-def _blocked_by(operation: PlannedOperation, printed: Diagnostics) -> str:
+def reasons(printed: Diagnostics) -> Reasons:
+    """The diagnostics about offset changes, which begin with the change that they concern."""
+    return {one.summary.partition(": ")[0]: one for one in reversed(printed.items)}
+
+
+def _blocked_by(operation: PlannedOperation, printed: Reasons) -> str:
     """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
-    of = f"offset change {operation.name}: "
-    found = next((one for one in printed if one.summary.startswith(of)), None)
-    if found is None:
-        return ""
-    return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]"
+    found = printed.get(f"offset change {operation.name}")
+    return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]" if found else ""
 
 
 def waits(operation: PlannedOperation) -> str:
@@ -268,8 +273,8 @@ def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:
     )
 
 
-def stray_lines(plan: Plan, limit: int | None, printed: Diagnostics | None = None) -> Iterator[Line]:
-    """The block of changes whose connector is not declared. `printed` are diagnostics that were printed before."""
+def stray_lines(plan: Plan, limit: int | None, printed: Reasons | None = None) -> Iterator[Line]:
+    """The block of changes whose connector is not declared. `printed` are reasons that were printed before."""
     strays = strays_of(plan)
     if strays:
         yield Line("offset changes without a declared connector:", inner=False)

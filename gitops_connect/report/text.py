@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import assert_never
 
-from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.model.revisions import origin
@@ -116,17 +115,18 @@ class TextReport:
         yield f"connect cluster: {cluster}  (Kafka Connect {plan.connect_version})   {escaped(origin(plan.revision))}"
         if plan.connectors:
             yield ""
+        printed = offset_lines.reasons(plan.diagnostics)
         for connector in plan.connectors:
-            yield from self._connector(connector, plan.diagnostics)
+            yield from self._connector(connector, printed)
         yield from self._asides(plan)
         applied = offset_lines.applied_lines(plan.applied) if self._applied else ()
-        for block in (offset_lines.stray_lines(plan, self._moves, plan.diagnostics), applied):
+        for block in (offset_lines.stray_lines(plan, self._moves, printed), applied):
             if lines := list(self._lines(block, "  ")):
                 yield from ("", *lines)
         if not self._applied:
             yield from (f"\n  {one.render('`{}`'.format)}" for one in offset_lines.applied_sentence(plan.applied))
 
-    def _connector(self, connector: ConnectorPlan, printed: Diagnostics) -> Iterator[str]:
+    def _connector(self, connector: ConnectorPlan, printed: offset_lines.Reasons) -> Iterator[str]:
         mark = words.symbol(connector)
         extent = words.plural(len(connector.steps), "step") if connector.steps else offset_lines.extent(connector)
         drift = "  drift: changed on the cluster since the last apply" if connector.drifted else ""

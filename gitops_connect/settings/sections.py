@@ -41,7 +41,7 @@ class RepositorySettings:
     """How often `run` checks for new commits."""
     timeout: Duration = field(default=Duration(60), metadata=POSITIVE)
     """The timeout of one Git operation."""
-    git_memory: Size = field(default=Size(2**31), metadata=POSITIVE)
+    git_memory: Size = field(default=Size(384 * 2**20), metadata=POSITIVE)
     """The memory limit of each Git process (Linux only)."""
     max_fetch: Size = field(default=Size(2**33), metadata=POSITIVE)
     """The largest file that Git may write, which limits each fetch: Git writes a fetch to one file."""

@@ -42,11 +42,12 @@ _SAFE = {
     "gc.autoDetach": "false",
     "maintenance.autoDetach": "false",
     "credential.helper": "",
-    # For the limit of memory: git maps less of a pack at once, each thread has enough, and large blobs are streamed.
-    "core.packedGitWindowSize": "32m",
-    "core.packedGitLimit": "256m",
-    "core.bigFileThreshold": "64m",
-    "pack.threads": "4",
+    # For the limit of memory: git maps less of a pack at once, keeps fewer objects, and streams large blobs.
+    "core.packedGitWindowSize": "16m",
+    "core.packedGitLimit": "64m",
+    "core.deltaBaseCacheLimit": "16m",
+    "core.bigFileThreshold": "16m",
+    "pack.threads": "2",
 }
 
 

@@ -31,8 +31,8 @@ _OLDEST = (2, 32)
 """The first version that reads GIT_CONFIG_GLOBAL; an older one would read the user's configuration."""
 
 
-MAX_OUTPUT = 256 * 1024**2
-"""Bytes of a command's output that are kept: 100,000 files have 20 MiB of names."""
+MAX_OUTPUT = 32 * 1024**2
+"""Bytes of a command's output that are kept: 100,000 files and directories have 8 MiB of ids. As text, it is larger."""
 MAX_COMPLAINTS = 64 * 1024
 """Bytes of its error output that are kept; the rest is read and dropped."""
 _CHUNK = 64 * 1024
@@ -65,7 +65,7 @@ class Program:
     environment: Mapping[str, str] = field(repr=False)
     timeout: float
     held: tuple[int, ...] = ()
-    memory: int = 2 * 1024**3
+    memory: int = 384 * 1024**2
     disk: int = 8 * 1024**3
     umask: int = -1
 

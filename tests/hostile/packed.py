@@ -20,7 +20,12 @@ def gzip_of_zeros(size: int) -> bytes:
 
 
 def zstd_of_zeros(size: int) -> bytes:
+    """A frame of zeros, see `zstd_of`."""
+    return zstd_of(b"\0", size)
+
+
+def zstd_of(byte: bytes, size: int) -> bytes:
     """One zstd frame (RFC 8878, section 3.1.1) with a window of 2 MiB; each of its blocks repeats one byte."""
-    block = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1))[:3] + b"\0"
-    last = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1) | 1)[:3] + b"\0"
+    block = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1))[:3] + byte
+    last = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1) | 1)[:3] + byte
     return b"\x28\xb5\x2f\xfd\x00\x58" + block * (size // ZSTD_BLOCK - 1) + last

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -67,6 +69,33 @@ def tree_in_depth(repository: Path) -> str:
     return tree
 
 
+def huge_commit(kind: str, repository: Path) -> str:
+    """A commit of 500 MB, which is all message or all author, in an object of 500 KB. Returns its id."""
+    tree = git(repository, "mktree")
+    begin = f"tree {tree}\nauthor ".encode() if kind == "author" else f"tree {tree}\n\n".encode()
+    size, part = 500 * 1024**2, b"a" * 1024**2
+    packer, digest = zlib.compressobj(), hashlib.sha1(usedforsecurity=False)
+    packed = b""
+    for content in (b"commit %d\0" % (len(begin) + size), begin, *[part] * (size // len(part))):
+        packed += packer.compress(content)
+        digest.update(content)
+    name = digest.hexdigest()
+    path = repository / "objects" / name[:2] / name[2:]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(packed + packer.flush())
+    return name
+
+
+@contextmanager
+def one_commit(directory: Path, kind: str) -> Iterator[str]:
+    """A repository whose branch main is that commit."""
+    repository = directory / "upstream.git"
+    git(directory, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
+    main = repository / "refs" / "heads" / "main"
+    main.write_text(huge_commit(kind, repository) + "\n")
+    yield str(repository)
+
+
 NO_GIT_SERVER = "does not belong to a Git server"
 MEMORY = "[repository] git_memory"
 TOO_MANY = "more than 100,000 files and directories"
@@ -79,6 +108,8 @@ ROWS = [
     Row("gzip bomb", web({**SMART, "Content-Encoding": "gzip"}, lambda: iter([gzip_of_zeros(4 * 1024**3)])), MEMORY),
     Row("endless garbage", web(SMART, lambda: itertools.repeat(b"garbage" * 9000)), "repository"),
     Row("an endless page", web(HTML, lambda: itertools.repeat(b"<p>" * 20_000)), "repository"),
+    Row("a commit message of 500 MB", partial(one_commit, kind="message"), MEMORY),
+    Row("an author of 500 MB", partial(one_commit, kind="author"), MEMORY),
     Row("10^10 directories", partial(local, make=partial(tree_of, "")), TOO_MANY),
     Row("10^10 files", partial(local, make=partial(tree_of, "100644 blob {}\tx.yaml\n")), TOO_MANY),
 ]
@@ -89,7 +120,7 @@ def test_a_git_server(row: Row, tmp_path: Path) -> None:
     place = Place(tmp_path)
     with row.serve(tmp_path) as url:
         place.settings(
-            f'[repository]\nurl = "{url}"\ntimeout = "30s"\ngit_memory = "256m"\n'
+            f'[repository]\nurl = "{url}"\ntimeout = "30s"\n'
             '[clusters.local]\nurl = "http://127.0.0.1:1"\ntimeout = "1s"\n'
         )
         for command in COMMANDS:

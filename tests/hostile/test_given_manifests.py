@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from standin.connect import StandIn
 
-from hostile.packed import gzip_of_zeros
+from hostile.packed import gzip_of_zeros, zstd_of
 from hostile.place import BOUNDS, graded
 from hostile.test_connect_answers import place_of
 
@@ -39,6 +39,10 @@ def zeros(path: Path) -> None:
     path.write_bytes(gzip_of_zeros(10 * GIB))
 
 
+def spaces(path: Path) -> None:
+    path.write_bytes(zstd_of(b" ", 10 * 10**9))
+
+
 def sparse(path: Path, begin: bytes = b"") -> None:
     path.write_bytes(begin)
     os.truncate(path, 200 * GIB)
@@ -60,8 +64,10 @@ TEXTS = [
 ]
 
 SIZES = [
-    Row("10 GiB of zeros, gzip", "a.json.gz", zeros, "a NUL character"),
-    Row("10 GiB of zeros in lines, gzip", "a.jsonl.gz", zeros, "a NUL character"),
+    Row("10 GB of spaces, zstd", "a.jsonl.zst", spaces, "more than 1,000 times larger"),
+    Row("10 GB of spaces in a list, zstd", "a.json.zst", spaces, "more than 1,000 times larger"),
+    Row("10 GiB of zeros, gzip", "a.json.gz", zeros, "more than 1,000 times larger"),
+    Row("10 GiB of zeros in lines, gzip", "a.jsonl.gz", zeros, "more than 1,000 times larger"),
     Row("200 GiB of zeros", "a.json", sparse, SPARSE, 64),
     Row("200 GiB of zeros behind an entry", "a.jsonl", partial(sparse, begin=field("a").encode()), SPARSE, 64),
     Row("200 GiB of zeros, gzip", "a.json.gz", sparse, SPARSE, 64),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitops_connect.model.suggestions import _distance, closest, did_you_mean
+from gitops_connect.model.suggestions import Vocabulary, _distance, closest, did_you_mean
 
 FIELDS = ("class", "tasksMax", "state", "config", "secrets", "ignore", "mode", "suspend")
 STATES = ("running", "paused", "stopped", "absent")
@@ -48,8 +48,8 @@ def test_a_suggestion_at_the_end_of_a_message() -> None:
 words = st.text("abc", max_size=5)
 
 
-@given(words, words, words, words)
-def test_the_distance_is_the_number_of_typos(start: str, one: str, other: str, end: str) -> None:
+@given(words, words, words, words, st.integers(0, 10))
+def test_the_distance_is_the_number_of_typos(start: str, one: str, other: str, end: str, most: int) -> None:
     """The same as by its definition, with a common start and end or without."""
 
     @cache
@@ -62,4 +62,25 @@ def test_the_distance_is_the_number_of_typos(start: str, one: str, other: str, e
             costs.append(distance(left[2:], right[2:]) + 1)
         return min(costs)
 
-    assert _distance(start + one + end, start + other + end) == distance(start + one + end, start + other + end)
+    expected = distance(start + one + end, start + other + end)
+    found, _ = _distance(start + one + end, start + other + end, most)
+    assert found == expected or (expected > most and most < found)
+
+
+def hostile_names(first: int) -> list[str]:
+    """Names of 99 characters that differ at their beginning and at their end."""
+    return [f"{number:05}{'abcdefghij' * 9}{number % 10_000:04}" for number in range(first, first + 1000)]
+
+
+def test_the_work_for_one_vocabulary_is_limited() -> None:
+    known = Vocabulary(hostile_names(0), work=200_000)
+    suggestions = [known.closest(name) for name in hostile_names(50_000)]
+    assert suggestions[0] is not None
+    assert suggestions[-1] is None
+    assert -20_000 < known.work <= 0, "the last comparison is at most as long as both words"
+
+
+def test_a_long_known_word_is_not_compared() -> None:
+    known = Vocabulary(["y" * 1_000_000])
+    assert known.closest("y" * 90) is None
+    assert known.work == Vocabulary([]).work

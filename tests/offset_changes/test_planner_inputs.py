@@ -23,7 +23,7 @@ from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, Digest
 from gitops_connect.model.plans import OperationStatus, Plan
 from gitops_connect.observed import observe
-from gitops_connect.offset_changes.planner_inputs import _cache_key
+from gitops_connect.offset_changes.planner_inputs import _CacheKeys
 from gitops_connect.plan.situation import Situation
 from gitops_connect.reconcile import Caches, Declared, declare, propose
 from gitops_connect.runtime import Runtime
@@ -80,7 +80,7 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
     desired = declared.states[LOCAL]
     observed = observe(runtime.clients[LOCAL], ["a"])  # type: ignore[list-item]
     situation = Situation(declared.revision, desired, observed, runtime.clock.now())
-    runtime.verdicts.keep(_cache_key(situation, desired.operations[0]), verdict, cluster.clock.monotonic())
+    runtime.verdicts.keep(_CacheKeys(situation).of(desired.operations[0]), verdict, cluster.clock.monotonic())
     return propose(runtime, declared, LOCAL).plan
 
 

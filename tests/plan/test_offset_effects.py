@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -16,6 +17,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offset_keys import offset_keys
 from gitops_connect.model.plans import Action, OffsetEffect, Plan
 from gitops_connect.model.shape_fields import FieldType, Tie
+from gitops_connect.plan import offset_effects
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
 
@@ -144,3 +146,13 @@ def test_the_keys_that_a_family_ties_its_partitions_to_are_among_them(plugin: st
     known = {key.keys for key in offset_keys({"connector.class": plugin}).keys}
     assert known
     assert {one.keys for one in FAMILIES[plugin].tied if one.tie in (Tie.ALIAS, Tie.FILE, Tie.SERVER)} <= known
+
+
+def test_each_new_connector_is_compared_with_few_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    likeness = Mock(wraps=offset_effects._likeness)
+    monkeypatch.setattr(offset_effects, "_likeness", likeness)
+    new = [wanted(f"new-{n}", config={"file": f"/{n}", "topic": "all"}) for n in range(100)]
+    old = [seen(f"old-{n}", config={"file": f"/{n}", "topic": "all"}) for n in range(100)]
+    made = plan(situation(new, old, owned=[one.name for one in old]))
+    assert likeness.call_count == 100, "with the one of the same file"
+    assert all(step.offset_effects for step in made.steps)

@@ -30,6 +30,8 @@ _STEP = 256 * 1024
 """Bytes read at a time if the file is not compressed."""
 _LONGEST_MARK = 4
 """Bytes of a byte order mark, or of the beginning of a compressed file."""
+_MOST_TIMES = 1000
+"""How many times larger than the file its content may be. Offsets in lines become 16 to 120 times smaller."""
 _MAX_MEMBERS = 1000
 """Concatenated compressed files, as `cat a.gz b.gz` makes them. Each costs as much as a larger one."""
 _MAX_WINDOW = 128 * 1024 * 1024
@@ -130,8 +132,11 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
         raise Unreadable(COMPRESSION, found)
     done = 0
     try:
-        for piece in _pieces(content, compression):
+        for piece, read in _pieces(content, compression):
             done += len(piece)
+            if done > max(MAX_SIZE, _MOST_TIMES * read):
+                found = f"its content is more than {_MOST_TIMES:,} times larger than the file, up to byte {read:,}"
+                raise Unreadable(COMPRESSION, found)
             yield piece
     except (zlib.error, zstandard.ZstdError) as error:
         raise Unreadable(COMPRESSION, f"it is damaged after {done} bytes of content ({error})") from error
@@ -148,7 +153,8 @@ def _begins(content: Content, at: int, compression: str) -> bool:
     return _MAGIC[compression].match(content[at : at + _LONGEST_MARK]) is not None
 
 
-def _pieces(content: Content, compression: str) -> Iterator[bytes]:
+def _pieces(content: Content, compression: str) -> Iterator[tuple[bytes, int]]:
+    """The decompressed pieces, each with the number of bytes that were read for them and those before."""
     start = _start_gzip if compression == ".gz" else _start_zstd
     member, members, at = start(), 1, 0
     while at < len(content):
@@ -159,8 +165,9 @@ def _pieces(content: Content, compression: str) -> Iterator[bytes]:
                 raise Unreadable(COMPRESSION, f"it has more than {_MAX_MEMBERS} compressed members")
             member, members = start(), members + 1
         piece = content[at : at + _PIECE]
-        yield member.decompress(piece)
+        plain = member.decompress(piece)
         at += len(piece) - len(member.unused_data)
+        yield plain, at
     if not member.eof:
         raise Unreadable(COMPRESSION, "the file ends in the middle of the compressed content")
 

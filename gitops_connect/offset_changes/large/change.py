@@ -97,8 +97,8 @@ class LargeOffsetChange:
         self._checks = SparkChecks(runtime.spark, runtime.say)
         self._directory = context.directory
         self._shape = situation.offsets.shapes.get(name)
-        config = next((one.config for one in situation.desired.connectors if one.name == name), None)
-        self._compared_with = ManifestContext(name, config)
+        declared = situation.desired.by_name.get(name)
+        self._compared_with = ManifestContext(name, declared.config if declared else None)
         self._removes_all = operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
         self._reads = 0
         self._before = self._current = self._declared = _NONE

@@ -1,0 +1,75 @@
+"""Documents whose comparison with one another takes time: plans take seconds, and so does the plan of a pull request.
+
+A pull request is planned by the function that `plan` calls (`reconcile.propose`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from standin.connect import StandIn
+
+from hostile.place import Bounds, Place, document, graded
+
+BOUNDS = Bounds(512, 100)
+CHANGE = """apiVersion: gitops-connect/v1
+kind: OffsetChange
+metadata: {{name: change-{number}}}
+spec:
+  connector: {connector}
+  operation: reset
+  acknowledge: [reset]
+  reason: a test
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Documents, and a part of the plan."""
+
+    id: str
+    documents: list[str]
+    says: str
+
+
+def names(count: int, seed: int) -> list[str]:
+    """Names of 90 characters, of the same ten letters."""
+    chance = random.Random(seed)  # noqa: S311 - the same names each time
+    return ["".join(chance.choices("abcdefghij", k=90)) for _ in range(count)]
+
+
+def undeclared(count: int) -> list[str]:
+    """Connectors with long names, and as many offset changes of other connectors."""
+    connectors = map(document, names(count, 1))
+    changes = (CHANGE.format(number=number, connector=name) for number, name in enumerate(names(count, 2)))
+    return [*connectors, *changes]
+
+
+def same(count: int) -> list[str]:
+    return [document() for _ in range(count)]
+
+
+def files(documents: Iterable[str], place: Place) -> None:
+    for number, content in enumerate(documents):
+        place.write(f"clusters/local/{number}.yaml", content)
+
+
+ROWS = [
+    Row("200 undeclared connectors", undeclared(200), "is not declared"),
+    Row("1,000 undeclared connectors", undeclared(1_000), "is not declared"),
+    Row("5,000 documents of one connector", same(5_000), "and 4,994 more"),
+]
+
+
+@pytest.mark.parametrize("row", graded(ROWS))
+def test_many_documents(row: Row, tmp_path: Path) -> None:
+    with StandIn() as worker:
+        place = Place(tmp_path)
+        place.settings(f'[clusters.local]\nurl = "{worker.url}"\n')
+        files(row.documents, place)
+        ran = place.run("plan", "repository", bounds=BOUNDS)
+    assert row.says in ran.said
