@@ -19,6 +19,8 @@ TEMPLATES = {
     ("plan/offset_effects.py", "key.hint"),
     ("plan/offset_effects.py", "template"),
     ("spark/error_messages.py", "words"),
+    # A literal of another module.
+    ("model/masking.py", "MASK"),
     # Numbers, and a formatter of the logging package.
     ("checks/contradictions.py", "time"),
     ("cli/run.py", "writer"),
@@ -94,6 +96,8 @@ def is_literal(template: ast.expr, module: Path) -> bool:
             return True
         case ast.BinOp(right=ast.Constant(value=int()) | ast.Call(func=ast.Name("len"))):
             return True
+        case ast.Attribute(value=ast.Name("self"), attr=method):
+            return any(isinstance(node, ast.FunctionDef) and node.name == method for node in nodes(module))
         case ast.Name(name):
             values = [
                 node.value

@@ -141,14 +141,10 @@ def _with_read(
         verdicts.check_large()
         unfinished = _review_begun(runtime, situation, directory)
     large = [one for one in operations if one.name in verdicts.large]
-    client, others = runtime.clients[situation.desired.cluster], situation.observed.connectors.values()
-    # How often a worker holds all offsets of its cluster while those of a connector are changed.
-    in_progress = (one.operation for one in unfinished.values())
-    changed = {one.connector for one in large} | {one.connector for one in in_progress if one.is_large}
-    copies = {
-        name: count_copies(name, others, exactly_once=_has_exactly_once(client, situation, declared[name]))
-        for name in sorted(changed & declared.keys())
-    }
+    in_progress = {one.operation.connector for one in unfinished.values() if one.operation.is_large}
+    changed = ({one.connector for one in large} | in_progress) & declared.keys()
+    client = runtime.clients[situation.desired.cluster]
+    copies = {name: _count_copies(client, situation, declared[name]) for name in sorted(changed)}
     keys = _CacheKeys(situation)
     for operation in large:
         if operation.connector not in offsets.unread:
@@ -165,12 +161,17 @@ def _with_read(
     return replace(situation, offsets=offsets), own.diagnostics + verdicts.diagnostics
 
 
-def _has_exactly_once(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> bool:
-    """Whether the workers support exactly-once sources. A config of an unmerged revision is not sent to find out."""
-    if not situation.untrusted:
-        return has_exactly_once(client, declared.config, declared.secrets)
-    current = situation.observed.connectors.get(declared.name)
-    return current is not None and has_exactly_once(client, current.config, declared.secrets)
+def _count_copies(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> int:
+    """How often a worker holds all offsets of its cluster while those of this connector are changed.
+
+    The answer of Connect to a config shows that. A config of an unmerged revision is not sent: the current one is.
+    """
+    config: Mapping[str, str] | None = declared.config
+    if situation.untrusted:
+        current = situation.observed.connectors.get(declared.name)
+        config = current.config if current is not None else None
+    exactly_once = config is not None and has_exactly_once(client, config, declared.secrets)
+    return count_copies(declared.name, situation.observed.connectors.values(), exactly_once=exactly_once)
 
 
 def _with_current_offsets(

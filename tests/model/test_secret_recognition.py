@@ -12,7 +12,7 @@ from gitops_connect.model.masking import BY_KEY as LOOKS_LIKE
 from gitops_connect.model.masking import clear_secret, mask, masked_value
 from gitops_connect.model.token_shapes import shaped
 
-HARMLESS = parse(Path(__file__).with_name("harmless_configs.properties").read_bytes())
+HARMLESS = list(parse(Path(__file__).with_name("harmless_configs.properties").read_bytes()))
 MISTAKEN = {"sql"}
 """Keys of harmless values that are taken for secrets: `token = NULL, …` of SQL looks like a pair."""
 

@@ -24,4 +24,4 @@ def test_every_text_is_read_as_java_reads_it() -> None:
 
 def test_each_property_has_the_number_of_its_first_line() -> None:
     found = list(parse(b"# a comment\n\na=1\\\n  2\r\nb=3\rc=4\n"))
-    assert found == [("a", "12", 3), ("b", "3", 5), ("c", "4", 6)]
+    assert [one[:3] for one in found] == [("a", "12", 3), ("b", "3", 5), ("c", "4", 6)]

@@ -73,14 +73,14 @@ REJECTED: list[tuple[str, str, str]] = [
     ("a.sql", SQL + ", 'a'=b);", "1: error: this statement cannot be read: expected a string, a number, TRUE or FALSE"),
     ("a.sql", SQL + ", 'a'='1', 'a'='2');", "each key once"),
     ("a.sql", SQL, "found the end of the statement"),
-    ("a.sql", SQL + ", 'a'=-1e999);", "expected a number that fits into a DOUBLE, found '-1e999'"),
+    ("a.sql", SQL + ", 'a'=-1e999);", "expected a number that fits into a DOUBLE, found a number"),
     ("a.sql", SQL + ", 'a'=9223372036854775808);", "expected a number that fits into a BIGINT"),
-    ("a.sql", SQL + ", 'a'=0x10);", "expected a string, a number, TRUE or FALSE, found '0x10'"),
+    ("a.sql", SQL + ", 'a'=0x10);", "expected a string, a number, TRUE or FALSE, found a word"),
     ("a.sql", SQL + ", 'a'=Infinity);", "expected a string, a number, TRUE or FALSE"),
     ("a.sql", SQL + ", 'a'='b);", "1: error: the quote is not closed"),
     ("a.sql", "SELECT 1;\n/* " + SQL, "2: error: the comment is not closed"),
     ("a.json", f'{{"config": {{{SOURCE}, "a": 1e999}}}}', "this number cannot be written as JSON"),
-    ("a.json", f'{{"config": {{{SOURCE}, "a": NaN}}}}', "expected a value, found 'N'"),
+    ("a.json", f'{{"config": {{{SOURCE}, "a": NaN}}}}', "expected a value, found a letter or a digit"),
     ("a.yaml", "name: a\nconnector.class: A\nb: .inf\n", "this number cannot be written as JSON"),
 ]
 

@@ -91,7 +91,7 @@ def test_keys_that_strimzi_sets_itself_are_dropped(key: str, since: int) -> None
 @pytest.mark.parametrize(
     ("text", "summary"),
     [
-        ("a:", "the config key 'a' is empty, which Strimzi rejects"),
+        ("a:", "a config key is empty, which Strimzi rejects"),
         ("a: [x]", "the config key 'a' is a list, which Strimzi rejects"),
         ("a: {x: y}", "the config key 'a' is a mapping, which Strimzi rejects"),
         ("a: 9223372036854775808", "the config key 'a' is an integer of more than 64 bits, which Strimzi rejects"),

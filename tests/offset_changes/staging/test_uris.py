@@ -214,4 +214,4 @@ def test_a_link_must_lead_to_an_allowed_file(directory: Path, tmp_path: Path) ->
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
-    assert "is not a file" in str(staged(tmp_path, f"file:{tmp_path}/pipe.json", "0" * 64))
+    assert "expected a regular file" in str(staged(tmp_path, f"file:{tmp_path}/pipe.json", "0" * 64))
