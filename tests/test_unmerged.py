@@ -27,6 +27,8 @@ from gitops_connect.settings.settings_file import load_settings
 
 __all__ = ["standin"]
 
+pytestmark = pytest.mark.slow
+
 LOCAL = ClusterName("local")
 ALLOWED = '[secrets]\nenv = ["ORDERS_*"]'
 PIN = "org.example.fixtures.PinSource"

@@ -221,6 +221,7 @@ def test_problems_in_every_format() -> None:
     assert is_printable(problems.problems_text(found))
 
 
+@pytest.mark.slow
 def test_what_is_not_printable() -> None:
     """Everything of these categories, in each version of Unicode that Python has."""
     odd = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
