@@ -23,7 +23,7 @@ To add a test, add a row to `tests/hostile/inputs.yaml`, and run `make docs`.
 _TRIED = """
 ## What was tried, and how often
 
-An example is one generated input. The numbers of the fuzzers are those of one run of each with the profile `thorough`,
+An example is one generated input. The numbers are those of one run of each; fuzzers ran with the profile `thorough`,
 on a machine with 2 cores that did other work too. `make test-thorough` repeats the fuzzers and the whole commands.
 """
 
