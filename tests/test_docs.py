@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import generate
+import hostile_inputs
 import picture
 import pytest
 import settings_page
@@ -28,7 +29,9 @@ README = ROOT / "README.md"
 LINK = re.compile(r"\]\(([^)#]+)")
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md", "errors.md", "rules.md", "connectors.md"])
+@pytest.mark.parametrize(
+    "name", ["cli.md", "settings.md", "errors.md", "rules.md", "connectors.md", "../contributing/hostile-inputs.md"]
+)
 def test_the_reference_is_what_the_code_says(name: str) -> None:
     assert (DOCS / "reference" / name).read_text() == generate.pages()[name], "run `make docs`"
 
@@ -69,16 +72,29 @@ def test_no_link_leads_nowhere() -> None:
         assert not anchor or anchor in anchors(there), (page, link)
 
 
-def test_every_row_of_the_threat_model_names_modules_with_tests() -> None:
-    text = (ROOT / "SECURITY.md").read_text()
-    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if row.startswith("| ")]
-    headers, *threats = [row for row in rows if not set(row[0]) <= {"-"}]
-    assert headers[-1] == "tests"
-    for threat in threats:
-        modules = LINK.findall(threat[-1])
-        assert modules, f"{threat[0]}: no test is named"
-        for module in modules:
-            assert re.search(r"^def test_", (ROOT / module).read_text(), re.MULTILINE), module
+def test_every_row_of_the_threat_model_names_its_tests() -> None:
+    rows = [row.strip("|").split("|") for row in (ROOT / "SECURITY.md").read_text().splitlines() if row.startswith("|")]
+    headers = [row for row in rows if row[0].strip() == "actor"]
+    assert [row[-1].strip() for row in headers] == ["tests", "tests"]
+    for row in rows:
+        if row not in headers and not set("".join(row)) <= {"-", " "}:
+            named = re.findall(r"\[`(test_\w+)`\]\(([^)#]+)\)", row[-1])
+            assert named, f"{row[:2]}: no test is named"
+            assert len(named) == row[-1].count("]("), f"{row[:2]}: a link does not have the form [`test_x`](file)"
+            assert [one for one in named if not is_test(*one)] == []
+
+
+def is_test(name: str, file: str) -> bool:
+    """Whether a file of the repository has this test function, which may be in a class."""
+    return re.search(rf"^(    )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE) is not None
+
+
+def test_every_test_with_hostile_inputs_is_on_its_page() -> None:
+    named = {(found["test"], f"tests/hostile/{found['file']}") for found in hostile_inputs.data()["inputs"]}
+    assert [one for one in named if not is_test(*one)] == []
+    for file in (ROOT / "tests/hostile").glob("test_*.py"):
+        for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE):
+            assert (name, f"tests/hostile/{file.name}") in named, "add a row to tests/hostile/inputs.yaml"
 
 
 def test_the_hostile_inputs_of_the_threat_model_are_all_of_them() -> None:

@@ -22,6 +22,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.validation import Plugin, full_names
 from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.reconcile import Caches, ProposeOptions, declare, propose
+from gitops_connect.report.pull_request_plan import NotPlanned
 from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
 
@@ -74,6 +75,18 @@ class TestNothingIsRead:
         assert found.plans[0].untrusted
         assert not any("ORDERS_B-" in value for value in secrets.values_read())
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
+
+    def test_by_a_pull_request_from_a_fork(self, at: Workplace, standin: StandIn) -> None:
+        at.commit("main.yaml", at.source("other"))
+        at.git("switch", "--quiet", "--create", "topic")
+        at.commit("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7"))
+        settings = load_settings(at.directory / "gitops-connect.toml", {})
+        with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
+            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=True))
+        assert (found.not_planned, found.plans) == (NotPlanned.FORK, ())
+        assert found.diagnostics.errors, "its documents are validated"
+        assert not any("ORDERS_B-" in value for value in secrets.values_read())
+        assert standin.count(".*") == 0
 
     def test_not_even_whether_a_secret_exists(self, at: Workplace) -> None:
         at.write("a.yaml", with_secret(at, "ORDERS_NOT_SET"), at.source("f", "secrets: {p: {file: /run/not-there}}"))

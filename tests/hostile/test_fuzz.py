@@ -295,7 +295,7 @@ _ENTITIES: Mapping[str, Any] = {
     "verdict": {
         "configs": [{"definition": {"name": "a", "type": "PASSWORD"}, "value": {"name": "a", "errors": ["e"]}}]
     },
-    "sensitive": [{"name": "a", "type": "PASSWORD"}],
+    "definition": [{"name": "a", "type": "PASSWORD", "required": True, "default_value": None}],
     "offsets": {"offsets": [{"partition": {"a": 1}, "offset": {"b": 2.5}}, {"partition": {}, "offset": None}]},
     "warning": {"message": "The offsets for this connector have been altered successfully"},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,25 @@ def test_a_long_path_is_rejected(client: TestClient) -> None:
     for path in (f"/pull-requests/{'9' * 5000}", f"/api/v1/reconcile/{'9' * 5000}", f"/clusters/{'x' * 5000}"):
         assert client.get(path).status_code == 414
     assert client.get(f"/pull-requests/{'9' * 3900}").status_code == 404
+
+
+def test_a_password_changes_nothing(serve: Any) -> None:
+    """A browser repeats basic authentication by itself, so another site could cause a change."""
+    client: TestClient = serve(**TOKENS)
+    assert client.post("/api/v1/reconcile", auth=("anyone", CHANGE)).status_code == 401
+
+
+def test_tokens_are_compared_in_constant_time(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    client: TestClient = serve(**TOKENS)
+    compared: list[tuple[bytes, bytes]] = []
+
+    def differ(given: bytes, expected: bytes) -> bool:
+        compared.append((given, expected))
+        return False
+
+    monkeypatch.setattr(hmac, "compare_digest", differ)
+    assert client.get("/", auth=("anyone", READ)).status_code == 401, "nothing else compares them"
+    assert compared == [(READ.encode(), READ.encode()), (READ.encode(), CHANGE.encode())]
 
 
 def test_a_rotated_token_needs_no_restart(serve: Any, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import commit_history
+from gitops_connect.source import commit_history, file_versions
 from gitops_connect.source.checkout import Checkout, History
 from gitops_connect.source.commit_history import CommitHistory
 from gitops_connect.source.merge_result import MergeResult
@@ -136,6 +136,18 @@ def test_beyond_the_limits_the_commit_is_unknown(
     monkeypatch.setattr(commit_history, "_DEPTHS", (2, 4))
     for number in range(6):
         upstream.commit({"a.yaml": ON, "count": str(number)})
+    assert added(repository) is None
+
+
+def test_beyond_the_number_of_versions_the_commit_is_unknown(
+    upstream: Upstream, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = upstream.commit({"a.yaml": ON})
+    for number in range(4):
+        upstream.commit({"a.yaml": f"{ON}# {number}\n"})
+    monkeypatch.setattr(file_versions, "MOST_VERSIONS", 5)
+    assert added(repository) == first
+    upstream.commit({"a.yaml": f"{ON}# more\n"})
     assert added(repository) is None
 
 
