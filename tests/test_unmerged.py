@@ -82,7 +82,7 @@ class TestNothingIsRead:
         at.commit("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7"))
         settings = load_settings(at.directory / "gitops-connect.toml", {})
         with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
-            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=True))
+            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=True), timeout=60)
         assert (found.not_planned, found.plans) == (NotPlanned.FORK, ())
         assert found.diagnostics.errors, "its documents are validated"
         assert not any("ORDERS_B-" in value for value in secrets.values_read())

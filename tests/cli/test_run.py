@@ -101,7 +101,7 @@ def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:
     at.settings(more="[daemon]\nretry_interval = 0")
     ran = at.run("run")
     assert ran.code == 64
-    assert "[daemon] retry_interval: expected a duration longer than 0s" in ran.err
+    assert "[daemon] retry_interval: expected more than 0, found 0" in ran.err
 
 
 def test_text_is_for_people(at: Workplace) -> None:

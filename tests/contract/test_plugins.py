@@ -86,9 +86,9 @@ def test_a_definition_shows_the_same_errors_as_the_validation(
 
 
 def test_transforms_predicates_and_converters_are_described(contract: Contract) -> None:
-    if not contract.client.all_plugins()[0].class_name.startswith("org.apache.kafka.connect.converters"):
-        pytest.skip("the stand-in has no transforms")
     insert = "org.apache.kafka.connect.transforms.InsertField$Value"
+    if insert not in {one.class_name for one in contract.client.all_plugins()}:
+        pytest.skip("the stand-in has no transforms")
     matches = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
     parts = {
         "transforms": "t",
