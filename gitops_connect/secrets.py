@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.regular_files import read_text
 from gitops_connect.settings.own import is_protected, own_files, own_variables
@@ -59,7 +60,9 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
     """
     connectors, diagnostics, values = [], [], set()
     for connector in desired.connectors:
-        problems, config = _config(connector, settings, environment)
+        read_config = partial(_config, connector, settings, environment)
+        found = contained(read_config, connector.document.location, connector.name)
+        problems, config = ([found], connector.config) if isinstance(found, Diagnostic) else found
         diagnostics.extend(problems)
         connectors.append(replace(connector, config=config))
         values |= {config[key] for key in connector.secrets if key in config}

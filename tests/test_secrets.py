@@ -18,6 +18,7 @@ from standin.connect import StandIn
 
 from gitops_connect import secrets
 from gitops_connect.model.desired import DesiredState, SecretReference, SecretSource, TargetState
+from gitops_connect.model.diagnostics import INTERNAL_ERROR
 from gitops_connect.model.names import ClusterName
 from gitops_connect.settings.sections import SecretsSettings, Settings
 from gitops_connect.settings.settings_file import load_settings
@@ -132,6 +133,20 @@ def test_a_relative_path_and_an_unlisted_directory_are_refused(tmp_path: Path) -
         f'allow it with [secrets] files = ["{tmp_path}"]'
         in reading(file(tmp_path / "password"), SecretsSettings(files=(tmp_path / "other",)))[1]
     )
+
+
+def test_a_bug_while_a_secret_is_read_blocks_only_its_connector() -> None:
+    class Broken(dict[str, str]):
+        def __getitem__(self, name: str) -> str:
+            return super().__getitem__(name) if name == "GOOD" else str(1 // 0)
+
+    connectors = tuple(replace(wanted(name), secrets={"a": env(name.upper())}) for name in ("bad", "good"))
+    settings = Settings(Path("/nowhere"), secrets=SecretsSettings(env=("*",)))
+    resolved = secrets.resolve(DesiredState(LOCAL, connectors), settings, Broken(BAD=VALUE, GOOD=VALUE))
+    assert resolved.unresolved == {"bad"}
+    assert resolved.desired.connectors[1].config["a"] == VALUE
+    (problem,) = resolved.diagnostics
+    assert (problem.rule, type(problem.bug)) == (INTERNAL_ERROR, ZeroDivisionError)
 
 
 SETTINGS = """
