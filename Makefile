@@ -34,13 +34,13 @@ test: setup      ## run all checks and tests, except the tests that only a relea
 	@echo "To run the tests that only a release needs: make test-thorough"
 
 gitea: setup     ## build the Gitea that some tests need, once, for some minutes (with Go and a C compiler)
-	PYTHONPATH=tests $(BIN)/python -m forges.gitea_server
+	PYTHONPATH=tests $(BIN)/python -m forge.gitea_server
 
 test-thorough: test gitea ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -q -rs tests/forges tests/daemon/test_reviews.py tests/daemon/test_reviews_on_kafka.py
+	$(BIN)/pytest -q -rs tests/forge tests/review/test_reviews.py tests/review/test_reviews_on_kafka.py
 	$(PARALLEL) -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
-	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/desired/test_yaml.py tests/apply/test_executor_properties.py tests/checks/large
+	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/documents/test_yaml.py tests/apply/test_executor_properties.py tests/offsets/spark
 
 databases:
 	@tests/live/install-databases

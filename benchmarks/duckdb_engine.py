@@ -19,11 +19,12 @@ import duckdb  # noqa: E402 - its import is part of the measured time
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
-from gitops_connect.checks.entries import EntryChecker  # noqa: E402
-from gitops_connect.desired.manifests.line_reader import read_lines  # noqa: E402
-from gitops_connect.model.manifests import ManifestContext  # noqa: E402
+from gitops_connect.families.registry import BUILT_IN  # noqa: E402
 from gitops_connect.model.names import ConnectorName  # noqa: E402
 from gitops_connect.model.operations import OperationKind  # noqa: E402
+from gitops_connect.offsets.context import ManifestContext  # noqa: E402
+from gitops_connect.offsets.formats.streams import read_lines  # noqa: E402
+from gitops_connect.offsets.rules.entries import EntryChecker  # noqa: E402
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}
 BLOCK = 16 * 1024 * 1024
@@ -70,7 +71,9 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, path: str) -> None:
 
 def checked(slow: list[tuple[int, str]]) -> tuple[Counter[str], list[tuple[str, int, int]]]:
     """Check lines of other forms with the rule function: the counts of violations, and the keys of valid lines."""
-    checker = EntryChecker(ManifestContext(ConnectorName("orders"), CONFIG), OperationKind.ALTER)
+    checker = EntryChecker(
+        ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG)), OperationKind.ALTER
+    )
     counts: Counter[str] = Counter()
     keys = []
     read = read_lines("".join(text for _, text in slow))

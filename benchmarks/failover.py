@@ -26,8 +26,8 @@ _REST = 3.0
 def measure(directory: Path) -> Iterator[Figure]:
     """The time from `kill -9` until the other daemon has taken over and reconciled."""
     sys.path.append(str(ROOT / "tests"))
-    from ledger_places import postgres_place  # noqa: PLC0415 - a part of the tests
     from live.databases import start_postgres  # noqa: PLC0415
+    from support.ledger.ledger_places import postgres_place  # noqa: PLC0415 - a part of the tests
 
     try:
         server = start_postgres()

@@ -24,12 +24,13 @@ from pyarrow.parquet import ParquetWriter
 from benchmarks.figures import Figure, NotMeasured, median
 from benchmarks.planning import PROGRAM
 from benchmarks.spark_engine import CONFIG
-from gitops_connect.checks import small
-from gitops_connect.desired.manifests import parse
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import OperationKind
+from gitops_connect.offsets.context import ManifestContext
+from gitops_connect.offsets.formats.manifest_parser import parse
+from gitops_connect.offsets.rules import small
 
 TITLE = "Large manifests: the complete verdict"
 FEW, MANY, CURRENT, SAMPLE = 1_000_000, 10_000_000, 1_000_000, 200_000
@@ -120,7 +121,7 @@ def _commands(directory: Path) -> Iterator[Figure]:
 
 def _decided(path: Path) -> float:
     """The time to read and check a manifest in this process."""
-    context = ManifestContext(ConnectorName("orders"), CONFIG)
+    context = ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG))
     begun = time.perf_counter()
     verdict = small.check(parse(Blob(path.name, "", path.read_bytes())), context, OperationKind.ALTER)
     if verdict.offsets is None or "pyspark" in sys.modules:
@@ -170,7 +171,7 @@ def _ready(directory: Path, current: Path) -> Iterator[Figure]:
 def _elsewhere(directory: Path, current: Path) -> Iterator[Figure]:
     """The same work on the masters of the tests, compared with a local one, each with a running session."""
     sys.path.insert(0, str(TESTS))
-    from spark_parts.services import connect_server, running, standalone  # noqa: PLC0415 - of the tests
+    from support.spark.services import connect_server, running, standalone  # noqa: PLC0415 - of the tests
 
     manifest, cache = directory / f"{FEW}.jsonl", str(directory / "cache")
     here = _run("spark_engine", str(manifest), str(current), cache)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from benchmarks.documents import Workplace
-from gitops_connect.apply.stopped import StoppedConnectors
+from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.declare import Caches, Declared, declare
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.reconcile import Caches, Declared, Proposal, ReconcileOptions, declare, propose, reconcile
+from gitops_connect.propose import Proposal, propose
+from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime, open_runtime
 from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.checkout import Source

@@ -16,13 +16,14 @@ from pathlib import Path
 
 START = time.perf_counter()
 
+from gitops_connect.families.registry import BUILT_IN  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.diagnostics import Location  # noqa: E402 - imports are part of the measured time
-from gitops_connect.model.large_manifests import LargeFile, LargeManifest  # noqa: E402 - imports are part of the measured time
-from gitops_connect.model.manifests import ManifestContext  # noqa: E402 - imports are part of the measured time
+from gitops_connect.model.manifests import LargeFile  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.names import ConnectorName  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.operations import OperationKind  # noqa: E402 - imports are part of the measured time
-from gitops_connect.offset_changes.large.spark_checks import SparkChecks  # noqa: E402 - imports are part of the measured time
-from gitops_connect.offset_changes.workspace import workspace  # noqa: E402 - imports are part of the measured time
+from gitops_connect.offset_changes.planner_inputs import workspace  # noqa: E402 - imports are part of the measured time
+from gitops_connect.offset_changes.spark_checks import SparkChecks  # noqa: E402 - imports are part of the measured time
+from gitops_connect.offsets.context import LargeManifest, ManifestContext  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
 from gitops_connect.spark.session import SharedSession  # noqa: E402 - imports are part of the measured time
 
@@ -31,7 +32,7 @@ CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnec
 
 def main(manifest: str, saved: str, cache: str, master: str = "local[*]", ready: str = "") -> None:
     """Print the verdict and the times as JSON."""
-    context = ManifestContext(ConnectorName("orders"), CONFIG)
+    context = ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG))
     current = LargeFile("the current offsets", saved)
     files = (LargeFile(manifest, manifest),)
     request = LargeManifest(Location(manifest), files, context, OperationKind.ALTER, current)

@@ -57,8 +57,8 @@ def _serving() -> Iterator[str]:
 
 
 def _serve(count: int) -> None:
-    from server_parts.made_up import made_up_state, world, write_ledger  # noqa: PLC0415 - as below
-    from server_parts.running import served  # noqa: PLC0415 - only this process has the tests on its path
+    from support.server.made_up import made_up_state, world, write_ledger  # noqa: PLC0415 - as below
+    from support.server.running import served  # noqa: PLC0415 - only this process has the tests on its path
 
     with tempfile.TemporaryDirectory() as name:
         write_ledger(Path(name))

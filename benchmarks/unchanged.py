@@ -11,7 +11,7 @@ from benchmarks.figures import Figure, NotMeasured, median
 from benchmarks.opened import opened
 from benchmarks.processor_time import spent_here
 from benchmarks.server import serving
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Entry
 from gitops_connect.source.checkout import Checkout, ContentReader, Source
 
 TITLE = "A cycle in which nothing changed"

@@ -8,31 +8,35 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from gitops_connect.checks.large.verdict_cache import VerdictCache
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
-from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operation_history import read_history
+from gitops_connect.families import ENTRY_POINTS, Family
+from gitops_connect.families.registry import BUILT_IN, Registry
+from gitops_connect.ledger.ledger import Ledger, read_history
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.history import OperationHistory
+from gitops_connect.model.config_histories import RollbackOptions
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.rollbacks import RollbackOptions
+from gitops_connect.model.operations import OperationHistory
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
+from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
-from gitops_connect.settings.cache import cache_directory
+from gitops_connect.settings.own import cache_directory
 from gitops_connect.settings.sections import ClusterMode, ClusterSettings, RepositorySettings, Settings
 from gitops_connect.settings.settings_file import require_clusters
-from gitops_connect.source.address import absolute_url
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.commit_history import CommitHistory
+from gitops_connect.source.git_url import absolute_url
 from gitops_connect.source.merge_result import MergeResult
 from gitops_connect.source.output_branch import OutputBranch
 from gitops_connect.source.repository import Repository
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import Say, SharedSession
 
+_WAY_OUT = "upgrade or uninstall the package"
 NO_REPOSITORY = "no repository is configured; add [repository] with url = … to the settings"
 
 
@@ -71,6 +75,7 @@ class Runtime:
     spark: SharedSession
     clock: Clock = field(default_factory=SystemClock)
     verdicts: VerdictCache = field(default_factory=VerdictCache, repr=False)
+    families: Registry = field(default=BUILT_IN, repr=False)
     say: Say = _ignore
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
@@ -114,16 +119,52 @@ class Runtime:
         self.ledger.close()
 
 
+@cache
+def open_families() -> Registry:
+    """The families of connectors that gitops-connect knows, and those of installed packages, found once.
+
+    Raises UsageError if a package provides a family that cannot be used.
+    """
+    return with_installed(BUILT_IN, entry_points(group=ENTRY_POINTS))
+
+
+def with_installed(families: Registry, entries: Iterable[EntryPoint]) -> Registry:
+    """With the families of these entry points. Raises UsageError, which names the package."""
+    for entry in sorted(entries, key=lambda one: one.name):
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown package"
+        origin = f"the connector family {entry.name!r} of {package}"
+        try:
+            families = families.with_family(_load_family(entry, origin), origin)
+        except UsageError:
+            raise
+        except Exception as error:  # whatever the package does when it is imported
+            raise UsageError(f"{origin} cannot be loaded: {type(error).__name__}: {error}; {_WAY_OUT}") from error
+    return families
+
+
+def _load_family(entry: EntryPoint, origin: str) -> Family:
+    family = entry.load()
+    if not isinstance(family, Family):
+        found = f"{type(family).__name__}, expected a Family of gitops_connect.families"
+        raise UsageError(f"{origin} has the type {found}; {_WAY_OUT}")
+    api: int = family.api
+    if api != 1:
+        found = f"is for version {api!r} of the interface, but this gitops-connect has version 1"
+        raise UsageError(f"{origin} {found}; {_WAY_OUT}")
+    return family
+
+
 def open_runtime(settings: Settings) -> Runtime:
     """Open the ledger, and a client for each cluster.
 
-    Raises UsageError if a setting is missing, LedgerUnusable if the ledger cannot be opened.
+    Raises UsageError if a setting is missing or an installed family cannot be used, LedgerUnusable if the ledger cannot
+    be opened.
     """
     require_clusters(settings)
-    clock = SystemClock()
+    families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
-    return Runtime(settings, ledger, clients, os.environ, open_spark(settings), clock)
+    return Runtime(settings, ledger, clients, os.environ, open_spark(settings), clock, families=families)
 
 
 def open_spark(settings: Settings) -> SharedSession:
@@ -151,7 +192,7 @@ def open_source(settings: Settings, path: Path | None) -> Source:
         return WorkingTree(path)
     repository = _repository(settings)
     directory = clone_directory(repository.url)
-    return Repository(repository, directory, CommitHistory(repository, directory))
+    return Repository(repository, directory, CommitHistory(repository, directory).at)
 
 
 def open_output_branch(settings: Settings) -> OutputBranch:
@@ -167,7 +208,7 @@ def open_merge(settings: Settings, head_ref: str) -> Source:
     """
     repository = _repository(settings)
     directory = clone_directory(repository.url)
-    return MergeResult(repository, directory, head_ref, CommitHistory(repository, directory))
+    return MergeResult(repository, directory, head_ref, CommitHistory(repository, directory).at)
 
 
 def _repository(settings: Settings) -> RepositorySettings:

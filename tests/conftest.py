@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forges.descriptions import GITHUB, prepare_github
-from forges.gitea_server import GITEA, GiteaMissing, GiteaServer, find_gitea, gitea_server
+from forge.descriptions import GITHUB, prepare_github
+from forge.gitea_server import GITEA, GiteaMissing, GiteaServer, find_gitea, gitea_server
 from hypothesis import settings as hypothesis_settings
 from live.connectors import build_live_plugins, fetch_debezium
 from live.databases import Server, start_postgres
-from plugins.builder import COMPILER, build_plugins
-from shared_services import order, scope
+from support.plugins.builder import COMPILER, build_plugins
+from support.shared_services import order, scope
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
-from gitops_connect.sandbox.jars import CACHE_VARIABLE, cache_directory, fetch_jars, kafka
+from gitops_connect.sandbox.jars import BROKER_RELEASE, CACHE_VARIABLE, cache_directory, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.releases import BROKER_RELEASE
 
 # No deadline: a loaded machine is slow. `pytest --hypothesis-profile=thorough` tries many more examples.
 hypothesis_settings.register_profile("quick", max_examples=20, deadline=None)
@@ -144,7 +143,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _needs_forges(item: pytest.Item) -> bool:
     """Whether the test needs the Gitea server, or the descriptions of other forges."""
-    if Path(__file__).with_name("forges") in item.path.parents:
+    if Path(__file__).with_name("forge") in item.path.parents:
         return item.get_closest_marker("slow") is not None
     return "gitea" in getattr(item, "fixturenames", ())
 
@@ -160,7 +159,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 
     A test may kill and add workers (`sandbox.kill_worker(1)`, `sandbox.start_worker()`): after the test, one worker
     runs again. Connector names come from `connector_name`, so that each test has its own connectors. In addition to
-    Kafka's connectors it has those of tests/plugins, and those of tests/live if a test of that directory is selected.
+    Kafka's connectors it has those of tests/support/plugins, and those of tests/live if a test of that directory is
+    selected.
     """
     plugins = [build_plugins(tmp_path_factory.mktemp("plugins"), os.environ)]
     if _has_live_tests(request.session):

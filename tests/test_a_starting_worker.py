@@ -12,7 +12,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text
-from gitops_connect.observed import observe
+from gitops_connect.observe import observe
 from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.settings.sections import ClusterSettings

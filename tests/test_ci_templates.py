@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
-from docs_pages import DOCS, ROOT, code
-from document_files import connector
 from standin.connect import StandIn
 from standin.fixtures import standin
+from support.docs.docs_pages import DOCS, ROOT, code
+from support.files.document_files import connector
 
 __all__ = ["standin"]
 

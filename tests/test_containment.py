@@ -11,38 +11,40 @@ from typing import Any, NoReturn, cast
 
 import pytest
 from acceptance.workplace import Workplace
-from document_files import LOCAL, MemoryFiles, connector, files
-from every_field import CONFIG_MAP, kafka_connector, text
-from manual_clock import ManualClock
-from memory_journal import reconcile_options
-from situations import CLUSTER, change, seen, situation, wanted
 from standin.connect import StandIn
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_journal import reconcile_options
+from support.files.document_files import LOCAL, MemoryFiles, connector, files
+from support.files.every_field import CONFIG_MAP, kafka_connector, text
+from support.planner.situations import CLUSTER, change, seen, situation, wanted
 
-from gitops_connect.checks import connect, document_schemas
-from gitops_connect.checks.connect import ValidateOptions
-from gitops_connect.cli.cluster_commands import each_cluster, report_bugs, worst
+from gitops_connect.checks import document_schemas, plugin_validation
+from gitops_connect.checks.plugin_validation import ValidateOptions
+from gitops_connect.cli.clusters import each_cluster, report_bugs, worst
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon.jobs import Jobs
-from gitops_connect.desired.desired_state import build
-from gitops_connect.desired.load import ParseCache, load
-from gitops_connect.desired.strimzi.annotated import find_annotated, with_requests
-from gitops_connect.desired.strimzi.translation import TranslationCache, translate
+from gitops_connect.declare import Caches
+from gitops_connect.declare import declare as declare_all
+from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.errors import ConnectUnavailable
 from gitops_connect.model.diagnostics import INTERNAL_ERROR, Diagnostics, Location, contained
 from gitops_connect.model.documents import Document, Documents
-from gitops_connect.model.manifests import Manifest, ManifestContext
+from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.plans import Action
 from gitops_connect.model.strimzi import DEFAULT_OPTIONS
 from gitops_connect.model.validation import ConfigVerdict
-from gitops_connect.offset_changes.manifests import ManifestSource, ManifestVerdicts
-from gitops_connect.plan.containment import plan_contained
+from gitops_connect.offset_changes.manifest_source import ManifestSource, ManifestVerdicts
+from gitops_connect.offsets.context import ManifestContext
+from gitops_connect.plan.planner import plan_contained
 from gitops_connect.plan.situation import Policy, Situation
-from gitops_connect.reconcile import Caches, reconcile
-from gitops_connect.reconcile import declare as declare_all
+from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
+from gitops_connect.strimzi.annotations import find_annotated, with_requests
+from gitops_connect.strimzi.translation import TranslationCache, translate
 
 BAD = ConnectorName("bad")
 
@@ -228,7 +230,7 @@ class BadClient:
 def test_a_bug_in_the_validation_of_a_connector_blocks_only_this_one() -> None:
     options = ValidateOptions(ManualClock(), 60, lambda _: None)
     connectors = [wanted(name) for name in ("a", "bad", "c")]
-    checked = connect.validate(cast("ConnectClient", BadClient()), connectors, options, ())
+    checked = plugin_validation.validate(cast("ConnectClient", BadClient()), connectors, options, ())
     assert checked.invalid == {BAD}
     (bug,) = checked.diagnostics
     assert (bug.rule, bug.connector) == (INTERNAL_ERROR, BAD)

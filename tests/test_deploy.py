@@ -11,12 +11,12 @@ from typing import Any
 
 import promql_parser as promql
 import yaml
-from docs_pages import DOCS, ROOT, anchors
-from manual_clock import ManualClock
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from server_parts.made_up import made_up_state
-from situations import CLUSTER
+from support.cluster.manual_clock import ManualClock
+from support.docs.docs_pages import DOCS, ROOT, anchors
+from support.planner.situations import CLUSTER
+from support.server.made_up import made_up_state
 
 from gitops_connect.errors import ConnectUnavailable
 from gitops_connect.server.metrics import Metrics

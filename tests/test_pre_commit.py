@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from docs_pages import DOCS, ROOT, code
+from support.docs.docs_pages import DOCS, ROOT, code
 
 from gitops_connect.sandbox.jars import CACHE_VARIABLE
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
-from quoted_secrets import quoting
 from standin.cluster import Cluster
 from standin.connect import StandIn
+from support.files.quoted_secrets import quoting
 
 VALUE = "correct-horse-battery"
 PIN = "org.example.fixtures.PinSource"

@@ -16,14 +16,15 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import SOURCE, Workplace
-from memory_journal import reconcile_options
 from standin.connect import StandIn
+from support.cluster.memory_journal import reconcile_options
 
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.declare import Caches, declare
+from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.model.plans import Action
-from gitops_connect.reconcile import Caches, declare, reconcile
+from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import Runtime, open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.checkout import Checkout, ContentReader, Source

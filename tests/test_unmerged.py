@@ -11,18 +11,19 @@ from uuid import uuid4
 
 import pytest
 from acceptance.workplace import Ran, Workplace
-from memory_forge import PULL_REQUEST
 from standin.connect import StandIn
 from standin.fixtures import standin
+from support.forge.memory_forge import PULL_REQUEST
 
-from gitops_connect import secrets
+from gitops_connect import secret_values
 from gitops_connect.cli.unmerged_job import unmerged_variable
-from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
+from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.pull_requests import NotPlanned
 from gitops_connect.model.validation import Plugin, full_names
 from gitops_connect.plan.reviewed import review_digest
-from gitops_connect.reconcile import Caches, ProposeOptions, declare, propose
-from gitops_connect.report.pull_request_plan import NotPlanned
+from gitops_connect.propose import ProposeOptions, propose
+from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
 
@@ -59,7 +60,7 @@ class TestNothingIsRead:
     def test_by_a_command(self, at: Workplace, standin: StandIn, command: str) -> None:
         at.write("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7\nsecrets: {p: {env: ORDERS_B}}"))
         ran = at.run(command, str(at.repository), "--untrusted")
-        assert not any("ORDERS_B-" in value for value in secrets.values_read()), ran
+        assert not any("ORDERS_B-" in value for value in secret_values.values_read()), ran
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
     def test_by_the_review_of_a_pull_request(self, at: Workplace, standin: StandIn) -> None:
@@ -73,7 +74,7 @@ class TestNothingIsRead:
             "batch.size: Invalid value many for configuration batch.size: Not a number of type INT"
         ]
         assert found.plans[0].untrusted
-        assert not any("ORDERS_B-" in value for value in secrets.values_read())
+        assert not any("ORDERS_B-" in value for value in secret_values.values_read())
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
     def test_by_a_pull_request_from_a_fork(self, at: Workplace, standin: StandIn) -> None:
@@ -85,7 +86,7 @@ class TestNothingIsRead:
             found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=True), timeout=60)
         assert (found.not_planned, found.plans) == (NotPlanned.FORK, ())
         assert found.diagnostics.errors, "its documents are validated"
-        assert not any("ORDERS_B-" in value for value in secrets.values_read())
+        assert not any("ORDERS_B-" in value for value in secret_values.values_read())
         assert standin.count(".*") == 0
 
     def test_not_even_whether_a_secret_exists(self, at: Workplace) -> None:
@@ -155,6 +156,12 @@ class TestAllowedClasses:
         (call,) = [one for one in standin.calls if one.method == "PUT"]
         assert call.body["my.password"] == "gitops-connect-placeholder"
 
+    def test_a_placeholder_that_is_no_number_is_no_error(self, at: Workplace, standin: StandIn) -> None:
+        at.settings(f'validate_unmerged = ["{self.CLASS}"]', ALLOWED)
+        at.write("a.yaml", at.source("orders", "secrets: {batch.size: {env: ORDERS_A}}"))
+        ran = untrusted(at)
+        assert (ran.code, standin.count("PUT")) == (0, 1), ran.err
+
     @pytest.mark.parametrize("config", [{"file": "${file:/etc/passwd:root}"}, {"file": "a${env:X"}])
     def test_but_not_with_a_placeholder_of_a_config_provider(
         self, at: Workplace, standin: StandIn, config: dict[str, str]
@@ -179,7 +186,7 @@ class TestSecretsAreCompared:
         at.write("a.yaml", with_secret(at, "ORDERS_B"))
         ran = untrusted(at)
         assert "my.password: *** (before) -> *** (after)" in ran.out, ran.out
-        assert not any("ORDERS_B-" in value for value in secrets.values_read())
+        assert not any("ORDERS_B-" in value for value in secret_values.values_read())
 
     def test_a_rotated_secret_is_not_known_before_the_merge(
         self, at: Workplace, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,7 @@ from typing import Any
 
 from generated_tables import NOTICE, cell
 
-from gitops_connect.cli.main import command_line
+from gitops_connect.cli.main import COMMANDS, command_line
 
 CLI_INTRODUCTION = """\
 This page lists all commands and their options, with the texts of `--help`.
@@ -23,8 +23,16 @@ commands.
 
 def cli() -> str:
     """The command line."""
-    lines = ["# Commands", "", NOTICE, CLI_INTRODUCTION, *_command(command_line(), "gitops-connect")]
+    lines = ["# Commands", "", NOTICE, CLI_INTRODUCTION, *_command(loaded_commands(), "gitops-connect")]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def loaded_commands() -> Any:
+    """The command line, with the module of every command."""
+    commands = command_line()
+    for name in COMMANDS:
+        commands.load(name)
+    return commands
 
 
 def _command(command: Any, name: str) -> Iterator[str]:

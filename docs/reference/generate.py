@@ -8,7 +8,7 @@ versions.md   what each version of Connect can do, from the table of capabilitie
 rules.md      every rule: trigger, severity, fix and example
 ../contributing/hostile-inputs.md  who sends which hostile input, from tests/hostile/inputs.yaml (hostile_inputs.py)
 ../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
-exit-codes.md is written by hand; tests/test_docs.py holds it to the code
+exit-codes.md is written by hand; tests/docs/test_docs.py holds it to the code
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from resume_page import connectors
 from settings_page import settings
 from versions_page import versions
 
-from gitops_connect.report.rules import RULE_EXPLANATIONS
+from gitops_connect.offsets.rules.rules import RULES as MANIFEST_RULES
+from gitops_connect.report.rule_explanations import rule_explanations
 
 FOLDER = Path(__file__).parent
 
@@ -73,8 +74,9 @@ manifest with its connector are then notes.
 def rules() -> str:
     """Every rule: what triggers it, its severity, how to fix it, and an example."""
     lines = ["# Rules", "", NOTICE, RULES_INTRODUCTION.rstrip()]
-    for rule, known in sorted(RULE_EXPLANATIONS.items()):
-        severity = f"{known.severity.value}; {known.exception}" if known.exception else known.severity.value
+    for rule, known in sorted(rule_explanations().items()):
+        usual = (known.severity or MANIFEST_RULES[rule].severity).value
+        severity = f"{usual}; {known.exception}" if known.exception else usual
         example = textwrap.indent(known.example, "    ")
         lines += ["", f"## `{rule}`", "", known.trigger, "", f"- **Severity:** {severity}", f"- **Fix:** {known.fix}"]
         lines += ["", "Example:", "", example]

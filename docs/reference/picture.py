@@ -21,12 +21,12 @@ from rich.text import Text
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
-from gitops_connect.desired.desired_state import build
-from gitops_connect.desired.load import ParseCache, load
+from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.load import ParseCache, load
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.documents import Blob
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Blob, Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import (
     ConnectorType,
@@ -38,7 +38,6 @@ from gitops_connect.model.observed_state import (
 )
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
 from gitops_connect.report.text import TextReport
@@ -127,7 +126,7 @@ def _situation() -> Situation:
         offsets=OffsetSituation(
             manifests={change.name: declared},
             current={change.connector: current},
-            shapes={one.name: shape for one in desired.connectors if (shape := shape_of(one.config)) is not None},
+            shapes={one.name: shape for one in desired.connectors if (shape := BUILT_IN.shape(one.config)) is not None},
         ),
     )
 

@@ -6,9 +6,10 @@ import re
 
 from generated_tables import NOTICE, cell
 
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.families.resume import ALL, ResumeCondition, ResumeRule, ResumeRules
+from gitops_connect.families.sinks import ANY_SINK, PLAIN_SINK
 from gitops_connect.model.differences import Direction, ResumeAspect
-from gitops_connect.model.resume import ALL, Condition, ResumeRule, ResumeRules
-from gitops_connect.model.resume_rules import PLAIN_SINK, PLAIN_SINKS, RESUME_RULES, SINK
 
 CONNECTORS_INTRODUCTION = """\
 Connect stores the offsets of a connector, but the offset alone often does not decide where the connector resumes. A
@@ -50,24 +51,26 @@ _DIRECTION_WORDS = {
 def connectors() -> str:
     """What decides where each class resumes."""
     by_rules: dict[ResumeRules, list[str]] = {}
-    for name, of_class in RESUME_RULES.items():
-        by_rules.setdefault(of_class, []).append(name)
-    by_rules[PLAIN_SINK] = sorted(PLAIN_SINKS)
-    by_rules[SINK] = ["Every other sink"]
+    plain: list[str] = []
+    for name, known in BUILT_IN.classes.items():
+        if known.resume is not None:
+            (plain if known.resume == PLAIN_SINK.resume else by_rules.setdefault(known.resume, [])).append(name)
+    sinks = {PLAIN_SINK.resume: sorted(plain), ANY_SINK.resume: ["Every other sink"]}
+    by_rules |= {rules: names for rules, names in sinks.items() if rules is not None}
     lines = ["# Where connectors resume", "", NOTICE, CONNECTORS_INTRODUCTION]
     lines += ["| connector | class | what decides where it resumes |", "| --- | --- | --- |"]
-    for known, names in by_rules.items():
+    for rules, names in by_rules.items():
         title = _title(names)
         classes = "<br>".join(f"`{name}`" for name in names if "." in name) or "any other"
-        lines.append(f"| [{title}](#{_anchor(title)}) | {classes} | {cell(known.decides)} |")
-    for known, names in by_rules.items():
+        lines.append(f"| [{title}](#{_anchor(title)}) | {classes} | {cell(rules.decides)} |")
+    for rules, names in by_rules.items():
         lines += ["", f"## {_title(names)}", "", "| change of the offset | line in the plan | shown if |"]
-        lines += ["| --- | --- | --- |", *map(_resume_row, known.rules)]
+        lines += ["| --- | --- | --- |", *map(_resume_row, rules.rules)]
     return "\n".join(lines) + "\n"
 
 
 def _title(names: list[str]) -> str:
-    if sorted(names) == sorted(PLAIN_SINKS):
+    if BUILT_IN.classes.get(names[0], ANY_SINK).resume == PLAIN_SINK.resume:
         return "Sinks that store no position of their own"
     return _TITLES.get(names[0]) or ", ".join(name.rpartition(".")[2] for name in names)
 
@@ -82,12 +85,12 @@ def _said(aspect: ResumeAspect, message: str, *, external: bool) -> str:
 
 def _resume_row(rule: ResumeRule) -> str:
     words = [word for one, word in _DIRECTION_WORDS.items() if one in rule.directions]
-    directions = "any" if rule.directions == ALL else ", ".join(words)
+    directions = "any" if rule.directions == ALL.directions else ", ".join(words)
     said = _said(rule.aspect, rule.message, external=rule.external)
     return f"| {directions} | {said} | {cell(' and '.join(map(_condition, rule.when)) or 'always')} |"
 
 
-def _condition(condition: Condition) -> str:
+def _condition(condition: ResumeCondition) -> str:
     tests = [f"`{key}` {_is(values, negated=condition.negated)}" for key, values in condition.keys]
     if len(tests) == 1:
         return tests[0]

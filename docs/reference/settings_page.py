@@ -14,7 +14,7 @@ from typing import Any
 from generated_tables import NOTICE, cell
 
 from gitops_connect.model.worker_heap import size_text
-from gitops_connect.settings import daemon_sections, sections
+from gitops_connect.settings import sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
 _NO_VARIABLE = ("Mapping[str, Credential]", "Mapping[str, str]", "SkipSettings")
@@ -70,9 +70,9 @@ TABLES = {
     sections.SkipSettings: "clusters.NAME.max_skip",
     sections.SecretsSettings: "secrets",
     sections.SparkSettings: "spark",
-    daemon_sections.DaemonSettings: "daemon",
-    daemon_sections.ServerSettings: "server",
-    daemon_sections.ForgeSettings: "forge",
+    sections.DaemonSettings: "daemon",
+    sections.ServerSettings: "server",
+    sections.ForgeSettings: "forge",
     sections.StrimziSettings: "strimzi",
 }
 

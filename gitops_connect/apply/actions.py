@@ -7,19 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from gitops_connect.apply.cluster_api import Cluster
-from gitops_connect.apply.journal import Journal
 from gitops_connect.apply.large_offset_change import change_large_offsets
 from gitops_connect.apply.offset_change import change_offsets, leftovers
+from gitops_connect.apply.ports import Journal
 from gitops_connect.apply.step_context import StepContext, StepFailed, record_failure
-from gitops_connect.apply.step_execution import StepResult
+from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot
+from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restarts import Restart
-from gitops_connect.model.strimzi_annotations import RequestedListing
+from gitops_connect.model.restart_records import Restart
+from gitops_connect.model.strimzi import RequestedListing
 
 
 def _sized(operation: Operation, context: StepContext) -> Operation:
@@ -36,7 +37,7 @@ def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult
 def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
 
-    Raises what `Cluster`, `Journal` and `OffsetChanges` raise.
+    Raises what `ConnectClient`, `Journal` and `OffsetChanges` raise.
     """
     if step.action is Action.CREATE:
         return _create(step, context)
@@ -91,15 +92,15 @@ def _restart(connector: ConnectorName, restart: Restart, context: StepContext) -
     send_restart(connector, restart, context.cluster)
 
 
-def send_restart(connector: ConnectorName, restart: Restart, cluster: Cluster) -> None:
-    """Send the one request of a restart, or the request for each of its parts. Raises what `Cluster` raises."""
+def send_restart(connector: ConnectorName, restart: Restart, cluster: ConnectClient) -> None:
+    """Send the one request of a restart, or the request for each of its parts. Raises what `ConnectClient` raises."""
     if not restart.parts:
         cluster.restart(connector, include_tasks=restart.include_tasks, only_failed=restart.only_failed)
     for part in restart.parts:
         cluster.restart_part(connector, part)
 
 
-def _send(step: Step, cluster: Cluster) -> None:
+def _send(step: Step, cluster: ConnectClient) -> None:
     match step.action:
         case Action.CONFIGURE:
             cluster.configure(step.connector, step.config, sensitive=sensitive_keys(step))
@@ -120,3 +121,28 @@ def _send(step: Step, cluster: Cluster) -> None:
 def sensitive_keys(step: Step) -> frozenset[str]:
     """The config keys that the plan masks, including the keys that the step removes."""
     return step.sensitive | frozenset(change.key for change in step.changes if change.sensitive)
+
+
+# One step outside of a plan, for a command: sent by the caller's thread, and observed until it has had its effect.
+
+
+def restart_alone(execution: StepExecution, restart: Restart, cluster: ConnectClient, clock: Clock) -> StepResult:
+    """Send a restart, and wait for its effect. Raises nothing: errors of the cluster are in the result."""
+    number, move = 0, execution.answered(_error_of(execution, restart, cluster), 0, clock.monotonic())
+    while not isinstance(move, StepResult):
+        if isinstance(move, SendAgain):
+            clock.sleep(max(SHORTEST_PAUSE, move.at - clock.monotonic()))
+            move = execution.answered(_error_of(execution, restart, cluster), number, clock.monotonic())
+        else:
+            clock.sleep(SHORTEST_PAUSE)
+            number += 1
+            move = execution.observe(take_snapshot(cluster, clock, number, frozenset()), clock.monotonic())
+    return move
+
+
+def _error_of(execution: StepExecution, restart: Restart, cluster: ConnectClient) -> GitopsConnectError | None:
+    try:
+        send_restart(execution.step.connector, restart, cluster)
+    except GitopsConnectError as error:
+        return error
+    return None

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from gitops_connect.apply.actions import sensitive_keys
-from gitops_connect.apply.advice import advice
-from gitops_connect.apply.step_execution import NextAction, StepExecution, StepResult
-from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.apply.working import Watched, failed_parts, leaves_running
+from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.apply.step_execution import (
+    NextAction,
+    StepExecution,
+    StepResult,
+    Watched,
+    failed_parts,
+    leaves_running,
+)
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -29,7 +36,8 @@ class RunContext:
     """What the steps of all connectors share. Times are in seconds.
 
     `timeout` is that of `StepExecution`. `min_running` is how long a connector must run after its last step, if it runs
-    then. The plan was made from `before`. `stopped` records which connectors are stopped and resumed.
+    then. The plan was made from `before`. `stopped` records which connectors are stopped and resumed. `families` are
+    the known connector classes.
     """
 
     cluster: ClusterName
@@ -37,6 +45,7 @@ class RunContext:
     min_running: float
     before: Mapping[ConnectorName, ObservedConnector]
     stopped: StoppedConnectors
+    families: Registry = BUILT_IN
 
 
 @dataclass(slots=True)
@@ -107,7 +116,9 @@ class ConnectorRun:
             return None
         was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
         seen = None if was_stopped else self.run_context.before.get(self.name)
-        return Watched(self.run_context.min_running, failed_parts(seen) if seen is not None else {})
+        return Watched(
+            self.run_context.min_running, failed_parts(seen) if seen is not None else {}, self.run_context.families
+        )
 
     def _stops(self) -> bool:
         step = self.step
@@ -153,3 +164,26 @@ def _secrets(step: Step) -> frozenset[str]:
     keys = sensitive_keys(step)
     before: Mapping[str, str] = {change.key: change.before for change in step.changes if change.before is not None}
     return sensitive_values(step.config, keys) | sensitive_values(before, keys)
+
+
+# What to do about a connector that fails after its steps took effect.
+
+_CHANGES_OFFSETS = (Action.ALTER, Action.RESET)
+
+
+def advice(before: Iterable[StepOutcome], step: Step) -> str:
+    """How to recover from `step`, which took effect and then failed, and from the steps `before` it.
+
+    An undo of an offset change also reverts the later offset changes of the connector.
+    """
+    applied = [outcome.step for outcome in before if outcome.result is Result.APPLIED]
+    changes = [one.operation for one in applied if one.action in _CHANGES_OFFSETS and one.operation is not None]
+    actions = {one.action for one in (*applied, step)}
+    parts = []
+    if changes:
+        parts.append(f"to restore the offsets, run: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
+    if Action.CONFIGURE in actions:
+        parts.append("fix its config in the repository (Git has the previous version), and apply again")
+    elif Action.CREATE in actions:
+        parts.append("fix its config in the repository, and apply again")
+    return "; ".join(parts)

@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import adopt, carry_out
-from gitops_connect.apply.cluster_api import Cluster
 from gitops_connect.apply.connector_run import ConnectorRun, RunContext
-from gitops_connect.apply.execute_options import ExecuteOptions
-from gitops_connect.apply.polling import ClusterSnapshot, PollInterval, take_snapshot
-from gitops_connect.apply.step_context import StepContext
-from gitops_connect.apply.step_execution import AwaitEffect, NextAction, SendAgain, StepResult
+from gitops_connect.apply.ports import Journal, OffsetChanges
+from gitops_connect.apply.step_context import StepContext, StoppedConnectors
+from gitops_connect.apply.step_execution import (
+    AwaitEffect,
+    ClusterSnapshot,
+    NextAction,
+    PollInterval,
+    SendAgain,
+    StepResult,
+    take_snapshot,
+)
+from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.capabilities import GET_OFFSETS
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.tracing.spans import in_trace, span
@@ -35,7 +47,7 @@ _CHECK_EVERY = 5.0
 
 
 @span("apply")
-def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
+def execute(plan: Plan, cluster: ConnectClient, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
     """Carry out every applicable step; return how each ended, in the order of the plan.
 
     Raises nothing for a step: a bug in a step ends only the steps of its connector. An error of `on_outcome` and any
@@ -47,7 +59,7 @@ def execute(plan: Plan, cluster: Cluster, options: ExecuteOptions) -> tuple[Step
 class _Run:
     """One execution. A connector run is in exactly one place: ready, later, sending, waiting, or over."""
 
-    def __init__(self, plan: Plan, cluster: Cluster, options: ExecuteOptions) -> None:
+    def __init__(self, plan: Plan, cluster: ConnectClient, options: ExecuteOptions) -> None:
         self._cluster = cluster
         self._options = options
         self._clock = options.clock
@@ -62,7 +74,14 @@ class _Run:
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        shared = RunContext(plan.cluster, options.settle_timeout, options.min_running, options.before, options.stopped)
+        shared = RunContext(
+            plan.cluster,
+            options.settle_timeout,
+            options.min_running,
+            options.before,
+            options.stopped,
+            options.families,
+        )
         self._runs = [ConnectorRun(one, shared) for one in plan.connectors if one.applicable and one.steps]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []
@@ -282,3 +301,34 @@ class _Run:
         """Keep the first error that is not a step's for the end, and begin nothing more."""
         self._error = self._error or error
         self._halt(f"stopped by {type(error).__name__}: {error}")
+
+
+# How a plan is executed: its limits, and who is asked and told.
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteOptions:
+    """How to execute a plan. All callbacks run in the caller's thread; others call `journal` and `changes`.
+
+    `clock.sleep` must really wait. `parallelism`: concurrent requests. `settle_timeout` (seconds): how long a step may
+    take to show its effect. `min_running` (seconds): how long a connector must run after its last step; 0: its tasks
+    are not checked. `before`: what the plan was made from. `stopped` records which connectors are stopped and resumed.
+    `interrupted`: True once nothing more may begin. `before_effect` is called before each effect and every few seconds
+    in between, so that it can keep a lease alive; a GitopsConnectError that it raises also means that nothing more
+    begins. `on_outcome` receives each step as it ends; `on_progress` sometimes receives the progress of a large offset
+    change. `families` are the known connector classes.
+    """
+
+    clock: Clock
+    journal: Journal
+    changes: OffsetChanges
+    parallelism: int
+    settle_timeout: float
+    min_running: float
+    before: Mapping[ConnectorName, ObservedConnector]
+    stopped: StoppedConnectors
+    interrupted: Callable[[], bool]
+    before_effect: Callable[[], object]
+    on_outcome: Callable[[StepOutcome], None]
+    on_progress: Callable[[SendingProgress], None]
+    families: Registry = BUILT_IN

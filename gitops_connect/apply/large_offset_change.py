@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from gitops_connect.apply.changes import LargeChange
+from gitops_connect.apply.ports import LargeChange
 from gitops_connect.apply.step_context import (
+    MAY_BE_APPLIED,
     StepContext,
     StepFailed,
     block,
     explain,
-    how_to_give_up,
     may_run,
-    record_failure,
+    record_attempt,
     warning_of,
 )
-from gitops_connect.apply.step_execution import FIRST_RETRY, LONGEST_RETRY, StepResult
+from gitops_connect.apply.step_execution import RETRY, StepResult
 from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
@@ -72,19 +72,17 @@ class _Retries:
     def __init__(self, context: StepContext) -> None:
         self._context = context
         self._since = context.clock.monotonic()
-        self._pause = FIRST_RETRY
         self.failures = 0
 
     def ends(self) -> bool:
         """Count a failure. Returns whether it was the last one that is retried."""
         self.failures += 1
-        waited = self._context.clock.monotonic() + self._pause - self._since
+        waited = self._context.clock.monotonic() + RETRY.after(self.failures) - self._since
         return waited > self._context.timeout and self.failures >= _MIN_FAILURES
 
     def wait(self) -> None:
         """Sleep before the next try. Raises _Interrupted."""
-        self._context.clock.sleep(self._pause)
-        self._pause = min(2 * self._pause, LONGEST_RETRY)
+        self._context.clock.sleep(RETRY.after(self.failures))
         if self._context.interrupted():
             raise _Interrupted
 
@@ -278,13 +276,8 @@ class _ChunkedChange:
         self._context.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
 
     def _fail(self, failed: StepFailed) -> StepResult:
-        return record_failure(
-            self._operation, self._context, failed if failed.certain else self._kept_in_progress(failed)
-        )
-
-    def _kept_in_progress(self, failed: StepFailed) -> StepFailed:
-        state = "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
+        state = MAY_BE_APPLIED
         if self._reviewed and self._operation.kind not in _REMOVES_ALL:
             progress = f"{self._done:,} of {self._change.entries:,} offsets are set"
             state = f"{progress}: the connector stays stopped, and the next reconciliation continues"
-        return StepFailed(f"{failed}; {state}; {how_to_give_up(self._operation.name)}", certain=False)
+        return record_attempt(self._operation, self._context, failed, state)

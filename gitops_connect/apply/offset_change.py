@@ -14,12 +14,11 @@ from gitops_connect.apply.step_context import (
     StepFailed,
     block,
     explain,
-    how_to_give_up,
     may_run,
-    record_failure,
+    record_attempt,
     warning_of,
 )
-from gitops_connect.apply.step_execution import FIRST_RETRY, LONGEST_RETRY, StepResult
+from gitops_connect.apply.step_execution import RETRY, StepResult
 from gitops_connect.errors import (
     ConnectRefused,
     GitopsConnectError,
@@ -74,7 +73,7 @@ class _OffsetChange:
             self._begun = True
             warning = self._carry_out(before, review)
         except StepFailed as failed:
-            return self._fail(failed)
+            return record_attempt(self._operation, self._context, failed)
         except GitopsConnectError as error:
             # Mostly a ledger error: what the ledger does not record was not done, and what it records as in progress is
             # finished later.
@@ -97,9 +96,8 @@ class _OffsetChange:
 
     def _send(self, before: Offsets, review: Review) -> str:
         """Send until the cluster has accepted the change. Raises StepFailed."""
-        pause, doubtful = FIRST_RETRY, False
-        after = merged(before, review.patch)
-        while True:
+        doubtful, after = False, merged(before, review.patch)
+        for pause in RETRY:
             try:
                 return self._request(review)
             except LedgerBusy:  # the lease was lost, and nothing was sent
@@ -115,7 +113,7 @@ class _OffsetChange:
                     if over:
                         raise self._give_up(error, seen, review, doubtful=doubtful) from error
             self._context.clock.sleep(pause)
-            pause = min(2 * pause, LONGEST_RETRY)
+        raise AssertionError("the waits do not end")
 
     def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> StepFailed:
         """The worker has rejected the change, or has not accepted it in time.
@@ -160,7 +158,7 @@ class _OffsetChange:
             if self._is_in_effect(seen, review, after):
                 return seen
             self._wait(
-                FIRST_RETRY, f"{self._differing(seen, review)}, although Connect accepted the change", certain=False
+                RETRY.first, f"{self._differing(seen, review)}, although Connect accepted the change", certain=False
             )
             seen = self._read("the offsets after the change")
         return seen
@@ -178,15 +176,14 @@ class _OffsetChange:
 
     def _read(self, what: str) -> Offsets:
         """The current offsets. Raises StepFailed if the cluster does not answer; a sent change may have an effect."""
-        pause = FIRST_RETRY
-        while True:
+        for pause in RETRY:
             try:
                 return self._context.cluster.offsets(self._operation.connector)
             except Waiting as error:
                 self._wait(pause, f"{what} could not be read: {error}", certain=not self._begun)
             except ConnectRefused as error:
                 raise StepFailed(f"{what} could not be read: {error}", certain=not self._begun) from error
-            pause = min(2 * pause, LONGEST_RETRY)
+        raise AssertionError("the waits do not end")
 
     def _wait(self, pause: float, reason: str, *, certain: bool) -> None:
         if self._is_late(pause):
@@ -195,15 +192,6 @@ class _OffsetChange:
 
     def _is_late(self, pause: float) -> bool:
         return self._context.clock.monotonic() + pause > self._deadline
-
-    def _fail(self, failed: StepFailed) -> StepResult:
-        return record_failure(self._operation, self._context, failed if failed.certain else self._stays_open(failed))
-
-    def _stays_open(self, failed: StepFailed) -> StepFailed:
-        result = (
-            "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
-        )
-        return StepFailed(f"{failed}; {result}; {how_to_give_up(self._operation.name)}", certain=False)
 
 
 def leftovers(name: ConnectorName, context: StepContext) -> str:
@@ -219,7 +207,7 @@ def leftovers(name: ConnectorName, context: StepContext) -> str:
         except GitopsConnectError as error:
             if attempts == _ATTEMPTS or not isinstance(error, NotFound):
                 return f"could not read whether an earlier connector of this name left offsets behind: {error}"
-        context.clock.sleep(FIRST_RETRY)
+        context.clock.sleep(RETRY.first)
 
 
 def _leftovers(found: Offsets) -> str:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from gitops_connect.apply.changes import OffsetChanges
-from gitops_connect.apply.cluster_api import Cluster
-from gitops_connect.apply.journal import Journal
+from gitops_connect.apply.ports import Journal, OffsetChanges
 from gitops_connect.apply.step_execution import StepResult
+from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.wire import is_unchecked
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, GroupInUse
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
-from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, SendingProgress
 
@@ -29,7 +28,7 @@ class StepContext:
     holder of `sending` sends a chunk: a worker's heap has room for one chunk, however many large changes there are.
     """
 
-    cluster: Cluster
+    cluster: ConnectClient
     journal: Journal
     changes: OffsetChanges
     clock: Clock
@@ -38,6 +37,11 @@ class StepContext:
     interrupted: Callable[[], bool]
     progress: Callable[[SendingProgress], None]
     sending: Lock = field(default_factory=Lock, repr=False)
+
+
+MAY_BE_APPLIED = (
+    "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
+)
 
 
 class StepFailed(Exception):
@@ -75,6 +79,17 @@ def record_failure(operation: Operation, context: StepContext, failed: StepFaile
     return StepResult(Result.FAILED, str(failed), harmless=failed.certain and may_run(operation))
 
 
+def record_attempt(
+    operation: Operation, context: StepContext, failed: StepFailed, state: str = MAY_BE_APPLIED
+) -> StepResult:
+    """Record a failed attempt. If its outcome is uncertain, the operation stays in `state`, and can be abandoned."""
+    if not failed.certain:
+        way_out = "to abandon it, remove the change from Git and run"
+        command = f"gitops-connect ledger resolve {operation.name} --not-applied"
+        failed = StepFailed(f"{failed}; {state}; {way_out} `{command}`", certain=False)
+    return record_failure(operation, context, failed)
+
+
 def warning_of(answer: str, review: Review) -> str:
     """Connect's warning after a change.
 
@@ -82,11 +97,6 @@ def warning_of(answer: str, review: Review) -> str:
     class.
     """
     return review.unchecked if is_unchecked(answer) else answer
-
-
-def how_to_give_up(name: OperationName) -> str:
-    """How to abandon an operation that stays in progress and is no longer declared."""
-    return f"to abandon it, remove the change from Git and run `gitops-connect ledger resolve {name} --not-applied`"
 
 
 def explain(error: GitopsConnectError, operation: Operation, context: StepContext) -> str:
@@ -107,3 +117,33 @@ def _group(name: ConnectorName, context: StepContext) -> str:
     if seen is None:
         return f"its consumer group is {default}, unless its config names another"
     return f"its consumer group is {seen.config.get('consumer.override.group.id', default)}"
+
+
+# The connectors that a process has stopped and not resumed yet: reported if the process is ended at once.
+
+
+class StoppedConnectors:
+    """A set of connectors that several threads change, and that a signal handler may read at any time.
+
+    Each change replaces the whole value, so that reading it takes no lock. A signal handler must not take one: the
+    thread that it interrupts may hold it.
+    """
+
+    def __init__(self) -> None:
+        self._now: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()
+        self._changing = Lock()
+
+    @property
+    def now(self) -> frozenset[tuple[ClusterName, ConnectorName]]:
+        """The connectors that are stopped at this moment, or were requested to stop."""
+        return self._now
+
+    def add(self, cluster: ClusterName, connector: ConnectorName) -> None:
+        """The connector is about to be stopped, or to be created stopped."""
+        with self._changing:
+            self._now |= {(cluster, connector)}
+
+    def discard(self, cluster: ClusterName, connector: ConnectorName) -> None:
+        """The connector was resumed, paused or deleted, or was never stopped."""
+        with self._changing:
+            self._now -= {(cluster, connector)}

@@ -1,6 +1,8 @@
 """Config keys that nothing reads: those that neither the plugin's validation nor a known prefix explains.
 
 Connect accepts any key, so a misspelt one (`table.includes.list`) changes what the connector does without an error.
+Kafka's validation (`AbstractHerder.validateConnectorConfig`) returns what the framework, the plugin's `ConfigDef`, and
+the listed transforms and predicates define. Connect and plugins also read keys below certain prefixes.
 """
 
 from __future__ import annotations
@@ -12,17 +14,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import accumulate
 
-from gitops_connect.checks.undefined_keys import (
-    FRAMEWORK,
-    FREE_SECTIONS,
-    OF_EVERY_ALIAS,
-    SECTIONS,
-    UNDEFINED,
-    UNDEFINED_IN_SECTIONS,
-    Section,
-    Undefined,
-    concerns,
-)
+from gitops_connect.families.family import Section
+from gitops_connect.families.registry import Registry
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.suggestions import Vocabulary, closest
@@ -34,6 +27,32 @@ _MOST_GLOBS = 100
 """Allowed patterns with wildcards. Each is compared with each key."""
 _MOST_DOTS = 8
 """Dots in a key up to which an alias is searched."""
+_UNDEFINED = (
+    *("producer.override.*", "consumer.override.*", "admin.override.*"),
+    *("key.converter.*", "value.converter.*", "header.converter.*"),
+)
+"""Keys of every class that nothing defines: `ConnectorConfig`, `Plugins.newConverter` (Kafka 4.0)."""
+_SECTIONS = (
+    Section("ConnectorConfig.EnrichablePlugin", "transforms", "transforms.{}."),
+    Section("ConnectorConfig.EnrichablePlugin", "predicates", "predicates.{}."),
+    Section("SourceConnectorConfig.enrich", "topic.creation.groups", "topic.creation.{}.", always=("default",)),
+)
+"""Of every class. An alias that is not listed is never read."""
+_OF_EVERY_ALIAS = frozenset({"type", "plugin.version", "predicate", "negate"})
+"""What ConnectorConfig defines for each transform and predicate."""
+FRAMEWORK = frozenset(
+    {
+        *("name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce"),
+        *("key.converter", "key.converter.plugin.version", "value.converter", "value.converter.plugin.version"),
+        *("header.converter", "header.converter.plugin.version", "transforms", "predicates", "config.action.reload"),
+        *("errors.retry.timeout", "errors.retry.delay.max.ms", "errors.tolerance", "errors.log.enable"),
+        *("errors.log.include.messages", "errors.deadletterqueue.topic.name"),
+        *("errors.deadletterqueue.topic.replication.factor", "errors.deadletterqueue.context.headers.enable"),
+        *("topics", "topics.regex", "topic.creation.groups", "exactly.once.support", "transaction.boundary"),
+        *("transaction.boundary.interval.ms", "offsets.storage.topic"),
+    }
+)
+"""ConnectorConfig, SourceConnectorConfig and SinkConnectorConfig: what is defined for every plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +66,7 @@ class _Unknown:
 
 
 def unknown_keys(
-    connector: DesiredConnector, verdict: ConfigVerdict, explained: Collection[str] = ()
+    connector: DesiredConnector, verdict: ConfigVerdict, families: Registry, explained: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
     """A warning for each unknown key that the document does not allow, and for each allowance without effect.
 
@@ -59,7 +78,7 @@ def unknown_keys(
         return  # the plugin accepts any key, and defines none to compare with
     globs = [one for one in connector.allow_unknown_keys if _WILD & set(one)][:_MOST_GLOBS]
     exact = {one for one in connector.allow_unknown_keys if not _WILD & set(one)}
-    for found in _reported(connector, verdict, undefined, own):
+    for found in _reported(_Keys(connector, verdict, families), undefined, own):
         allowed = found.key in exact or any(fnmatchcase(found.key, pattern) for pattern in globs)
         if not allowed and found.key not in explained:
             yield _unknown_key(connector, found)
@@ -70,22 +89,19 @@ def unknown_keys(
 
 def _of_plugin(key: str) -> bool:
     """Whether a defined key comes from the plugin itself, and not from a transform, a converter or a client."""
-    in_section = any(key.startswith(section.prefix.partition("{}")[0]) for section in SECTIONS)
-    return not in_section and not _matches((one for one in UNDEFINED if not one.classes), key, "")
+    in_section = any(key.startswith(section.prefix.partition("{}")[0]) for section in _SECTIONS)
+    return not in_section and not _matches(_UNDEFINED, key)
 
 
-def _reported(
-    connector: DesiredConnector, verdict: ConfigVerdict, undefined: list[str], own: Set[str]
-) -> list[_Unknown]:
+def _reported(keys: _Keys, undefined: list[str], own: Set[str]) -> list[_Unknown]:
     """The unknown keys.
 
     If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it does not define: then
     only those with a suggestion, and those that are certainly not read.
     """
-    keys = _Keys(connector, verdict)
     found = [one for key in undefined if (one := _check_key(keys, key)) is not None]
     certain = [one for one in found if one.meant is not None or one.certain]
-    return found if len(found) - len(certain) <= len(connector.config.keys() & own) else certain
+    return found if len(found) - len(certain) <= len(keys.connector.config.keys() & own) else certain
 
 
 @dataclass(frozen=True)
@@ -94,10 +110,21 @@ class _Keys:
 
     connector: DesiredConnector
     verdict: ConfigVerdict
+    families: Registry
 
     @property
     def class_name(self) -> str:
         return self.connector.config.get(_CLASS, "")
+
+    @cached_property
+    def undefined(self) -> Sequence[str]:
+        """Patterns of keys that the class reads, and nothing defines."""
+        return (*_UNDEFINED, *self.families.undefined_keys(self.class_name))
+
+    @cached_property
+    def free_sections(self) -> Sequence[Section]:
+        """Sections that the class reads, and whose keys nothing defines."""
+        return self.families.sections(self.class_name)
 
     @cached_property
     def unset(self) -> Vocabulary:
@@ -115,7 +142,7 @@ class _Keys:
                 (*section.always, *map(str.strip, self.connector.config.get(section.key, "").split(",")))
             )
             - {""}
-            for section in (*SECTIONS, *FREE_SECTIONS)
+            for section in (*_SECTIONS, *self.free_sections)
         }
 
     @cached_property
@@ -140,7 +167,7 @@ class _Keys:
 
 
 def _check_key(keys: _Keys, key: str) -> _Unknown | None:
-    section = next((one for one in SECTIONS if key.startswith(one.prefix.partition("{}")[0])), None)
+    section = next((one for one in _SECTIONS if key.startswith(one.prefix.partition("{}")[0])), None)
     if section is not None:
         return _in_section(keys, key, section)
     if _is_read(keys, key):
@@ -149,15 +176,12 @@ def _check_key(keys: _Keys, key: str) -> _Unknown | None:
 
 
 def _is_read(keys: _Keys, key: str) -> bool:
-    listed = (one for one in FREE_SECTIONS if key.startswith(one.prefix.partition("{}")[0]) and keys.prefix(key, one))
-    return _matches(UNDEFINED, key, keys.class_name) or any(concerns(one.classes, keys.class_name) for one in listed)
+    listed = (one for one in keys.free_sections if key.startswith(one.prefix.partition("{}")[0]))
+    return _matches(keys.undefined, key) or any(keys.prefix(key, one) for one in listed)
 
 
-def _matches(undefined: Iterable[Undefined], key: str, class_name: str) -> bool:
-    return any(
-        concerns(one.classes, class_name) and any(fnmatchcase(key, pattern) for pattern in one.patterns)
-        for one in undefined
-    )
+def _matches(patterns: Iterable[str], key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
@@ -176,7 +200,7 @@ def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
         return _Unknown(key, f"{start}{meant}.{rest}" if meant else None, reason, certain=True)
     defined = keys.defined_under(prefix)
     class_name, rest = config.get(f"{prefix}type", ""), key.removeprefix(prefix)
-    if not set(defined) - OF_EVERY_ALIAS or _matches(UNDEFINED_IN_SECTIONS, rest, class_name):
+    if not set(defined) - _OF_EVERY_ALIAS or _matches(keys.families.transform_keys(class_name), rest):
         return None
     meant = closest(rest, [one for one in defined if prefix + one not in config])
     return _Unknown(key, meant and prefix + meant, f"{class_name} does not define it")
@@ -184,8 +208,8 @@ def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
 
 def _other_prefix(key: str) -> str | None:
     """The key under the known prefix for which its own beginning is a misspelling: `transform.a.type`."""
-    known = [pattern.removesuffix("*") for one in UNDEFINED if not one.classes for pattern in one.patterns]
-    for prefix in (*known, *(section.prefix.partition("{}")[0] for section in SECTIONS)):
+    known = [pattern.removesuffix("*") for pattern in _UNDEFINED]
+    for prefix in (*known, *(section.prefix.partition("{}")[0] for section in _SECTIONS)):
         parts = prefix.count(".")
         head, rest = key.split(".")[:parts], key.split(".")[parts:]
         if rest and closest(".".join(head), [prefix.removesuffix(".")]) is not None:

@@ -6,16 +6,16 @@ to the servers that the config names. So the author of a pull request could have
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from gitops_connect.checks import connect
-from gitops_connect.checks.definitions import verdict
+from gitops_connect.checks import plugin_validation
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import Rejected
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.validation import ConfigDefinition, ConnectChecks, Plugin, full_names
+from gitops_connect.model.validation import ConfigDefinition, ConfigVerdict, ConnectChecks, KeyType, Plugin, full_names
 
 _CLASS = "connector.class"
 _PLACEHOLDER = "gitops-connect-placeholder"
@@ -26,7 +26,7 @@ def check(
     client: ConnectClient,
     connectors: Collection[DesiredConnector],
     definitions: Mapping[ConnectorName, ConfigDefinition],
-    options: connect.ValidateOptions,
+    options: plugin_validation.ValidateOptions,
     plugins: Sequence[Plugin] | None,
 ) -> ConnectChecks:
     """Check the configs against the definitions of their plugins; send only those of `options.unmerged`.
@@ -34,9 +34,15 @@ def check(
     What is sent has placeholders for secrets. A config with a placeholder of a config provider is not sent.
     """
     sent = {one.name for one in connectors if _may_be_sent(one, options.unmerged)}
-    answers = connect.validate(client, map(_without_secrets, (one for one in connectors if one.name in sent)), options)
+    pairs, reason = plugin_validation.answers(
+        client, (_with_placeholders(one) for one in connectors if one.name in sent), options
+    )
+    asked = [(one, _of_what_is_known(one, answer)) for one, answer in pairs]
     local = [(one, _answer(one, definitions, plugins)) for one in connectors if one.name not in sent]
-    return answers + connect.checks_of(local, connect.Catalogue(client, plugins), _UNDESCRIBED)
+    catalogue = plugin_validation.Catalogue(client, plugins, options.families)
+    return plugin_validation.checks_of(asked, catalogue, reason) + plugin_validation.checks_of(
+        local, catalogue, _UNDESCRIBED
+    )
 
 
 def _may_be_sent(connector: DesiredConnector, allowed: Collection[str]) -> bool:
@@ -44,15 +50,22 @@ def _may_be_sent(connector: DesiredConnector, allowed: Collection[str]) -> bool:
     return connector.config.get(_CLASS, "") in allowed and not has_placeholder
 
 
-def _without_secrets(connector: DesiredConnector) -> DesiredConnector:
+def _with_placeholders(connector: DesiredConnector) -> DesiredConnector:
     return replace(connector, config={**connector.config, **dict.fromkeys(connector.secrets, _PLACEHOLDER)})
+
+
+def _of_what_is_known(connector: DesiredConnector, answer: plugin_validation.Answer) -> plugin_validation.Answer:
+    """The answer without its errors about secrets: a placeholder is not a number, for example."""
+    if not isinstance(answer, ConfigVerdict):
+        return answer
+    return replace(answer, errors={key: found for key, found in answer.errors.items() if key not in connector.secrets})
 
 
 def _answer(
     connector: DesiredConnector,
     definitions: Mapping[ConnectorName, ConfigDefinition],
     plugins: Sequence[Plugin] | None,
-) -> connect.Answer:
+) -> plugin_validation.Answer:
     definition = definitions.get(connector.name)
     if definition is not None and "" not in definition.undescribed:
         try:
@@ -60,5 +73,96 @@ def _answer(
         except Exception as error:  # a bug, which becomes a diagnostic of this connector
             return error
     if plugins is not None and connector.config.get(_CLASS, "") not in full_names(plugins):
-        return Rejected(connect.NO_SUCH_CLASS)
+        return Rejected(plugin_validation.NO_SUCH_CLASS)
     return None
+
+
+# Checks a config against what its plugins define, without sending the config to a worker.
+#
+# The messages are Kafka's (`ConfigDef`), so that they are reported in the same way as those of Connect's validation.
+
+_SET_BY_CONNECT = ("name", "converter.type")
+_TOPICS = ("topics", "topics.regex")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?)")
+_BITS = {KeyType.SHORT: 16, KeyType.INT: 32, KeyType.LONG: 64}
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words that a key of the framework accepts."""
+
+    accepted: tuple[str, ...]
+    any_case: bool = False
+
+
+_FRAMEWORK = {
+    "errors.tolerance": _Words(("none", "all")),
+    "config.action.reload": _Words(("none", "restart")),
+    "exactly.once.support": _Words(("requested", "required"), any_case=True),
+    "transaction.boundary": _Words(("interval", "poll", "connector"), any_case=True),
+}
+"""`ConnectorConfig` and `SourceConnectorConfig`. A definition does not contain which values a key accepts."""
+_AT_LEAST = {"tasks.max": 1, "transaction.boundary.interval.ms": 1}
+
+
+def verdict(connector: DesiredConnector, definition: ConfigDefinition) -> ConfigVerdict:
+    """What Connect would say about the config, as far as the definitions of its plugins show.
+
+    Values of `spec.secrets` and values with a placeholder of a config provider are not checked, because the worker gets
+    other values.
+    """
+    errors = {key: (message,) for key, message in _errors(connector, definition)}
+    given = connector.secrets.keys() | {key for key, value in connector.config.items() if value}
+    if definition.keys.keys() >= set(_TOPICS) and given.isdisjoint(_TOPICS):  # SinkConnectorConfig.validate
+        errors |= dict.fromkeys(_TOPICS, ("Must configure one of topics or topics.regex",))
+    return ConfigVerdict(errors, definition.passwords, frozenset(definition.keys))
+
+
+def _errors(connector: DesiredConnector, definition: ConfigDefinition) -> Iterator[tuple[str, str]]:
+    for key, defined in definition.keys.items():
+        value = connector.config.get(key)
+        if key in connector.secrets:
+            continue
+        if value is None:
+            if defined.required and not key.endswith(_SET_BY_CONNECT):
+                yield key, f'Missing required configuration "{key}" which has no default value.'
+        elif "${" not in value:
+            check = _CHECKS.get(defined.type) if defined.type is not None else None
+            why = (check and check(value.strip())) or _why_out_of_range(key, value.strip())
+            if why:
+                yield key, f"Invalid value {value} for configuration {key}: {why}"
+
+
+def _why_out_of_range(key: str, value: str) -> str:
+    words, least = _FRAMEWORK.get(key), _AT_LEAST.get(key)
+    if least is not None and _INTEGER.fullmatch(value) and int(value) < least:
+        return f"Value must be at least {least}"
+    if words is None or (value.lower() if words.any_case else value) in words.accepted:
+        return ""
+    return f"String must be one of{' (case insensitive)' if words.any_case else ''}: {', '.join(words.accepted)}"
+
+
+def _why_no_boolean(value: str) -> str:
+    return "" if value.lower() in ("true", "false") else "Expected value to be either true or false"
+
+
+def _why_no_integer(kind: KeyType) -> Callable[[str], str]:
+    limit = 2 ** (_BITS[kind] - 1)
+
+    def check(value: str) -> str:
+        is_number = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
+        return "" if is_number else f"Not a number of type {kind.value}"
+
+    return check
+
+
+def _why_no_double(value: str) -> str:
+    return "" if _DOUBLE.fullmatch(value) else "Not a number of type DOUBLE"
+
+
+_CHECKS: Mapping[KeyType, Callable[[str], str]] = {
+    KeyType.BOOLEAN: _why_no_boolean,
+    KeyType.DOUBLE: _why_no_double,
+    **{kind: _why_no_integer(kind) for kind in _BITS},
+}

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, worst
 from gitops_connect.cli.console import ask, bug_report, coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
@@ -19,17 +21,20 @@ from gitops_connect.cli.options import Clusters
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.unmerged_job import Trusted, require_merged
+from gitops_connect.declare import Declared
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
-from gitops_connect.regular_files import read_text
-
-if TYPE_CHECKING:
-    from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
-    from gitops_connect.model.plans import Plan
-    from gitops_connect.plan.saved import SavedPlan
-    from gitops_connect.reconcile import Declared, Proposal
-    from gitops_connect.report.text import TextReport
-    from gitops_connect.runtime import Runtime
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
+from gitops_connect.model.plans import Plan
+from gitops_connect.plan.guards import enforce
+from gitops_connect.plan.saved import SavedPlan, load_saved, require_fresh
+from gitops_connect.propose import Proposal
+from gitops_connect.reconcile import ReconcileOptions, reconcile
+from gitops_connect.report.health_lines import left_stopped
+from gitops_connect.report.text import TextReport
+from gitops_connect.report.words import sending_words
+from gitops_connect.runtime import Runtime
+from gitops_connect.safe_files import read_text
 
 
 def apply(
@@ -46,9 +51,6 @@ def apply(
     trusted: Trusted = False,
 ) -> int:
     """Apply a saved plan, or make a plan and apply it after approval."""
-    from gitops_connect.plan.saved import load_saved, require_fresh
-    from gitops_connect.report.text import TextReport
-
     if path is not None:
         require_merged(trusted=trusted)
     is_saved = path is not None and not path.is_dir()
@@ -74,7 +76,7 @@ def apply(
         emit("\n" + report.outcome(outcomes))
     code = _exit_code(declared, made, outcomes)
     if code in (ExitCode.DONE, ExitCode.INVALID) and (failures or more):
-        return cluster_commands.worst([*failures, *more])
+        return worst([*failures, *more])
     return code
 
 
@@ -91,16 +93,14 @@ def _read(planfile: Path) -> str:
 
 def _clusters(runtime: Runtime, saved: SavedPlan | None, named: list[str] | None) -> tuple[ClusterName, ...]:
     if saved is None:
-        return cluster_commands.chosen(runtime, named)
+        return chosen_in(runtime.settings, named)
     if named:
         raise UsageError("--cluster cannot be used with a saved plan, which lists its own clusters; remove --cluster")
-    return cluster_commands.chosen(runtime, [one.cluster for one in saved.clusters])
+    return chosen_in(runtime.settings, [one.cluster for one in saved.clusters])
 
 
 def _require_safe(made: list[Proposal]) -> None:
     """Enforce the guards of all plans before the first change. Raises UnsafePlan with the errors of all of them."""
-    from gitops_connect.plan.guards import enforce
-
     refused = []
     for proposal in made:
         try:
@@ -129,12 +129,7 @@ def _go(plans: list[Plan], *, confirm: bool) -> bool:
 
 def _carry_out(
     runtime: Runtime, declared: Declared, plans: list[Plan], report: TextReport
-) -> tuple[list[ReconciliationOutcome], cluster_commands.Failures]:
-    from gitops_connect.apply.stopped import StoppedConnectors
-    from gitops_connect.reconcile import ReconcileOptions, reconcile
-    from gitops_connect.report.left_stopped import left_stopped
-    from gitops_connect.report.words import sending_words
-
+) -> tuple[list[ReconciliationOutcome], Failures]:
     interrupted, stopped = Event(), StoppedConnectors()
     ended, total, require_shown = 0, sum(len(plan.steps) for plan in plans), _require_one_of(plans)
 
@@ -167,7 +162,7 @@ def _carry_out(
 
         options = ReconcileOptions(lambda _proposal: None, approve, listen, interrupted, follow, stopped)
         clusters = tuple(plan.cluster for plan in plans)
-        return cluster_commands.each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
+        return each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
 
 
 def _show(report: TextReport, outcome: StepOutcome) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import IO
 
+from gitops_connect import __version__
+from gitops_connect.report.printable import escaped_lines, output
+
 
 def emit(text: str | Iterator[str]) -> None:
     """Write data; a long text can be given in pieces. What is still not printable is escaped, except our colours."""
-    from gitops_connect.report.printable import output
-
     is_coloured = coloured(sys.stdout)
     sys.stdout.writelines(output(one, coloured=is_coloured) for one in ([text] if isinstance(text, str) else text))
     sys.stdout.flush()
@@ -20,9 +23,12 @@ def emit(text: str | Iterator[str]) -> None:
 
 def echo(text: str) -> None:
     """Write a message to stderr. Control characters are escaped, because names and errors come from outside."""
-    from gitops_connect.report.printable import escaped_lines
-
     echo_styled(escaped_lines(text))
+
+
+def echo_note(text: str) -> None:
+    """Write what the user should know of the result to stderr."""
+    echo(f"note: {text}")
 
 
 def echo_styled(text: str) -> None:
@@ -30,8 +36,6 @@ def echo_styled(text: str) -> None:
 
     A reader that closed stderr does not end the command.
     """
-    from gitops_connect.report.printable import output
-
     text = output(text, coloured=coloured(sys.stderr))
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{text}\n")
@@ -40,8 +44,6 @@ def echo_styled(text: str) -> None:
 
 def ask(question: str) -> str:
     """Ask on stderr, because the question is no data, and return the user's line; empty at the end of the input."""
-    from gitops_connect.report.printable import output
-
     sys.stderr.write(output(question))
     sys.stderr.flush()
     return sys.stdin.readline().strip()
@@ -49,19 +51,15 @@ def ask(question: str) -> str:
 
 def without_secrets(text: str) -> str:
     """`text` with the secrets that this process has read masked, so that the text may be stored or printed."""
-    from gitops_connect.model.masking import mask
-    from gitops_connect.secrets import values_read
+    # `--help` prints no secrets.
+    from gitops_connect.model.masking import mask  # noqa: PLC0415
+    from gitops_connect.secret_values import values_read  # noqa: PLC0415
 
     return mask(text, values_read())
 
 
 def bug_report(error: Exception, where: str) -> str:
     """The information for an issue. `where` is a line that says what has failed."""
-    import platform
-    import traceback
-
-    from gitops_connect import __version__
-
     return without_secrets(
         "This is a bug in gitops-connect. Please report it with everything below.\n\n"
         f"gitops-connect {__version__}, Python {platform.python_version()}, {platform.platform()}\n"

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gitops_connect.cli import cluster_commands
-from gitops_connect.cli.console import echo
+from gitops_connect.cli.clusters import settings_of
+from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
+from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
+from gitops_connect.exchange.document_text import json_body, needed_secrets, text_of
+from gitops_connect.exchange.from_files import ReadOptions, read_all
+from gitops_connect.exchange.written_files import OutputFiles, valid
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.file_formats import FileFormat, TargetFormat
+from gitops_connect.model.names import ClusterName
+from gitops_connect.report.problems import problem_lines, summary_line
+from gitops_connect.report.table import as_json, table
+from gitops_connect.report.words import plural
+from gitops_connect.settings.own import own_variables
+from gitops_connect.settings.sections import Settings
 
-if TYPE_CHECKING:
-    from gitops_connect.cli.converted_connectors import Converted
-    from gitops_connect.model.diagnostics import Diagnostics
+_STDOUT = Path("-")
 
 
 def convert(
@@ -43,36 +52,57 @@ def convert(
     workers, and files of Jikkou, Terraform and ksqlDB. Secrets are not written: the files name environment variables
     for them, which the command lists. No cluster is contacted. Exits with 4 if something was not converted.
     """
-    from gitops_connect.cli.connector_files import ReadOptions, read_all
-    from gitops_connect.cli.converted_connectors import ConvertOptions, convert_all
-    from gitops_connect.cli.converted_files import Output, valid
-    from gitops_connect.cli.imported_resources import connect_cluster
-    from gitops_connect.model.names import ClusterName
-    from gitops_connect.settings.own import own_variables
-
-    settings = cluster_commands.settings_of(context)
+    settings = settings_of(context)
     workers = settings.strimzi.workers or to is TargetFormat.STRIMZI
     options = ReadOptions(
         from_, ClusterName(cluster) if cluster else None, out, replace(settings.strimzi_options, workers=workers)
     )
     declared = read_all(paths, options)
-    connect_clusters = {name: connect_cluster(name, settings) for name in settings.clusters}
-    found = convert_all(declared.connectors, ConvertOptions(to, own_variables(settings), connect_clusters))
-    converted, problems = valid(found, to)
-    output = Output(out, to, force)
-    files = output.write(converted)
+    converted, problems = valid(convert_all(declared.connectors, convert_options(settings, to)), to)
+    if out is None:
+        _print(converted, to)
+        files = [_STDOUT] * len(converted)
+    else:
+        output = OutputFiles(out, to, force)
+        files = output.paths(converted)
+        output.write(converted, files)
     diagnostics = declared.diagnostics + problems
     _report(converted, files, diagnostics, declared.files)
-    output.list_secrets(converted)
+    if needed := needed_secrets([one.document for one in converted], to):
+        echo(secrets_note(to))
+        if out is None:
+            echo(needed.rstrip("\n"))
+        else:
+            emit(needed)
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
+
+
+def convert_options(settings: Settings, target: TargetFormat) -> ConvertOptions:
+    """The variables of the settings, and the clusters' names for Strimzi: the first one without a namespace."""
+    names = {
+        name: ClusterName(next((one for one in cluster.strimzi if "/" not in one), name))
+        for name, cluster in settings.clusters.items()
+    }
+    return ConvertOptions(target, own_variables(settings), names)
+
+
+def secrets_note(target: TargetFormat) -> str:
+    """What the user has to do with the list of variables or references that follows."""
+    if target is TargetFormat.GITOPS_CONNECT:
+        return "The documents contain no secrets. Allow these variables in the settings, and set their values:"
+    return "The files contain no secrets, but these references to environment variables of the workers:"
+
+
+def _print(converted: Sequence[Converted], target: TargetFormat) -> None:
+    if target is TargetFormat.JSON:
+        bodies = [json_body(one.document) for one in converted]
+        emit(as_json(bodies[0] if len(bodies) == 1 else bodies) if bodies else "")
+    else:
+        emit("---\n".join(text_of(one.document, target) for one in converted))
 
 
 def _report(converted: Sequence[Converted], files: Sequence[Path], diagnostics: Diagnostics, read: int) -> None:
     """What was converted from what, and then what was not understood or left out."""
-    from gitops_connect.report.problems import problem_lines, summary_line
-    from gitops_connect.report.table import table
-    from gitops_connect.report.words import plural
-
     rows = [
         (one.source.name, one.source.format.value, f"{one.source.location.file}:{one.source.location.line}", str(file))
         for one, file in zip(converted, files, strict=True)

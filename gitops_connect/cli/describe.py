@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, assert_never
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.cluster_commands import repository_of
+from gitops_connect.cli.clusters import chosen_in, each_cluster, worst
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, in_format
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
+from gitops_connect.errors import NotFound
+from gitops_connect.families.health_rules import unhealthy
+from gitops_connect.model.capabilities import PLUGIN_KEYS
+from gitops_connect.model.desired import DesiredState
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState
+from gitops_connect.model.status import ConditionType
+from gitops_connect.model.validation import installed_versions
+from gitops_connect.observe import observe
+from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
+from gitops_connect.plan.restarts import find_unhealthy
+from gitops_connect.plan.situation import Situation
+from gitops_connect.report.connector_view import PluginView, describe_connector
+from gitops_connect.report.health_lines import auto_restart_status
+from gitops_connect.report.table import outline
+from gitops_connect.runtime import Runtime
+from gitops_connect.secret_values import resolve
+from gitops_connect.settings.sections import Settings
 
 if TYPE_CHECKING:
-    from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.desired import DesiredState
-    from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState
-    from gitops_connect.plan.situation import Situation
-    from gitops_connect.reconcile import Declared
-    from gitops_connect.runtime import Runtime
-    from gitops_connect.settings.sections import Settings
+    from gitops_connect.declare import Declared
 
 app = typer.Typer(help="Show the details of a connector.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -41,21 +56,19 @@ def connector(
 ) -> int:
     """Show the state, tasks, config and ownership of a connector."""
     with cluster_commands.opened(context) as runtime:
-        clusters = cluster_commands.chosen(runtime, cluster)
+        clusters = chosen_in(runtime.settings, cluster)
         repository = _Repository(runtime.settings)
-        found, failures = cluster_commands.each_cluster(
-            clusters, lambda one: _describe_in(runtime, one, name, repository)
-        )
+        found, failures = each_cluster(clusters, lambda one: _describe_in(runtime, one, name, repository))
     values = [value for value in found if value]
     if values:
-        emit(_render(values, output))
+        emit(in_format(output, values, lambda: "\n".join(outline(value) for value in values)))
     elif not failures:
         echo(
             f"error: there is no connector {name!r} on {', '.join(clusters)};"
             " run `gitops-connect get connectors` to list all connectors"
         )
     if failures:
-        return cluster_commands.worst(failures)
+        return worst(failures)
     return ExitCode.DONE if values else ExitCode.FAILED
 
 
@@ -67,8 +80,6 @@ class _Repository:
 
     @cached_property
     def _declared(self) -> Declared | None:
-        from gitops_connect.cli.subject import repository_of
-
         return repository_of(self._settings)
 
     def desired(self, cluster: ClusterName) -> DesiredState:
@@ -76,20 +87,11 @@ class _Repository:
 
         It is empty if no repository is configured, or if it cannot be read, which is reported to the user.
         """
-        from gitops_connect.model.desired import DesiredState
-
         states = self._declared.states if self._declared is not None else {}
         return states.get(cluster) or DesiredState(cluster)
 
 
 def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: _Repository) -> dict[str, Any] | None:
-    from gitops_connect.model.names import ConnectorName
-    from gitops_connect.model.validation import installed_versions
-    from gitops_connect.observed import observe
-    from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
-    from gitops_connect.plan.unhealthy import find_unhealthy
-    from gitops_connect.report.connector_view import PluginView, describe_connector
-
     client = runtime.clients[cluster]
     state = observe(client, ())
     observed = state.connectors.get(ConnectorName(name))
@@ -108,9 +110,6 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
 
 def _strimzi_status(runtime: Runtime, situation: Situation, observed: ObservedConnector) -> dict[str, Any]:
     """What the status of a Strimzi resource has: automatic restarts, and the condition that the daemon recorded."""
-    from gitops_connect.model.conditions import ConditionType
-    from gitops_connect.report.health_lines import auto_restart_status
-
     restarts = auto_restart_status(observed.name, runtime.ledger.restarts(situation.desired.cluster).get(observed.name))
     warning = situation.conditions.get((observed.name, ConditionType.WARNING))
     found: dict[str, Any] = {} if restarts is None else {"autoRestart": restarts}
@@ -131,26 +130,20 @@ def _situation(
     The ledger may have no secrets of a connector, because the connector has none or because the ledger was lost. Then
     only the repository has them. A trace may also quote the secrets of other connectors.
     """
-    from gitops_connect.model.desired import DesiredState
-    from gitops_connect.model.health import unhealthy
-    from gitops_connect.model.names import Revision
-    from gitops_connect.observed import needs_password_keys, password_keys
-    from gitops_connect.plan.situation import Situation
-    from gitops_connect.secrets import resolve
-
     client = runtime.clients[state.cluster]
     ownership = runtime.ledger.ownership(state.cluster)
     owned = ownership.get(observed.name)
-    is_known = owned is not None and bool(owned.applied) and unhealthy(observed) is None
+    is_known = owned is not None and bool(owned.applied) and unhealthy(observed, runtime.families) is None
     desired = DesiredState(state.cluster) if is_known else repository.desired(state.cluster)
     resolved = resolve(desired, runtime.settings, runtime.environment)
-    passwords = password_keys(client, state, needs_password_keys(state))
+    passwords = password_keys(client, state, needs_password_keys(state, runtime.families))
     own = {observed.name: _passwords(client, state.version, observed)}
     return Situation(
         Revision(""),
         resolved.desired,
         state,
         runtime.clock.now(),
+        families=runtime.families,
         ownership=ownership,
         quoted={**passwords.known, **own},
         undescribed=passwords.undescribed - own.keys(),
@@ -161,26 +154,9 @@ def _situation(
 
 def _passwords(client: ConnectClient, version: ConnectVersion, observed: ObservedConnector) -> frozenset[str]:
     """The keys of the plugin's type PASSWORD; every key if no worker describes it, because any may be a password."""
-    from gitops_connect.errors import NotFound
-    from gitops_connect.model.capabilities import PLUGIN_KEYS
-
     why = "no worker has the plugin" if PLUGIN_KEYS.is_in(version) else PLUGIN_KEYS.missing(version)
     if PLUGIN_KEYS.is_in(version):
         with suppress(NotFound):
             return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
     echo(f"note: all config values are masked: {why}, so it is unknown which keys are passwords")
     return frozenset(observed.config) - {"connector.class", "connector.plugin.version", "tasks.max"}
-
-
-def _render(values: list[dict[str, Any]], output: TableOutput) -> str:
-    from gitops_connect.report.table import as_json, as_yaml, outline
-
-    match output:
-        case TableOutput.TABLE:
-            return "\n".join(outline(value) for value in values)
-        case TableOutput.JSON:
-            return as_json(values)
-        case TableOutput.YAML:
-            return as_yaml(values)
-        case _:
-            assert_never(output)

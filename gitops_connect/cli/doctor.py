@@ -7,24 +7,27 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from gitops_connect import __version__
-from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.listing import listing
-from gitops_connect.cli.options import ListOutput, TableOutput
+from gitops_connect.cli.options import ListOutput, TableOutput, listing
 from gitops_connect.cli.progress import progress
-from gitops_connect.errors import GitopsConnectError
-
-if TYPE_CHECKING:
-    from gitops_connect.settings.sections import ClusterSettings, Settings
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import ForgeRefused, GitopsConnectError
+from gitops_connect.forge.opening import open_forge
+from gitops_connect.model.capabilities import EXPANDED_LIST, bugs_of, missing_in
+from gitops_connect.runtime import SystemClock, open_ledger, open_source
+from gitops_connect.sandbox.java import find_java
+from gitops_connect.settings.sections import ClusterSettings, Settings
+from gitops_connect.source.git_program import git_version
 
 
 class CheckStatus(Enum):
@@ -57,8 +60,6 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
 
 
 def _checks(context: typer.Context) -> Iterator[CheckResult]:
-    from importlib import metadata
-
     yield CheckResult(
         CheckStatus.OK, "gitops-connect", f"{__version__} on Python {platform.python_version()}, {sys.platform}"
     )
@@ -66,7 +67,7 @@ def _checks(context: typer.Context) -> Iterator[CheckResult]:
     yield _examine("java", _java, otherwise=CheckStatus.NOTE)
     yield CheckResult(CheckStatus.OK, "pyspark", metadata.version("pyspark"))
     try:
-        settings = cluster_commands.settings_of(context)
+        settings = settings_of(context)
     except GitopsConnectError as error:
         yield CheckResult(CheckStatus.ERROR, "settings", str(error))
         return
@@ -83,14 +84,10 @@ def _examine(part: str, check: Callable[[], str], *, otherwise: CheckStatus = Ch
 
 
 def _git() -> str:
-    from gitops_connect.source.program import git_version
-
     return git_version()
 
 
 def _java() -> str:
-    from gitops_connect.sandbox.java import find_java
-
     java = find_java(os.environ)
     return f"Java {java.version} at {java.path} (used by the sandbox and by Spark)"
 
@@ -118,26 +115,18 @@ def _look_at_settings(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _repository(settings: Settings) -> str:
-    from gitops_connect.runtime import open_source
-
     with closing(open_source(settings, None)) as source:
         checkout = source.fetch()
     return f"commit {checkout.revision}, {len(checkout.entries)} files"
 
 
 def _ledger(settings: Settings) -> str:
-    from gitops_connect.runtime import open_ledger
-
     with closing(open_ledger(settings)) as ledger:
         owned = sum(len(ledger.ownership(cluster)) for cluster in settings.clusters)
         return f"{ledger.place}, managed connectors: {owned}"
 
 
 def _forge(settings: Settings) -> str:
-    from gitops_connect.errors import ForgeRefused
-    from gitops_connect.forge.opening import open_forge
-    from gitops_connect.runtime import SystemClock
-
     forge = open_forge(settings, SystemClock())
     if forge is None:
         return ""
@@ -170,8 +159,6 @@ def _is_wide(directory: Path, settings: Settings) -> bool:
 
 def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
     """Check each worker by itself, because failover to another worker would hide a worker that is down."""
-    from dataclasses import replace
-
     for number, url in enumerate(cluster.url):
         worker = replace(cluster, url=(url,))
         part = f"cluster {cluster.name}" if len(cluster.url) == 1 else f"cluster {cluster.name} worker {number + 1}"
@@ -180,10 +167,6 @@ def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
 
 def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult]:
     """The worker, and what it cannot do because it is too old, each with the consequence."""
-    from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.capabilities import EXPANDED_LIST, bugs_of, missing_in
-    from gitops_connect.runtime import SystemClock
-
     try:
         with closing(ConnectClient(cluster, SystemClock())) as client:
             version = client.info().version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, StalePlan, UsageError
@@ -19,6 +20,12 @@ class ExitCode(IntEnum):
     USAGE = 64
     BUG = 70
     INTERRUPTED = 130
+
+
+def worst_code(codes: Collection[ExitCode]) -> ExitCode:
+    """The code of a command for several clusters; DONE if none of the codes is worse."""
+    order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.INVALID)
+    return next((code for code in order if code in codes), ExitCode.DONE)
 
 
 def exit_code(error: Exception) -> ExitCode:

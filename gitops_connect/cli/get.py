@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import chosen_in, each_cluster, worst
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.listing import listing
-from gitops_connect.cli.options import Clusters, ListOutput, TableOutput
-
-if TYPE_CHECKING:
-    from gitops_connect.model.names import ClusterName
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, listing
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.report.connector_view import HEADERS, connector_row
 
 app = typer.Typer(help="List connectors or connector plugins.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -29,9 +29,6 @@ def connectors(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """List the connectors of the clusters."""
-    from gitops_connect.model.suggestions import did_you_mean
-    from gitops_connect.report.connector_view import HEADERS, connector_row
-
     known: set[str] = set()
 
     with cluster_commands.opened(context) as runtime:
@@ -43,12 +40,12 @@ def connectors(
             shown = [key for key in sorted(there) if not names or key in names]
             return [connector_row(name, there[key], ownership.get(key)) for key in shown]
 
-        clusters = cluster_commands.chosen(runtime, cluster)
-        found, failures = cluster_commands.each_cluster(clusters, one)
+        clusters = chosen_in(runtime.settings, cluster)
+        found, failures = each_cluster(clusters, one)
     values = [value for rows in found for value in rows]
     emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
     if failures:
-        return cluster_commands.worst(failures)
+        return worst(failures)
     missing = [name for name in dict.fromkeys(names or ()) if name not in known]
     for name in missing:
         echo(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
@@ -67,7 +64,7 @@ def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput
                 for plugin in sorted(runtime.clients[name].plugins(), key=lambda plugin: plugin.class_name)
             ]
 
-        found, failures = cluster_commands.each_cluster(cluster_commands.chosen(runtime, cluster), one)
+        found, failures = each_cluster(chosen_in(runtime.settings, cluster), one)
     values = [value for rows in found for value in rows]
     emit(listing(("CLUSTER", "TYPE", "VERSION", "CLASS"), [list(value.values()) for value in values], values, output))
-    return cluster_commands.worst(failures) if failures else ExitCode.DONE
+    return worst(failures) if failures else ExitCode.DONE

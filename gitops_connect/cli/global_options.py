@@ -49,7 +49,7 @@ def _change_directory(context: typer.Context, value: Path | None) -> None:
 
 def _debug(context: typer.Context, value: bool) -> None:
     if value and not context.resilient_parsing:
-        from gitops_connect.cli.logs import requests_to_stderr
+        from gitops_connect.cli.logs import requests_to_stderr  # noqa: PLC0415 - `--help` logs nothing
 
         context.find_root().call_on_close(requests_to_stderr())
 

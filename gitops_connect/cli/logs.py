@@ -12,7 +12,7 @@ from typing import Any
 
 from gitops_connect.cli.console import without_secrets
 from gitops_connect.report.printable import escaped, escaped_lines
-from gitops_connect.settings.daemon_sections import LogFormat
+from gitops_connect.settings.sections import LogFormat
 from gitops_connect.tracing.spans import current_trace_id
 
 REQUESTS = "gitops_connect.requests"

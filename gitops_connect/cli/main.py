@@ -6,65 +6,78 @@ import gc
 import os
 import sys
 from functools import cache
-from typing import IO, Annotated, Any
+from importlib import import_module
+from typing import IO, Annotated, Any, NamedTuple
 
 import typer
+import typer.core
 import typer.main
 
 from gitops_connect import __version__
-from gitops_connect.cli import (
-    apply,
-    convert,
-    describe,
-    doctor,
-    get,
-    import_connectors,
-    ledger,
-    offsets,
-    plan,
-    reconcile,
-    restart,
-    review,
-    run,
-    sandbox,
-    status,
-    suspend,
-    validate,
-    version,
-)
 from gitops_connect.cli.console import bug_report, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode, exit_code
 from gitops_connect.cli.global_options import GlobalOptions, add_global_options
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.file_modes import create_private_files
+from gitops_connect.safe_files import create_private_files
 
-app = typer.Typer(
-    name="gitops-connect",
-    help="Keep Kafka Connect clusters in sync with a Git repository.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(validate.validate)
-app.command()(plan.plan)
-app.command()(apply.apply)
-app.command()(run.run)
-app.command()(reconcile.reconcile)
-app.command()(review.review)
-app.command()(status.status)
-app.add_typer(get.app, name="get")
-app.add_typer(describe.app, name="describe")
-app.command("import")(import_connectors.import_connectors)
-app.command()(convert.convert)
-app.add_typer(restart.app, name="restart")
-app.add_typer(suspend.suspend, name="suspend")
-app.add_typer(suspend.resume, name="resume")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(offsets.app, name="offsets")
-app.command()(doctor.doctor)
-app.add_typer(sandbox.app, name="sandbox")
-app.command()(version.version)
+
+class CommandEntry(NamedTuple):
+    """Where a command is, and the first sentence of its help. `--help` and shells show it without an import."""
+
+    module: str
+    name: str
+    help: str
+
+
+COMMANDS = {
+    "validate": CommandEntry("validate", "validate", "Check documents, offset manifests and connector configs."),
+    "plan": CommandEntry("plan", "plan", "Show the changes that apply would make."),
+    "apply": CommandEntry("apply", "apply", "Apply a saved plan, or make a plan and apply it after approval."),
+    "run": CommandEntry("run", "run", "Continuously reconcile the clusters with the repository."),
+    "reconcile": CommandEntry("request_reconciliation", "reconcile", "Let the running daemon reconcile at once."),
+    "review": CommandEntry("review", "review", "Show what merging a pull request would do."),
+    "status": CommandEntry("show_status", "status", "Show whether each connector is in sync and healthy."),
+    "import": CommandEntry("import_connectors", "import_connectors", "Write the connectors of a cluster as documents."),
+    "convert": CommandEntry("convert", "convert", "Convert connectors from and to the formats of other tools."),
+    "doctor": CommandEntry("doctor", "doctor", "Check settings, repository, forge, ledger, clusters and tools."),
+    "version": CommandEntry("version", "version", "Show the versions of gitops-connect and Python."),
+    "get": CommandEntry("get", "app", "List connectors or connector plugins."),
+    "describe": CommandEntry("describe", "app", "Show the details of a connector."),
+    "restart": CommandEntry("restart", "app", "Restart a connector."),
+    "suspend": CommandEntry("suspend", "suspend", "Change nothing on a connector or a cluster until it is resumed."),
+    "resume": CommandEntry("suspend", "resume", "End what `suspend` began."),
+    "ledger": CommandEntry("ledger_commands", "app", "Show, correct, export or import the ledger."),
+    "offsets": CommandEntry("offset_commands", "app", "Show, compare, check and restore offsets."),
+    "sandbox": CommandEntry("sandbox", "app", "Run a local one-node Kafka with Connect workers."),
+}
+
+
+class CommandGroup(typer.core.TyperGroup):
+    """The commands of the program. The module of a command is imported when the command is called or completed."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        entries = {name: typer.core.TyperCommand(name, help=entry.help) for name, entry in COMMANDS.items()}
+        self.commands = {**entries, **self.commands}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the first argument names."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, self.load(name) if name in COMMANDS else command, rest
+
+    def load(self, name: str) -> Any:
+        """The command with all its options, from its module."""
+        entry = COMMANDS[name]
+        found = getattr(import_module(f"gitops_connect.cli.{entry.module}"), entry.name)
+        holder = typer.Typer(callback=_root, add_completion=False, rich_markup_mode=None)
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=name)
+        else:
+            holder.command(name)(found)
+        group: Any = typer.main.get_command(holder)
+        self.commands[name] = group.commands[name]
+        add_global_options(self.commands[name])
+        return self.commands[name]
 
 
 def _version(value: bool) -> None:
@@ -73,13 +86,24 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """The callback of `app`: its help is the help of the program."""
+
+
+app = typer.Typer(
+    name="gitops-connect",
+    cls=CommandGroup,
+    callback=_root,
+    help="Keep Kafka Connect clusters in sync with a Git repository.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 @cache
@@ -141,11 +165,9 @@ def _command(arguments: list[str]) -> str:
 
 
 def _command_words(arguments: list[str]) -> list[str]:
-    """The names of commands among the arguments."""
-    apps = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
-    commands = [command for one in apps for command in one.registered_commands]
-    names = {command.name or command.callback.__name__ for command in commands if command.callback}
-    names |= {str(group.name) for group in app.registered_groups}
+    """The names of commands among the arguments. A group that was not called is not imported for its names."""
+    commands = command_line().commands
+    names = {*commands, *(name for one in commands.values() for name in getattr(one, "commands", ()))}
     return [argument for argument in arguments if argument in names]
 
 

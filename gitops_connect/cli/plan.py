@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import Annotated, assert_never
 
 import typer
 
 from gitops_connect.cli import cluster_commands, global_options
+from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import AllOffsets, Clusters, Directory, PlanOutput
 from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.model.plans import Plan
-    from gitops_connect.report.plan_json import PlanOrigin
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.plans import Plan
+from gitops_connect.report import markdown, plan_json, text
+from gitops_connect.report.offset_lines import MOST_MOVES
+from gitops_connect.report.plan_json import PlanOrigin
+from gitops_connect.report.problems import problems_text
+from gitops_connect.safe_files import write_new
 
 
 def plan(
@@ -40,10 +42,8 @@ def plan(
     untrusted: Untrusted = None,
 ) -> int:
     """Show the changes that apply would make."""
-    from gitops_connect.report.plan_json import PlanOrigin
-
     with cluster_commands.opened(context) as runtime:
-        clusters = cluster_commands.chosen(runtime, cluster)
+        clusters = chosen_in(runtime.settings, cluster)
         declared, made, failures = cluster_commands.proposals(
             runtime, path, clusters, untrusted=is_untrusted(untrusted)
         )
@@ -59,7 +59,7 @@ def plan(
     if diagnostics.bugs:
         return ExitCode.BUG
     if failures:
-        return cluster_commands.worst(failures)
+        return worst(failures)
     if any(one.refusals for one in plans):
         return ExitCode.FAILED
     if diagnostics.errors:
@@ -72,16 +72,12 @@ def plan(
 
 def show_problems(diagnostics: Diagnostics) -> None:
     """Print every problem of the documents on stderr."""
-    from gitops_connect.report.problems import problems_text
-
     if len(diagnostics):
         echo_styled(problems_text(diagnostics, coloured=coloured(sys.stderr)))
 
 
 def shown_moves(all_offsets: bool) -> int | None:
     """How many partitions of each offset change are shown; None: all."""
-    from gitops_connect.report.offset_lines import MOST_MOVES
-
     return None if all_offsets else MOST_MOVES
 
 
@@ -98,8 +94,6 @@ def render(
 
     `applied`: text lists the offset changes that were applied before.
     """
-    from gitops_connect.report import markdown, plan_json, text
-
     match output:
         case PlanOutput.TEXT:
             report = text.TextReport(coloured=coloured(sys.stdout), moves=moves, applied=applied)
@@ -114,8 +108,5 @@ def render(
 
 def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> None:
     """Write the plan to a file, whole or not at all."""
-    from gitops_connect.cli.output_files import write_new
-    from gitops_connect.report import plan_json
-
     write_new(out, plan_json.render(plans, diagnostics, origin), force=True)
     echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from gitops_connect.report.printable import one_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -73,8 +75,14 @@ class _Display:
                 self._shown[0].stop()
 
     def _appear(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.console import Console  # noqa: PLC0415 - see above
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         with self._lock:
             if self._closed:
@@ -94,8 +102,6 @@ class _Display:
             shown.start()
 
     def _draw(self) -> None:
-        from gitops_connect.report.printable import one_line
-
         if self._shown:
             shown, number = self._shown
             (task,) = shown.tasks

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Collection
+from typing import Annotated
 
 import typer
 
-from gitops_connect.cli import cluster_commands
-from gitops_connect.cli.console import echo, emit
+from gitops_connect.apply.actions import restart_alone
+from gitops_connect.apply.step_execution import StepExecution, Watched, failed_parts
+from gitops_connect.cli.clusters import chosen_in, settings_of
+from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster
-from gitops_connect.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.names import ConnectorName
-    from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector
-    from gitops_connect.model.restarts import Restart
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import NotFound, Rejected, UsageError
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
+from gitops_connect.offset_changes.subject import clients_of, locate
+from gitops_connect.plan.restarts import restart_for
+from gitops_connect.runtime import SystemClock, open_families
 
 app = typer.Typer(help="Restart a connector.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -43,21 +47,12 @@ def connector(
 
     The command needs neither the repository nor the ledger. Automatic restarts do not count it.
     """
-    from gitops_connect.apply.single_step import restart_alone
-    from gitops_connect.apply.step_execution import StepExecution
-    from gitops_connect.apply.working import Watched, failed_parts
-    from gitops_connect.cli.subject import clients_of, locate
-    from gitops_connect.model.names import ConnectorName
-    from gitops_connect.model.outcomes import Result
-    from gitops_connect.model.plans import Action, Step
-    from gitops_connect.runtime import SystemClock
-
     if task and failed:
         raise UsageError("--task and --failed exclude each other: --failed selects the tasks")
-    settings, clock, wanted = cluster_commands.settings_of(context), SystemClock(), ConnectorName(name)
-    chosen = cluster_commands.chosen_in(settings, [cluster] if cluster else None)
+    settings, clock, wanted = settings_of(context), SystemClock(), ConnectorName(name)
+    chosen = chosen_in(settings, [cluster] if cluster else None)
     with clients_of(settings, chosen) as clients:
-        where = locate(clients, wanted)
+        where = locate(clients, wanted, echo_note)
         client, limits = clients[where], settings.clusters[where]
         seen = _running(client, wanted, task or ())
         if failed and not failed_parts(seen):
@@ -65,7 +60,7 @@ def connector(
             return ExitCode.DONE
         restart = _requested(seen, client.info().version, tuple(sorted(set(task or ()))), failed=failed)
         step = Step(wanted, Action.RESTART, "requested by a command", restart=restart)
-        watched = Watched(limits.min_running, failed_parts(seen)) if limits.min_running else None
+        watched = Watched(limits.min_running, failed_parts(seen), open_families()) if limits.min_running else None
         echo(f"Restarting {name} on {where}.")
         execution = StepExecution(step, clock.monotonic(), limits.settle_timeout, watched)
         result = restart_alone(execution, restart, client, clock)
@@ -78,9 +73,6 @@ def connector(
 
 def _running(client: ConnectClient, name: ConnectorName, tasks: Collection[int]) -> ObservedConnector:
     """The connector. Raises NotFound, or Rejected if a restart would not start it, or if it has no such task."""
-    from gitops_connect.errors import NotFound, Rejected
-    from gitops_connect.model.observed_state import WorkerState
-
     seen = client.connectors()[0].get(name)
     if seen is None:
         raise NotFound(f"cluster {client.cluster} did not return the state of connector {name!r}; try again")
@@ -94,9 +86,6 @@ def _running(client: ConnectClient, name: ConnectorName, tasks: Collection[int])
 
 
 def _requested(seen: ObservedConnector, version: ConnectVersion, tasks: tuple[int, ...], *, failed: bool) -> Restart:
-    from gitops_connect.model.restarts import RestartKind, RestartRequest
-    from gitops_connect.plan.restart_requests import restart_for
-
     kind = RestartKind.TASKS if tasks else RestartKind.CONNECTOR
     request = RestartRequest(kind, "by hand", only_failed=failed, tasks=tasks)
     return restart_for(request, seen, version)

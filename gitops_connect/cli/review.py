@@ -8,22 +8,22 @@ import re
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import PlanOutput, Server, Timeout, timeout_seconds
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import DaemonUnavailable, UsageError
-
-if TYPE_CHECKING:
-    from gitops_connect.model.clock import Clock
-    from gitops_connect.model.diagnostics import Diagnostic
-    from gitops_connect.server.client import DaemonClient
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.report.table import as_json
+from gitops_connect.runtime import SystemClock
+from gitops_connect.server.daemon_client import DaemonClient, daemon_url
 
 _PAUSE = 1.0
 """Seconds between two requests while the command waits."""
@@ -48,10 +48,7 @@ def review(
     The running daemon plans open pull requests if its settings have the section `forge`. This command waits for the
     plan, and needs no credentials of Connect. It fails if the plan prevents a merge.
     """
-    from gitops_connect.runtime import SystemClock
-    from gitops_connect.server.client import DaemonClient, daemon_url
-
-    settings = cluster_commands.settings_of(context).server
+    settings = settings_of(context).server
     seconds = timeout_seconds(timeout)
     of_job, head = ci_pull_request(os.environ)
     chosen = number or of_job
@@ -118,9 +115,6 @@ def _why(answer: Mapping[str, Any], number: int, commit: str | None, head: str |
 
 
 def _text(client: DaemonClient, found: Mapping[str, Any], output: PlanOutput) -> str:
-    from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.report.table import as_json
-
     match output:
         case PlanOutput.MARKDOWN:
             return f"{found['comment']}\n"
@@ -133,7 +127,5 @@ def _text(client: DaemonClient, found: Mapping[str, Any], output: PlanOutput) ->
 
 
 def _diagnostic(one: Mapping[str, Any]) -> Diagnostic:
-    from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-
     location = Location(one["file"], one["line"], one["column"])
     return Diagnostic(Severity(one["severity"]), one["rule"], one["summary"], location, one["hint"], one["connector"])

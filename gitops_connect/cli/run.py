@@ -12,16 +12,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gitops_connect.cli import cluster_commands
-from gitops_connect.cli.exit_codes import ExitCode, exit_code
+from gitops_connect.cli.clusters import settings_of
+from gitops_connect.cli.exit_codes import ExitCode, exit_code, worst_code
 from gitops_connect.cli.interrupts import interruptible, on_hangup, tell_at_once
+from gitops_connect.cli.logs import formatter, logging_to_stderr
+from gitops_connect.daemon import events
+from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.daemon.notifications import notifying
 from gitops_connect.errors import UsageError
+from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.opening import open_forge
+from gitops_connect.model.outcomes import ReconciliationOutcome
+from gitops_connect.review.forge_writer import ForgeWriter
+from gitops_connect.review.merge_reports import MergeReports
+from gitops_connect.review.merged_plans import MergedPlans
+from gitops_connect.review.pull_request_plans import PullRequestPlanner
+from gitops_connect.review.review_commands import ReviewCommands
+from gitops_connect.review.reviews import PullRequestReviews, reviewing
+from gitops_connect.runtime import Runtime, open_source
+from gitops_connect.tracing.spans import wants_traces
 
 if TYPE_CHECKING:
-    from gitops_connect.daemon.daemon import Daemon
-    from gitops_connect.forge.forge import Forge
-    from gitops_connect.model.outcomes import ReconciliationOutcome
-    from gitops_connect.runtime import Runtime
-    from gitops_connect.server.address import Address
+    from gitops_connect.server.listen_address import ListenAddress
 
 _GC_THRESHOLDS = (10_000, 20, 20)
 """Objects between two garbage collections, and how many of those between two larger ones (`gc.set_threshold`). With
@@ -34,15 +46,9 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Reconcile each cluster once, then exit.")] = False,
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
-    from gitops_connect.cli.logs import formatter, logging_to_stderr
-    from gitops_connect.daemon import events
-    from gitops_connect.daemon.daemon import Daemon
-    from gitops_connect.runtime import open_source
-    from gitops_connect.tracing.spans import wants_traces
-
     gc.set_threshold(*_GC_THRESHOLDS)
     with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
-        daemon = Daemon(runtime, source, once=once, load=lambda: cluster_commands.settings_of(context))
+        daemon = Daemon(runtime, source, once=once, load=lambda: settings_of(context))
         log_format = runtime.settings.daemon.log_format
         writer = formatter(log_format)
 
@@ -70,12 +76,9 @@ def run(
 
 def _start_services(stack: ExitStack, runtime: Runtime, daemon: Daemon) -> None:
     """Start what the settings turn on, until the stack is closed."""
-    from gitops_connect.daemon import process_events
-    from gitops_connect.forge.opening import open_forge
-
     settings = runtime.settings
     if settings.server.listen is not None:
-        process_events.server_started(stack.enter_context(_serving(runtime, daemon, settings.server.listen)).url)
+        events.server_started(stack.enter_context(_serving(runtime, daemon, settings.server.listen)).url)
     if settings.notifications.targets:
         stack.enter_context(_notifying(runtime))
     if (forge := open_forge(settings, runtime.clock)) is not None:
@@ -83,8 +86,6 @@ def _start_services(stack: ExitStack, runtime: Runtime, daemon: Daemon) -> None:
 
 
 def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
-    from gitops_connect.daemon.notifications import notifying
-
     link = runtime.settings.server.public_url or ""
     try:
         return notifying(runtime.settings.notifications, runtime.clock, link)
@@ -97,13 +98,6 @@ def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
 
 @contextmanager
 def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]:
-    from gitops_connect.daemon.forge_writer import ForgeWriter
-    from gitops_connect.daemon.merge_reports import MergeReports
-    from gitops_connect.daemon.merged_plans import MergedPlans
-    from gitops_connect.daemon.pull_request_plans import PullRequestPlanner
-    from gitops_connect.daemon.review_commands import ReviewCommands
-    from gitops_connect.daemon.reviews import PullRequestReviews, reviewing
-
     settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
     merged, commands = MergedPlans(forge, ledger, settings, clock), ReviewCommands(forge, ledger.reviews, clock)
     daemon.reviews = merged.reviews
@@ -120,20 +114,18 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
 
 
 def _exporting() -> AbstractContextManager[None]:
-    from gitops_connect.daemon import process_events
-
     try:
-        from gitops_connect.tracing.export import exporting
+        from gitops_connect.tracing.export import exporting  # noqa: PLC0415 - an extra
     except ImportError as error:
-        process_events.traces_not_exported(str(error.name))
+        events.traces_not_exported(str(error.name))
         return nullcontext()
     return exporting()
 
 
-def _serving(runtime: Runtime, daemon: Daemon, listen: str) -> AbstractContextManager[Address]:
+def _serving(runtime: Runtime, daemon: Daemon, listen: str) -> AbstractContextManager[ListenAddress]:
     try:
-        from gitops_connect.server.address import address_of
-        from gitops_connect.server.serving import serving
+        from gitops_connect.server.listen_address import address_of  # noqa: PLC0415 - an extra
+        from gitops_connect.server.serving import serving  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UsageError(
             f"[server] listen: the package {error.name} is not installed; install the extra `server`:"
@@ -149,9 +141,7 @@ def _exit_code(daemon: Daemon) -> ExitCode:
     if daemon.stop_requested:
         return ExitCode.INTERRUPTED
     ends = daemon.ended if daemon.repository_error is None else [daemon.repository_error, *daemon.ended]
-    codes = {_code(end) for end in ends if end is not None}
-    order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.INVALID)
-    return next((code for code in order if code in codes), ExitCode.DONE)
+    return worst_code({_code(end) for end in ends if end is not None})
 
 
 def _code(end: ReconciliationOutcome | Exception) -> ExitCode:

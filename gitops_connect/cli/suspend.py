@@ -8,21 +8,24 @@ import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import chosen_in, settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster
 from gitops_connect.errors import UsageError
-
-if TYPE_CHECKING:
-    from gitops_connect.ledger.ledger import Ledger
-    from gitops_connect.model.names import ClusterName, ConnectorName
-    from gitops_connect.model.suspensions import Suspension
-    from gitops_connect.settings.sections import Settings
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.operations import OperationState
+from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.report.printable import one_line
+from gitops_connect.runtime import SystemClock, open_ledger
+from gitops_connect.settings.sections import Settings
+from gitops_connect.settings.settings_file import require_clusters
 
 suspend = typer.Typer(
     help="Change nothing on a connector or a cluster until it is resumed.", no_args_is_help=True, rich_markup_mode=None
@@ -42,8 +45,6 @@ def suspend_connector(
 
     The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
     """
-    from gitops_connect.model.names import ConnectorName
-
     connector = ConnectorName(name)
     with _ledger(context) as (settings, ledger):
         where = _managed_on(settings, ledger, connector, cluster)
@@ -62,7 +63,7 @@ def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reaso
     The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
     """
     with _ledger(context) as (settings, ledger):
-        (where,) = cluster_commands.chosen_in(settings, [name])
+        (where,) = chosen_in(settings, [name])
         ledger.suspend(where, None, _suspension(reason, whole_cluster=True))
         begun = _in_progress(ledger, where)
     emit(f"Cluster {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
@@ -74,11 +75,9 @@ def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reaso
 @resume.command("connector")
 def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: Cluster = None) -> int:
     """End the suspension of a connector by a command."""
-    from gitops_connect.model.names import ConnectorName
-
     connector = ConnectorName(name)
     with _ledger(context) as (settings, ledger):
-        candidates = cluster_commands.chosen_in(settings, [cluster] if cluster else None)
+        candidates = chosen_in(settings, [cluster] if cluster else None)
         there = [one for one in candidates if connector in ledger.suspensions(one).connectors]
         where = _only_one(name, "suspended", there)
         if where is None:
@@ -96,7 +95,7 @@ def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: C
 def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
     """End the suspension of a cluster by a command."""
     with _ledger(context) as (settings, ledger):
-        (where,) = cluster_commands.chosen_in(settings, [name])
+        (where,) = chosen_in(settings, [name])
         was_suspended = ledger.resume(where, None)
         still = sorted(ledger.suspensions(where).connectors)
     if settings.clusters[where].suspend:
@@ -112,20 +111,13 @@ def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
 
 @contextmanager
 def _ledger(context: typer.Context) -> Iterator[tuple[Settings, Ledger]]:
-    from gitops_connect.runtime import open_ledger
-    from gitops_connect.settings.settings_file import require_clusters
-
-    settings = cluster_commands.settings_of(context)
+    settings = settings_of(context)
     require_clusters(settings)
     with closing(open_ledger(settings)) as ledger:
         yield settings, ledger
 
 
 def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:
-    from gitops_connect.model.suspensions import SuspendedBy, Suspension
-    from gitops_connect.report.printable import one_line
-    from gitops_connect.runtime import SystemClock
-
     return Suspension(SuspendedBy.COMMAND, whole_cluster, _user(), SystemClock().now(), one_line(reason).strip())
 
 
@@ -140,9 +132,7 @@ def _user() -> str:
 
 def _managed_on(settings: Settings, ledger: Ledger, name: ConnectorName, cluster: str | None) -> ClusterName:
     """The cluster on which the connector is managed. Raises UsageError if there is none, or more than one."""
-    from gitops_connect.model.suggestions import did_you_mean
-
-    candidates = cluster_commands.chosen_in(settings, [cluster] if cluster else None)
+    candidates = chosen_in(settings, [cluster] if cluster else None)
     managed = {one: ledger.ownership(one) for one in candidates}
     where = _only_one(name, "managed", [one for one, owned in managed.items() if name in owned])
     if where is None:
@@ -169,8 +159,6 @@ def _why_cluster_is_suspended(settings: Settings, ledger: Ledger, cluster: Clust
 
 def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[tuple[str, ConnectorName]]:
     """The offset changes that were begun and are not finished, each with its connector."""
-    from gitops_connect.model.operations import OperationState
-
     records = ledger.operations.records(cluster).values()
     return [(one.name, one.connector) for one in records if one.state is OperationState.OPEN]
 

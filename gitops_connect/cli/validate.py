@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import Annotated
 
 import typer
 
+from gitops_connect.checks import plugin_validation, plugin_versions, unmerged
+from gitops_connect.checks.plugin_validation import ValidateOptions
 from gitops_connect.cli import cluster_commands, global_options
+from gitops_connect.cli.clusters import Failures, each_cluster, report_bugs, settings_of
 from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Directory, ProblemOutput
-from gitops_connect.cli.progress import progress
+from gitops_connect.cli.options import Directory, ProblemOutput, problem_report
+from gitops_connect.cli.progress import Update, progress
 from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.plugin_definitions import declared_definitions
+from gitops_connect.declare import Caches, Declared
+from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.errors import GitopsConnectError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from gitops_connect.checks.connect import ValidateOptions
-    from gitops_connect.cli.progress import Update
-    from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.desired import DesiredConnector, DesiredState
-    from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.model.history import OperationHistory
-    from gitops_connect.model.names import ClusterName
-    from gitops_connect.model.observed_state import ConnectVersion
-    from gitops_connect.reconcile import Caches, Declared
-    from gitops_connect.secrets import Resolved
-    from gitops_connect.settings.sections import Settings
+from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.observed_state import ConnectVersion
+from gitops_connect.model.operations import OperationHistory
+from gitops_connect.offset_changes.manifest_source import ManifestSource
+from gitops_connect.offset_changes.planner_inputs import check_manifests
+from gitops_connect.report import problems
+from gitops_connect.runtime import SystemClock, open_families, open_spark, read_ledger
+from gitops_connect.secret_values import Resolved, check_references, resolve
+from gitops_connect.settings.own import own_files
+from gitops_connect.settings.sections import Settings
 
 
 def validate(
@@ -46,27 +51,25 @@ def validate(
     checked again. If the ledger does not know whether an offset change was applied, the errors of the change are
     reported as notes. With --verbose, the YAML files in `clusters/` that are ignored are listed.
     """
-    from gitops_connect.reconcile import Caches
-
-    settings, caches = cluster_commands.settings_of(context), Caches()
+    settings, caches = settings_of(context), Caches()
     cluster_commands.require_documents(settings, path)
     with progress("Validating") as update:
         update("reading the repository")
         declared = cluster_commands.declared_in(settings, path, caches)
         update("checking offset manifests")
         found, skipped = _check_manifests(settings, declared, update)
-        failures: cluster_commands.Failures = []
+        failures: Failures = []
         update("validating configs on the clusters")
         if not offline:
             asked, failures = _ask_clusters(settings, declared, update, untrusted=is_untrusted(untrusted))
             found += asked
-    cluster_commands.report_bugs(found)
+    report_bugs(found)
     diagnostics = declared.diagnostics + found
     directory = cluster_commands.shown_directory(settings, path)
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, directory)
-    shown = diagnostics.under(directory), skipped
-    emit(_render(shown, declared.documents, output))
+    shown, documents = diagnostics.under(directory), declared.documents
+    emit(problem_report(shown, output, lambda: _own_report((shown, skipped), documents, output), documents))
     if diagnostics.bugs or failures:
         return ExitCode.BUG
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
@@ -74,9 +77,6 @@ def validate(
 
 def _list_ignored(declared: Declared, caches: Caches, directory: str) -> None:
     """Print the YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
-    from gitops_connect.desired.recognition import API_VERSION
-    from gitops_connect.model.diagnostics import Location
-
     for entry in sorted(declared.checkout.entries, key=lambda one: one.path):
         key, shown = (entry.path, entry.blob_id), Location(entry.path).under(directory).file
         if not entry.path.startswith("clusters/") or not entry.path.endswith((".yaml", ".yml")):
@@ -87,17 +87,11 @@ def _list_ignored(declared: Declared, caches: Caches, directory: str) -> None:
 
 def _check_manifests(settings: Settings, declared: Declared, update: Update) -> tuple[Diagnostics, int]:
     """The violations in the manifests, and the number of offset changes that were applied and are not checked again."""
-    from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.offset_changes.manifests import ManifestSource
-    from gitops_connect.offset_changes.planner_inputs import check_manifests
-    from gitops_connect.runtime import open_spark
-    from gitops_connect.settings.own import own_files
-
     found, skipped = Diagnostics(), 0
     histories, why_not = _histories(settings, declared)
     with closing(open_spark(settings)) as sessions:
         for cluster, desired in declared.states.items():
-            source = ManifestSource(declared.checkout, sessions, update, own_files(settings))
+            source = ManifestSource(declared.checkout, sessions, update, own_files(settings), open_families())
             diagnostics, applied = check_manifests(source, desired, histories[cluster])
             found, skipped = found + diagnostics, skipped + applied
     if found.notes:
@@ -107,9 +101,6 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
 
 def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OperationHistory], str]:
     """The ledger's records of each cluster's offset changes, and why they may be incomplete. No ledger is created."""
-    from gitops_connect.model.history import OperationHistory
-    from gitops_connect.runtime import read_ledger
-
     nothing = {cluster: OperationHistory() for cluster in declared.states}
     if not any(desired.declares_operations for desired in declared.states.values()):
         return nothing, ""
@@ -122,21 +113,16 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
 
 def _ask_clusters(
     settings: Settings, declared: Declared, update: Update, *, untrusted: bool
-) -> tuple[Diagnostics, cluster_commands.Failures]:
+) -> tuple[Diagnostics, Failures]:
     """What each cluster says about its configs, and the bugs. A cluster that does not answer is only reported.
 
     `untrusted`: the configs are not sent, but checked against the definitions of their plugins.
     """
-    from gitops_connect.checks.connect import ValidateOptions
-    from gitops_connect.connect.client import ConnectClient
-    from gitops_connect.model.diagnostics import Diagnostics
-    from gitops_connect.runtime import SystemClock
-
     clock, check = SystemClock(), _compare_with_definitions if untrusted else _let_connect_validate
 
     def ask(name: ClusterName) -> Diagnostics:
         cluster = settings.clusters[name]
-        options = ValidateOptions(clock, cluster.validate_timeout, update, cluster.validate_unmerged)
+        options = ValidateOptions(clock, cluster.validate_timeout, update, cluster.validate_unmerged, open_families())
         with closing(ConnectClient(cluster, clock)) as client:
             try:
                 return check(client, declared.states[name], settings, options)
@@ -144,29 +130,22 @@ def _ask_clusters(
                 echo(f"note: cannot validate configs on cluster {name}: {error}")
                 return Diagnostics()
 
-    found, failures = cluster_commands.each_cluster(tuple(settings.clusters), ask)
+    found, failures = each_cluster(tuple(settings.clusters), ask)
     return sum(found, Diagnostics()), failures
 
 
 def _let_connect_validate(
     client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions
 ) -> Diagnostics:
-    from gitops_connect.checks import connect
-    from gitops_connect.secrets import resolve
-
     resolved = resolve(desired, settings, os.environ)
     client.conceal(resolved.values)
     whole, problems = _usable(resolved, client.info().version)
-    return problems + connect.validate(client, whole, options).diagnostics
+    return problems + plugin_validation.validate(client, whole, options).diagnostics
 
 
 def _compare_with_definitions(
     client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions
 ) -> Diagnostics:
-    from gitops_connect.checks import unmerged
-    from gitops_connect.observed import declared_definitions
-    from gitops_connect.secrets import check_references
-
     version, plugins = client.info().version, client.plugins()
     whole, problems = _usable(check_references(desired, settings), version)
     definitions = declared_definitions(client, version, whole, plugins)
@@ -175,29 +154,14 @@ def _compare_with_definitions(
 
 def _usable(resolved: Resolved, version: ConnectVersion) -> tuple[list[DesiredConnector], Diagnostics]:
     """The connectors whose configs are complete, and the problems of the others."""
-    from gitops_connect.checks import plugin_versions
-
     unsupported = plugin_versions.unsupported(resolved.desired.connectors, version)
     invalid = resolved.unresolved | {problem.connector for problem in unsupported}
     usable = [one for one in resolved.desired.connectors if one.name not in invalid]
     return usable, resolved.diagnostics + unsupported
 
 
-def _render(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:
-    from gitops_connect.report import code_quality, problems, sarif, workflow_commands
-
+def _own_report(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:
     diagnostics, skipped = checked
-    match output:
-        case ProblemOutput.TEXT:
-            colour = coloured(sys.stdout)
-            return problems.problems_text(diagnostics, coloured=colour, documents=documents, skipped=skipped)
-        case ProblemOutput.JSON:
-            return problems.problems_json(diagnostics, documents=documents, skipped=skipped)
-        case ProblemOutput.SARIF:
-            return sarif.render(diagnostics)
-        case ProblemOutput.GITHUB:
-            return workflow_commands.render(diagnostics, documents)
-        case ProblemOutput.GITLAB:
-            return code_quality.render(diagnostics)
-        case _:
-            assert_never(output)
+    if output is ProblemOutput.JSON:
+        return problems.problems_json(diagnostics, documents=documents, skipped=skipped)
+    return problems.problems_text(diagnostics, coloured=coloured(sys.stdout), documents=documents, skipped=skipped)

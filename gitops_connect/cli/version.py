@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from enum import Enum
 from typing import Annotated, assert_never
@@ -28,8 +29,6 @@ def version(
         case VersionOutput.TEXT:
             emit(f"gitops-connect {__version__}\nPython {platform.python_version()} on {platform.platform()}\n")
         case VersionOutput.JSON:
-            import json
-
             found = {
                 "version": __version__,
                 "python": platform.python_version(),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -10,18 +12,17 @@ from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from gitops_connect.bounded_http import decode
 from gitops_connect.connect import wire
-from gitops_connect.connect.connector_list import ConnectorList
-from gitops_connect.connect.responses import Request
+from gitops_connect.connect.responses import ConnectRequest
 from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
-from gitops_connect.connect.worker_probe import WorkerProbe
 from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
@@ -39,8 +40,10 @@ class ConnectClient:
     """One Connect cluster. Safe to use from several threads. Close it after use.
 
     Every method raises the errors of `Transport.send`. A write returns when Connect has accepted it, which is earlier
-    than its effect: `connectors` shows the effect. `sensitive` names config keys whose values no message may show, in
-    addition to those with sensitive names.
+    than its effect: `connectors` shows the effect. A write that was certainly not carried out raises
+    RebalanceInProgress, ConnectUnavailable or a ConnectRefused; OutcomeUnknown: it may have been carried out.
+
+    `sensitive` names config keys whose values no message may show, in addition to those with sensitive names.
     """
 
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
@@ -49,7 +52,7 @@ class ConnectClient:
         self._clock = clock
         self._transport = Transport(settings, clock)
         self._probe = WorkerProbe(settings.url)
-        self._list = ConnectorList()
+        self._list = ConnectorListParser()
         self._permit: Callable[[], float] | None = None
         self._described: tuple[Plugin, ...] = ()
         self._definitions = dict[tuple[str, str], Mapping[str, ConfigKey]]()
@@ -95,7 +98,7 @@ class ConnectClient:
 
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
-        return self._read(wire.parse_info, Request("GET", "/"))
+        return self._read(wire.parse_info, ConnectRequest("GET", "/"))
 
     def gone(self, workers: Collection[str]) -> frozenset[str]:
         """Those of the workers (`host:port`) that do not answer any more; see `worker_probe`."""
@@ -103,7 +106,7 @@ class ConnectClient:
 
     def names(self) -> frozenset[ConnectorName]:
         """`GET /connectors`: every connector that the worker has found in the config topic so far; compare `absent`."""
-        return self._read(wire.parse_names, Request("GET", "/connectors"))
+        return self._read(wire.parse_names, ConnectRequest("GET", "/connectors"))
 
     def await_herder(self) -> None:
         """Return when the worker's herder answers: it has then read the whole config topic and joined the group.
@@ -112,7 +115,7 @@ class ConnectClient:
         of connectors do not wait: while a worker starts, they show what it has read so far, which is nothing at first.
         """
         try:
-            self._read(lambda _: None, Request("GET", _path(_ANYBODY, "/config")))
+            self._read(lambda _: None, ConnectRequest("GET", _path(_ANYBODY, "/config")))
         except NotFound:
             return
 
@@ -128,13 +131,13 @@ class ConnectClient:
 
         A connector that has no status yet is in neither: Kafka leaves it out (`ConnectorsResource.listConnectors`).
         """
-        request = Request("GET", "/connectors?expand=status&expand=info", decode=self._list.decode)
+        request = ConnectRequest("GET", "/connectors?expand=status&expand=info", decode=self._list.decode)
         connectors, unknown = self._read(self._list.parse, request)
         return _without_secrets(connectors, self._transport.concealed), unknown
 
     def plugins(self) -> tuple[Plugin, ...]:
         """`GET /connector-plugins`: the connector classes of the worker that answers."""
-        return self._read(wire.parse_plugins, Request("GET", "/connector-plugins"))
+        return self._read(wire.parse_plugins, ConnectRequest("GET", "/connector-plugins"))
 
     def validate(
         self, class_name: str, config: Mapping[str, str], *, sensitive: Iterable[str] = (), within: float = math.inf
@@ -146,7 +149,7 @@ class ConnectClient:
         """
         path = f"/connector-plugins/{_quoted(class_name)}/config/validate"
         secrets = sensitive_values(config, sensitive)
-        request = Request("PUT", path, dict(config), secrets=secrets, until=self._clock.monotonic() + within)
+        request = ConnectRequest("PUT", path, dict(config), secrets=secrets, until=self._clock.monotonic() + within)
         verdict = self._read(wire.parse_verdict, request)
         secrets |= sensitive_values(config, verdict.sensitive) | self._transport.concealed
         errors = {key: tuple(mask(text, secrets) for text in texts) for key, texts in verdict.errors.items()}
@@ -154,7 +157,7 @@ class ConnectClient:
 
     def all_plugins(self) -> tuple[Plugin, ...]:
         """`GET /connector-plugins?connectorsOnly=false` (3.2 and later): also transforms, predicates and converters."""
-        found = self._read(wire.parse_plugins, Request("GET", "/connector-plugins?connectorsOnly=false"))
+        found = self._read(wire.parse_plugins, ConnectRequest("GET", "/connector-plugins?connectorsOnly=false"))
         if found != self._described:
             self._definitions.clear()  # a plugin may have been replaced by another with the same version
             self._described = found
@@ -179,7 +182,7 @@ class ConnectClient:
         query = f"?version={_quoted(version)}" if version else ""
         path = f"/connector-plugins/{_quoted(class_name)}/config{query}"
         try:
-            return self._read(wire.parse_definition, Request("GET", path))
+            return self._read(wire.parse_definition, ConnectRequest("GET", path))
         except Rejected as error:
             if _NO_SUCH_VERSION in str(error):
                 raise NotFound(str(error)) from error
@@ -232,7 +235,7 @@ class ConnectClient:
 
     def offsets(self, name: ConnectorName) -> Offsets:
         """`GET /connectors/X/offsets` (3.5 and later): the current offsets, in any connector state. Raises NotFound."""
-        return self._read(wire.parse_offsets, Request("GET", _path(name, "/offsets")))
+        return self._read(wire.parse_offsets, ConnectRequest("GET", _path(name, "/offsets")))
 
     def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
         """`GET /connectors/X/offsets`; an answer of more than `limit` bytes is streamed to `file`.
@@ -247,7 +250,7 @@ class ConnectClient:
         def read(body: Any) -> Offsets | SavedOffsets:
             return body if isinstance(body, SavedOffsets) else wire.parse_offsets(body)
 
-        return self._read(read, Request("GET", _path(name, "/offsets")), Large(limit, take))
+        return self._read(read, ConnectRequest("GET", _path(name, "/offsets")), Large(limit, take))
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
         """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None removes the offset of its partition.
@@ -276,7 +279,7 @@ class ConnectClient:
         except NotFound:
             return
 
-    def _read(self, parse: Callable[[Any], T], request: Request, large: Large | None = None) -> T:
+    def _read(self, parse: Callable[[Any], T], request: ConnectRequest, large: Large | None = None) -> T:
         try:
             return parse(self._transport.send(request, large))
         except wire.UnreadableAnswer as error:
@@ -284,7 +287,9 @@ class ConnectClient:
             raise ConnectRefused(f"{text}; check url in [clusters.{self.cluster}]") from error
 
     def _change_offsets(self, name: ConnectorName, method: str, body: Any = None) -> str:
-        request = Request(method, _path(name, "/offsets"), body, effect=True, changes_offsets=True, permit=self._permit)
+        request = ConnectRequest(
+            method, _path(name, "/offsets"), body, effect=True, changes_offsets=True, permit=self._permit
+        )
         try:
             return wire.parse_warning(self._transport.send(request))
         except wire.UnreadableAnswer as error:
@@ -292,7 +297,7 @@ class ConnectClient:
             raise OutcomeUnknown(f"{text}; the change may have been made anyway") from error
 
     def _write(self, method: str, path: str, body: Any = None, secrets: frozenset[str] = frozenset()) -> None:
-        self._transport.send(Request(method, path, body, effect=True, secrets=secrets, permit=self._permit))
+        self._transport.send(ConnectRequest(method, path, body, effect=True, secrets=secrets, permit=self._permit))
 
 
 def _path(name: ConnectorName, endpoint: str = "") -> str:
@@ -316,3 +321,69 @@ def _without_secrets(
 
 def _has_trace(connector: ObservedConnector) -> bool:
     return bool(connector.trace) or any(task.trace for task in connector.tasks)
+
+
+# The list of all connectors with their configs and states, which most answers of an idle cluster repeat.
+
+_REPEATED = object()
+
+
+class ConnectorListParser:
+    """Parses the answers to `GET /connectors?expand=status&expand=info`, one after another.
+
+    An answer that repeats the last one byte for byte is not parsed again.
+    """
+
+    def __init__(self) -> None:
+        self._received = self._parsed = b""
+        self._found: tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]] = {}, frozenset()
+
+    def decode(self, body: bytes) -> Any:
+        """The value for `parse`. Raises ValueError as `decoding.decode`."""
+        self._received = hashlib.sha256(body).digest()
+        return _REPEATED if self._received == self._parsed else decode(body)
+
+    def parse(self, value: Any) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
+        """The connectors, and the names that cannot be read. Raises UnreadableAnswer."""
+        if value is not _REPEATED:
+            self._found = wire.parse_connectors(value)
+            self._parsed = self._received
+        return self._found
+
+
+# Detects workers that are gone. Connect's REST API does not list its workers.
+#
+# A worker that has ended keeps its tasks for some minutes: Connect reports them as RUNNING on that worker until it
+# assigns them to another one (KIP-415). The id of a worker is the host and port of its REST listener
+# (`rest.advertised.host.name`). It may not be reachable from here, for example behind a load balancer. So only a
+# worker that was reached before, or that the settings name, counts as gone when it no longer accepts a connection.
+
+TIMEOUT = 1.0
+"""Seconds until a worker that does not accept the connection is given up."""
+
+
+class WorkerProbe:
+    """Remembers the workers of one cluster that could be reached."""
+
+    def __init__(self, urls: Iterable[str]) -> None:
+        self._reached = {urlsplit(url).netloc.rpartition("@")[2] for url in urls}
+
+    def gone(self, workers: Collection[str]) -> frozenset[str]:
+        """Those of the workers that could be reached before, and do not accept a connection now.
+
+        Nothing is sent: the names come from answers of Connect, and must not get any credentials.
+        """
+        answering = {worker for worker in workers if _accepts(worker)}
+        self._reached |= answering
+        return frozenset(worker for worker in workers if worker in self._reached) - answering
+
+
+def _accepts(worker: str) -> bool:
+    host, _, port = worker.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        return False
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), TIMEOUT).close()
+    except (OSError, UnicodeError):  # UnicodeError: a host name that no resolver accepts
+        return False
+    return True

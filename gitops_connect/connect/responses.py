@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitops_connect.bounded_http import decode
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -29,7 +30,6 @@ from gitops_connect.errors import (
     Rejected,
     Unauthorized,
 )
-from gitops_connect.http.decoding import decode
 from gitops_connect.model.masking import mask
 
 ONCE, FEW, PATIENT = 1, 5, 8
@@ -110,7 +110,7 @@ _OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ConnectRequest:
     """One call: path with the query, already quoted. `effect` is False if sending it twice changes nothing.
 
     A `body` of bytes is JSON that is sent unchanged. `changes_offsets` is True for PATCH and DELETE of offsets, whose
@@ -159,7 +159,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedAnswer:
     """The request was not carried out, or it is unknown whether it was.
 
     It may be sent `tries` times in all, `elsewhere` (to another worker) if this worker cannot carry it out.
@@ -170,7 +170,7 @@ class Refusal:
     elsewhere: bool = False
 
 
-def read(request: Request, answer: Answer, secrets: frozenset[str] = frozenset()) -> Accepted | Refusal:
+def read(request: ConnectRequest, answer: Answer, secrets: frozenset[str] = frozenset()) -> Accepted | RefusedAnswer:
     """The meaning of the answer. No message contains `secrets` (of gitops-connect) and those of the request."""
     reading = _Reading(request, answer, secrets | request.secrets)
     if answer.exceeded is not None:
@@ -189,65 +189,65 @@ def read(request: Request, answer: Answer, secrets: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    request: Request
+    request: ConnectRequest
     answer: Answer
     secrets: frozenset[str]
 
-    def by_words(self, words: str) -> Refusal:
+    def by_words(self, words: str) -> RefusedAnswer:
         """An answer of Connect itself."""
         if self.answer.status == 409 or self.answer.status >= 500:
             for texts, kind, tries, elsewhere in _CERTAIN:
                 if _any(words, texts):
-                    return Refusal(kind(self._quote(words)), tries, elsewhere)
+                    return RefusedAnswer(kind(self._quote(words)), tries, elsewhere)
         if self.request.changes_offsets and (refusal := self._offsets_not_changed(words)):
             return refusal
         if self.answer.status >= 500:
             return self._failure(words)
         return self._by_status_of_connect(words)
 
-    def _offsets_not_changed(self, words: str) -> Refusal | None:
+    def _offsets_not_changed(self, words: str) -> RefusedAnswer | None:
         """A 400 for which waiting helps, or a 500 of `Worker.modifyConnectorOffsets` or of the plugin, which is final.
 
         None if the request may still be in progress, and for answers that any other request may get too.
         """
         for status, text, kind, advice in _OFFSETS:
             if self.answer.status == status and text in words:
-                return Refusal(kind(f"{self._quote(words)}; {advice}"))
+                return RefusedAnswer(kind(f"{self._quote(words)}; {advice}"))
         if self.answer.status != 500 or _FORWARDING in words or _any(words, _TIMED_OUT):
             return None
-        return Refusal(OffsetsNotChanged(f"{self._quote(words)}; {_SEE_LOG}"))
+        return RefusedAnswer(OffsetsNotChanged(f"{self._quote(words)}; {_SEE_LOG}"))
 
-    def _failure(self, words: str) -> Refusal:
+    def _failure(self, words: str) -> RefusedAnswer:
         """A 5xx of Connect. Nothing was sent if the worker could not connect to the leader; else all is possible."""
         if _FORWARDING in words and "Connection refused" in words:
-            return Refusal(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
+            return RefusedAnswer(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
         advice = f"; find the cause in the log of that worker: {_ACL}" if _NOT_READ in words else ""
         return self._uncertain(self._quote(words) + advice, ONCE if _any(words, _TIMED_OUT) else FEW)
 
-    def _by_status_of_connect(self, words: str) -> Refusal:
+    def _by_status_of_connect(self, words: str) -> RefusedAnswer:
         match self.answer.status:
             case 401 | 403:
-                return Refusal(Unauthorized(self._quote(words)))
+                return RefusedAnswer(Unauthorized(self._quote(words)))
             case 404 | 405 if words in ("HTTP 404 Not Found", "HTTP 405 Method Not Allowed"):
                 advice = "; this worker has no such endpoint; check its Kafka version, and the path in its address"
-                return Refusal(ConnectRefused(self._quote(words) + advice))
+                return RefusedAnswer(ConnectRefused(self._quote(words) + advice))
             case 404:
-                return Refusal(NotFound(self._quote(words)))
+                return RefusedAnswer(NotFound(self._quote(words)))
             case 409 if "already exists" in words:
-                return Refusal(AlreadyExists(self._quote(words)))
+                return RefusedAnswer(AlreadyExists(self._quote(words)))
             case 400 | 409 | 422:
-                return Refusal(Rejected(self._quote(words)))
+                return RefusedAnswer(Rejected(self._quote(words)))
             case _:
-                return Refusal(ConnectRefused(self._quote(words)))
+                return RefusedAnswer(ConnectRefused(self._quote(words)))
 
-    def too_large(self, limit: int) -> Refusal:
+    def too_large(self, limit: int) -> RefusedAnswer:
         """A success whose body is larger than the limit."""
         words = f"its answer is larger than {limit:,} bytes; if that size is expected, raise max_answer"
         if self.request.effect:
-            return Refusal(OutcomeUnknown(f"{self._foreign(words)}; the change may have been made anyway"))
-        return Refusal(ConnectRefused(self._foreign(words)))
+            return RefusedAnswer(OutcomeUnknown(f"{self._foreign(words)}; the change may have been made anyway"))
+        return RefusedAnswer(ConnectRefused(self._foreign(words)))
 
-    def by_status(self) -> Refusal:
+    def by_status(self) -> RefusedAnswer:
         """An answer of something else: a proxy, a login page, Jetty before Connect has started; or half an answer."""
         match self.answer.status:
             case status if status >= 500 or 200 <= status < 300:
@@ -256,20 +256,22 @@ class _Reading:
                 text = self._foreign(
                     "the answer is not from Connect itself; the worker is still starting, or a proxy has answered"
                 )
-                return Refusal(ConnectUnavailable(text), FEW, elsewhere=True)
+                return RefusedAnswer(ConnectUnavailable(text), FEW, elsewhere=True)
             case status if 300 <= status < 400:
                 advice = f"redirects to {self._show(self.answer.location)}; set that address in the settings"
-                return Refusal(ConnectRefused(self._foreign(advice)))
+                return RefusedAnswer(ConnectRefused(self._foreign(advice)))
             case 401 | 403 | 407:
-                return Refusal(Unauthorized(self._foreign("the credentials are missing, wrong, or not sufficient")))
+                return RefusedAnswer(
+                    Unauthorized(self._foreign("the credentials are missing, wrong, or not sufficient"))
+                )
             case _:
-                return Refusal(ConnectRefused(self._foreign("rejected before it reached Connect")))
+                return RefusedAnswer(ConnectRefused(self._foreign("rejected before it reached Connect")))
 
-    def _uncertain(self, text: str, tries: int, *, elsewhere: bool = False) -> Refusal:
+    def _uncertain(self, text: str, tries: int, *, elsewhere: bool = False) -> RefusedAnswer:
         """The request may have been carried out. A read is sent again; a write is never repeated without a check."""
         if self.request.effect:
-            return Refusal(OutcomeUnknown(f"{text}; the change may have been made anyway"))
-        return Refusal(ConnectUnavailable(text), tries, elsewhere)
+            return RefusedAnswer(OutcomeUnknown(f"{text}; the change may have been made anyway"))
+        return RefusedAnswer(ConnectUnavailable(text), tries, elsewhere)
 
     def _quote(self, words: str) -> str:
         return f"{self.request}: {self._show(words)} (HTTP {self.answer.status} from {self.answer.worker})"

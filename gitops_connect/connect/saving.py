@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from gitops_connect.connect.wire import offset_lines
 from gitops_connect.errors import UsageError
-from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import Digest
 
 _LINES = 5000

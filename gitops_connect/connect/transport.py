@@ -7,37 +7,40 @@ before an error is raised.
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import math
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http.client import IncompleteRead
 from itertools import chain
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from requests.utils import get_environ_proxies
 
-from gitops_connect.connect.authentication import Identity, check_addresses, check_authentication, identify
-from gitops_connect.connect.responses import Accepted, Answer, Refusal, Request, read
-from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
-from gitops_connect.http.deadline import Deadline
-from gitops_connect.http.session import (
+from gitops_connect.bounded_http import (
     CONNECT_TIMEOUT,
+    Deadline,
     UnredirectedSession,
     held,
     received,
     system_reason,
     tls_reason,
 )
-from gitops_connect.model.clock import Clock
-from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.connect.responses import Accepted, Answer, ConnectRequest, RefusedAnswer, read
+from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
+from gitops_connect.model.clock import Backoff, Clock
+from gitops_connect.model.masking import mask
+from gitops_connect.settings.sections import ClusterSettings, is_http_url
 from gitops_connect.tracing.spans import answered, request_span
 
 _log = logging.getLogger("gitops_connect.requests")
-PAUSES = (0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0)
-"""Seconds between the tries of one request, 16 in all: a rebalance after a worker was killed takes about 10 seconds."""
+RETRY = Backoff(0.25, 4.0)
+"""Between the eight tries of a request pass 16 seconds: a rebalance after a worker was killed takes about 10."""
 
 _LONGEST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
@@ -97,7 +100,7 @@ class Transport:
         """Mask these secrets, too, in every error from now on. Only the thread that reconciles the cluster calls it."""
         self._concealed |= secrets
 
-    def send(self, request: Request, large: Large | None = None) -> Any:
+    def send(self, request: ConnectRequest, large: Large | None = None) -> Any:
         """The JSON of the answer, None if it has no body; for a large answer, the result of `large.take`.
 
         Raises ConnectUnavailable and RebalanceInProgress (certainly not carried out), OutcomeUnknown (a write that may
@@ -115,18 +118,18 @@ class Transport:
                 return reading.body
             tried += 1
             self._abandon(reading, answer.worker)
-            if tried >= reading.tries or self._clock.monotonic() + PAUSES[tried - 1] >= request.until:
+            if tried >= reading.tries or self._clock.monotonic() + RETRY.after(tried) >= request.until:
                 raise self._named(reading.error)
-            self._clock.sleep(PAUSES[tried - 1])
+            self._clock.sleep(RETRY.after(tried))
 
-    def _abandon(self, refusal: Refusal, worker: str) -> None:
+    def _abandon(self, refusal: RefusedAnswer, worker: str) -> None:
         if refusal.elsewhere:
             self._preferred = (self._workers.index(worker) + 1) % len(self._workers)
 
     def _named(self, error: GitopsConnectError) -> GitopsConnectError:
         return type(error)(f"connect cluster {self._settings.name}: {error}")
 
-    def _exchange(self, request: Request, identity: Identity, large: Large | None) -> Answer | Accepted:
+    def _exchange(self, request: ConnectRequest, identity: Identity, large: Large | None) -> Answer | Accepted:
         """Send to the workers one after another, from the last one that answered, until one answers."""
         first, failures = self._preferred, []
         for index in (*range(first, len(self._workers)), *range(first)):
@@ -147,7 +150,7 @@ class Transport:
                 return answer
         raise self._unreachable(request, failures) from failures[-1][1]
 
-    def _ask(self, worker: str, request: Request, identity: Identity, large: Large | None) -> Answer | Accepted:
+    def _ask(self, worker: str, request: ConnectRequest, identity: Identity, large: Large | None) -> Answer | Accepted:
         body = request.body if isinstance(request.body, bytes | None) else json.dumps(request.body).encode()
         headers: dict[str, str | bytes] = {"Accept": "application/json", "User-Agent": "gitops-connect"}
         if body is not None:
@@ -214,12 +217,12 @@ class Transport:
             return None
         return str(certificate) if key is None else (str(certificate), str(key))
 
-    def _lost(self, request: Request, worker: str, error: requests.RequestException) -> GitopsConnectError:
+    def _lost(self, request: ConnectRequest, worker: str, error: requests.RequestException) -> GitopsConnectError:
         text = f"{request}: sent to {worker}, which {self._explain(error)}; the change may have been made anyway"
         return self._named(OutcomeUnknown(text))
 
     def _unreachable(
-        self, request: Request, failures: list[tuple[str, requests.RequestException]]
+        self, request: ConnectRequest, failures: list[tuple[str, requests.RequestException]]
     ) -> GitopsConnectError:
         reasons = "; ".join(f"{worker} {self._explain(error)}" for worker, error in failures)
         if all(isinstance(error, requests.exceptions.SSLError) for _, error in failures):
@@ -269,3 +272,96 @@ def _was_sent(error: requests.RequestException) -> bool:
     if isinstance(error, requests.ConnectionError):
         return getattr(error.args[0] if error.args else None, "reason", None) is None
     return True
+
+
+# The credentials for a Connect cluster: request headers with the administrator's credentials, read at each use.
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""`token` of RFC 9110, section 5.6.2."""
+_OWN_HEADERS = {"connection", "content-length", "content-type", "host", "te", "transfer-encoding", "upgrade"}
+"""Headers that define how the request itself is sent: with a wrong one, both sides wait for each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Headers to send, and every string in them that no message may show."""
+
+    headers: dict[str, bytes] = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
+
+
+def check_addresses(settings: ClusterSettings) -> tuple[str, ...]:
+    """The workers' addresses without a slash at their end. Raises UsageError if one is not plain http(s)."""
+    return tuple(_address(url, f"[clusters.{settings.name}] url") for url in settings.url)
+
+
+def _address(url: str, where: str) -> str:
+    if not is_http_url(url):
+        raise UsageError(
+            f"{where}: expected an address such as https://connect.example:8083, found {mask(_shown(url))!r}"
+        )
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise UsageError(
+            f"{where}: remove the user name, which would be visible in logs, and set username and password instead"
+        )
+    if parts.query or parts.fragment:
+        raise UsageError(f"{where}: {mask(_shown(url))!r} has a query or a fragment; remove it")
+    return url.rstrip("/")
+
+
+def _shown(url: str) -> str:
+    """The URL without the parts that may contain a token."""
+    return re.split(r"[?#]", url)[0]
+
+
+def check_authentication(settings: ClusterSettings) -> None:
+    """Raise UsageError if two settings would both set the Authorization header, or if a required setting is missing."""
+    where = f"[clusters.{settings.name}]"
+    named = [
+        name
+        for name, given in (
+            ("username", settings.username is not None),
+            ("token", settings.token is not None),
+            ("headers.Authorization", any(header.lower() == "authorization" for header in settings.headers)),
+        )
+        if given
+    ]
+    if len(named) > 1:
+        raise UsageError(f"{where}: {' and '.join(named)} cannot be combined; keep one of them")
+    for name in settings.headers:
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise UsageError(f"{where} headers: {name!r} cannot be set; remove it")
+    if settings.password is not None and settings.username is None:
+        raise UsageError(f"{where}: password is set, but username is not")
+    if settings.client_key is not None and settings.client_certificate is None:
+        raise UsageError(f"{where}: client_key is set, but client_certificate is not")
+
+
+def identify(settings: ClusterSettings) -> Identity:
+    """Read the credentials. Raises UsageError if one is missing, or not valid in a header."""
+    headers: dict[str, bytes] = {}
+    secrets: set[str] = set()
+    for name, credential in settings.headers.items():
+        value = credential.read()
+        secrets.add(value)
+        headers[name] = _header(value, f"[clusters.{settings.name}] headers.{name}")
+    if settings.token is not None:
+        token = settings.token.read()
+        secrets.add(token)
+        headers["Authorization"] = b"Bearer " + _header(token, f"[clusters.{settings.name}] token")
+    if settings.username is not None:
+        password = settings.password.read() if settings.password is not None else ""
+        pair = base64.b64encode(f"{settings.username}:{password}".encode())
+        secrets |= {password, pair.decode()}
+        headers["Authorization"] = b"Basic " + pair
+    return Identity(headers, frozenset(secrets))
+
+
+def _header(value: str, where: str) -> bytes:
+    """The value is checked here, because the HTTP library would show the value in its own error message."""
+    if not value.strip() or any(ord(char) < 32 or ord(char) == 127 for char in value):
+        raise UsageError(
+            f"{where}: the value cannot be sent: it is empty, or contains a line break or control character"
+        )
+    return value.strip().encode()

@@ -10,29 +10,31 @@ progress in the ledger and on the cluster.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import partial
+from itertools import count
 from queue import Empty, SimpleQueue
 
 from gitops_connect import __version__
-from gitops_connect.apply.stopped import StoppedConnectors
-from gitops_connect.daemon import events, process_events
+from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.daemon import events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
-from gitops_connect.daemon.jobs import Jobs
+from gitops_connect.daemon.jobs import Jobs, PollSchedule
 from gitops_connect.daemon.leadership import Leadership
-from gitops_connect.daemon.poll_schedule import PollSchedule
 from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState
-from gitops_connect.daemon.steps_in_progress import StepsInProgress
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.declare import Declared
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.reconcile import Declared, Proposal, ProposeOptions, ReconcileOptions, propose, reconcile
+from gitops_connect.propose import Proposal, ProposeOptions, propose
+from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Source
@@ -136,7 +138,7 @@ class Daemon:
 
         Raises LedgerBusy if the ledger allows one daemon, and there is another one.
         """
-        process_events.started(self._progress, __version__)
+        events.started(self._progress, __version__)
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
             self.leadership.begin()
@@ -148,7 +150,7 @@ class Daemon:
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
-                process_events.stopping(self._acting.clusters)
+                events.stopping(self._acting.clusters)
         self._jobs.end()
         timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
@@ -156,10 +158,10 @@ class Daemon:
             self._work.wait_for(lambda: not self._jobs.running, GRACE)
             self.abandoned = self._acting.steps()
         for cluster, step in self.abandoned:
-            process_events.abandoned(cluster, step, timeout)
+            events.abandoned(cluster, step, timeout)
         if not self.abandoned:
             self.leadership.end()
-        process_events.stopped()
+        events.stopped()
 
     def _next_request(self) -> _Over:
         """Wait for the next request of a signal or a job.
@@ -298,3 +300,44 @@ class Daemon:
 
 def _job(cluster: ClusterName) -> str:
     return f"reconcile {cluster}"
+
+
+# The steps that are in progress on each cluster: what the daemon waits for at its end, and what it leaves behind.
+
+
+class StepsInProgress:
+    """The plans that are being carried out, each by its number. The caller has a lock for all changes.
+
+    A cluster may have two: a daemon that was the leader before may still wait for the end of earlier steps.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._left: dict[int, tuple[ClusterName, dict[ConnectorName, deque[Step]]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    @property
+    def clusters(self) -> set[ClusterName]:
+        """The clusters on which steps are in progress."""
+        return {cluster for cluster, _ in self._left.values()}
+
+    def begin(self, cluster: ClusterName, plan: Plan) -> int:
+        """The steps of the plan begin. Returns the number of the plan."""
+        number = next(self._numbers)
+        self._left[number] = (cluster, {one.name: deque(one.steps) for one in plan.connectors if one.applicable})
+        return number
+
+    def ended(self, number: int, outcome: StepOutcome) -> None:
+        """A step has ended, or will not begin. The steps of one connector end in their order."""
+        self._left[number][1][outcome.step.connector].popleft()
+
+    def discard(self, number: int) -> None:
+        """The plan has been carried out."""
+        del self._left[number]
+
+    def steps(self) -> Sequence[tuple[ClusterName, Step]]:
+        """The next step to end of each connector, sorted: once no other step begins, these are in progress."""
+        left = sorted((cluster, name, number) for number, (cluster, names) in self._left.items() for name in names)
+        return [(cluster, steps[0]) for cluster, name, number in left if (steps := self._left[number][1][name])]

@@ -9,17 +9,18 @@ import logging
 from collections.abc import Hashable, Iterable
 from typing import TypeVar, assert_never
 
+from gitops_connect.declare import Declared
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
-from gitops_connect.model.plans import Plan
-from gitops_connect.model.rollbacks import RolledBack
-from gitops_connect.reconcile import Declared
+from gitops_connect.model.plans import Plan, Step
+from gitops_connect.model.pull_requests import Comment, PullRequest, PullRequestPlan
 from gitops_connect.report import offset_lines
+from gitops_connect.report.health_lines import left_stopped as words_of_left_stopped
 from gitops_connect.report.health_lines import problem_words, remedy
-from gitops_connect.report.left_stopped import left_stopped as words_of_left_stopped
 from gitops_connect.report.words import is_warned_of
 
 log = logging.getLogger("gitops_connect")
@@ -274,3 +275,121 @@ def _level(result: Result) -> int:
             return logging.WARNING
         case _:
             assert_never(result)
+
+
+# The log events about the daemon itself: start and end, the leader of several daemons, and its settings.
+
+
+def started(clusters: Iterable[ClusterName], version: str) -> None:
+    """The daemon has started."""
+    say(logging.INFO, "daemon_started", version=version, clusters=list(clusters))
+
+
+def server_started(url: str) -> None:
+    """The HTTP server answers."""
+    say(logging.INFO, "server_started", url=url)
+
+
+def traces_not_exported(package: str) -> None:
+    """The environment configures a collector for traces, but the extra is not installed. The daemon goes on."""
+    message = f"the package {package} is not installed; pip install 'gitops-connect[tracing]'"
+    say(logging.WARNING, "traces_not_exported", message=message)
+
+
+def leader_elected(number: int) -> None:
+    """This daemon is the leader now. `number` is the fencing number of its lease."""
+    say(logging.INFO, "leader_elected", number=number)
+
+
+def leader_followed(message: str) -> None:
+    """Another daemon is the leader: this one changes nothing, and takes over if that one ends."""
+    say(logging.INFO, "leader_followed", message=message)
+
+
+def leader_lost(error: Exception) -> None:
+    """This daemon could not renew its lease, and is no longer the leader."""
+    say(logging.WARNING, "leader_lost", reason=type(error).__name__, message=str(error))
+
+
+def leader_unknown(error: Exception) -> None:
+    """The ledger cannot be reached: it is unknown which daemon is the leader, and this one changes nothing."""
+    say_error("leader_unknown", error)
+
+
+def stopping(in_progress: Iterable[ClusterName]) -> None:
+    """The daemon was requested to stop; `in_progress` are the clusters on which steps are in progress."""
+    say(logging.INFO, "daemon_stopping", in_progress=sorted(in_progress))
+
+
+def abandoned(cluster: ClusterName, step: Step, timeout: float) -> None:
+    """A step is still in progress when the time for the shutdown is over. The next start finds out how it ended."""
+    say(
+        logging.WARNING,
+        "step_abandoned",
+        cluster=cluster,
+        connector=step.connector,
+        action=step.action.value,
+        offset_change=step.operation.name if step.operation is not None else None,
+        reason=step.reason,
+        message=f"still in progress after shutdown_timeout ({timeout:g}s); the next start finishes it",
+    )
+
+
+def settings_reloaded(changed: list[str]) -> None:
+    """The settings were read again; `changed` are the names of those that are different from now on."""
+    say(logging.INFO, "settings_reloaded", changed=changed)
+
+
+def restart_needed(settings: list[str]) -> None:
+    """Settings were changed that only a restart can apply. Until then, the earlier ones remain in effect."""
+    say(logging.WARNING, "settings_need_restart", settings=settings)
+
+
+def settings_rejected(error: Exception) -> None:
+    """The settings were read again and have an error. The earlier ones remain in effect."""
+    say_error("settings_rejected", error)
+
+
+def stopped() -> None:
+    """The daemon has ended its work."""
+    say(logging.INFO, "daemon_stopped")
+
+
+# The log events about pull requests.
+
+
+def commented(pull_request: PullRequest, plan: PullRequestPlan) -> None:
+    """The comment on a pull request shows another plan."""
+    say(
+        logging.INFO,
+        "pull_request_reviewed",
+        pull_request=pull_request.number,
+        commit=pull_request.head,
+        planned=sum(len(one.steps) for one in plan.plans),
+        errors=len(plan.diagnostics.errors),
+        digest=plan.digest,
+    )
+
+
+def failed(message: str) -> None:
+    """A pull request could not be reviewed. One event for each reason, even if it lasts."""
+    say(logging.ERROR, "review_failed", message=message)
+
+
+def approved(pull_request: PullRequest, comment: Comment, digest: str, *, is_known: bool) -> None:
+    """Someone has approved a plan, or a digest that the pull request does not show."""
+    fields = {"pull_request": pull_request.number, "author": comment.author, "digest": digest}
+    if is_known:
+        say(logging.INFO, "plan_approved", **fields)
+    else:
+        say(logging.WARNING, "approval_rejected", **fields, message="the pull request does not show this digest")
+
+
+def command_rejected(pull_request: PullRequest, comment: Comment, message: str) -> None:
+    """A comment has a command, and its author may not use it, or others may have edited it."""
+    say(logging.WARNING, "command_rejected", pull_request=pull_request.number, author=comment.author, message=message)
+
+
+def blocked(pull_request: PullRequest, changes: int) -> None:
+    """The merged pull request makes destructive changes that nobody has reviewed."""
+    say(logging.WARNING, "changes_not_reviewed", pull_request=pull_request.number, blocked=changes)

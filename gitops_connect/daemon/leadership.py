@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 
-from gitops_connect.daemon import events, process_events
+from gitops_connect.daemon import events
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.ledger import Ledger
@@ -80,11 +80,11 @@ class Leadership:
         except LedgerBusy as busy:
             self.leader = str(busy)
             if self._news.of([self.leader]):
-                process_events.leader_followed(self.leader)
+                events.leader_followed(self.leader)
             return RETRY
         except GitopsConnectError as error:
             if self._news.of([str(error)]):
-                process_events.leader_unknown(error)
+                events.leader_unknown(error)
             return RETRY
         self._win(lease, now)
         return lease.ttl / 3
@@ -92,7 +92,7 @@ class Leadership:
     def _win(self, lease: Lease, now: float) -> None:
         self._renewed, self.lease, self.leader = now, lease, ""
         self._news.of(())
-        process_events.leader_elected(lease.number)
+        events.leader_elected(lease.number)
         self._elected()
 
     def _renew(self, lease: Lease) -> float:
@@ -103,7 +103,7 @@ class Leadership:
         except GitopsConnectError as error:
             if now - self._renewed >= lease.ttl:
                 self.lease = None
-                process_events.leader_lost(error)
+                events.leader_lost(error)
             return RETRY
         self._renewed = now
         return lease.ttl / 3

@@ -23,8 +23,8 @@ from gitops_connect.daemon.events import log, say
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.report.printable import one_line
-from gitops_connect.secrets import values_read
-from gitops_connect.settings.daemon_sections import NotificationSettings
+from gitops_connect.secret_values import values_read
+from gitops_connect.settings.sections import NotificationSettings
 
 _HOUR = 3600.0
 _WAITING = 100

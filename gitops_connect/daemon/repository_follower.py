@@ -7,8 +7,8 @@ from datetime import datetime
 
 from gitops_connect.daemon import events
 from gitops_connect.daemon.state import RepositoryView
+from gitops_connect.declare import Caches, Declared, declare
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.reconcile import Caches, Declared, declare
 from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Checkout, Source
 

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.daemon import events, process_events
-from gitops_connect.daemon.poll_schedule import PollSchedule
+from gitops_connect.daemon import events
+from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.errors import UsageError
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
@@ -31,14 +31,14 @@ def reload(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
         settings = in_effect(runtime.settings, read)
         reloaded = replace(runtime, settings=settings, clients=_clients(runtime, settings))
     except UsageError as error:
-        process_events.settings_rejected(error)
+        events.settings_rejected(error)
         return None
     except Exception as error:  # a bug: the earlier settings remain in effect
         events.bug(error)
         return None
-    process_events.settings_reloaded(list(differences(runtime.settings, settings)))
+    events.settings_reloaded(list(differences(runtime.settings, settings)))
     if needed := list(differences(settings, read)):
-        process_events.restart_needed(needed)
+        events.restart_needed(needed)
     return reloaded
 
 

@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from gitops_connect.model.conditions import Conditions
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.model.reviews import CommitState, PullRequest
-from gitops_connect.model.status import ConnectorStatus
-from gitops_connect.report.pull_request_plan import PullRequestPlan
+from gitops_connect.model.pull_requests import CommitState, PullRequest, PullRequestPlan
+from gitops_connect.model.status import Conditions, ConnectorStatus
 
 
 @dataclass(frozen=True, slots=True)

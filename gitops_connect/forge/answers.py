@@ -23,28 +23,28 @@ class UnexpectedAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AnswerValue:
     """A value in an answer. The methods raise UnexpectedAnswer, with its place, if it is of another type."""
 
     value: Any
     place: str = "it"
 
-    def __getitem__(self, name: str) -> Found:
+    def __getitem__(self, name: str) -> AnswerValue:
         """A member of an object; null if it is missing."""
         if not isinstance(self.value, dict):
             raise self._unlike("an object")
-        return Found(self.value.get(name), f"{self.place}.{name}")
+        return AnswerValue(self.value.get(name), f"{self.place}.{name}")
 
     @property
     def is_null(self) -> bool:
         return self.value is None
 
-    def items(self) -> Sequence[Found]:
+    def items(self) -> Sequence[AnswerValue]:
         if not isinstance(self.value, list):
             raise self._unlike("a list")
         if len(self.value) > MOST:
             raise UnexpectedAnswer(f"{self.place} has more than {MOST:,} results")
-        return [Found(one, f"{self.place}[{index}]") for index, one in enumerate(self.value)]
+        return [AnswerValue(one, f"{self.place}[{index}]") for index, one in enumerate(self.value)]
 
     def text(self) -> str:
         if not isinstance(self.value, str):

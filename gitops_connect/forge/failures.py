@@ -11,9 +11,9 @@ from typing import NoReturn
 
 import requests
 
+from gitops_connect.bounded_http import AnswerTooLarge, system_reason, tls_reason
 from gitops_connect.errors import ForgeNotFound, ForgeRefused, ForgeUnavailable, UsageError
 from gitops_connect.forge.answers import UnexpectedAnswer
-from gitops_connect.http.session import AnswerTooLarge, system_reason, tls_reason
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.settings.credential_sources import Credential

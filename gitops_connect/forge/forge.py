@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from gitops_connect.model.names import Revision
-from gitops_connect.model.reviews import Annotation, Comment, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitStatus, PullRequest
 
 LONGEST_DESCRIPTION = 140
 """Characters in the description of a status: GitHub accepts no more, and pages show no more."""

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
+from gitops_connect.bounded_http import AnswerTooLarge
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.answers import Found
-from gitops_connect.forge.api import ForgeApi, bearer
+from gitops_connect.forge.answers import AnswerValue
 from gitops_connect.forge.failures import Failures
 from gitops_connect.forge.forge import LONGEST_DESCRIPTION
-from gitops_connect.forge.line_comments import LineComment, is_line_comment, line_comments, lines_in_diff
-from gitops_connect.http.session import AnswerTooLarge
+from gitops_connect.forge.forge_api import ForgeApi, bearer
+from gitops_connect.forge.github_style import (
+    GithubStyleForge,
+    LineComment,
+    is_line_comment,
+    line_comments,
+    lines_in_diff,
+    login,
+)
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.reviews import Annotation, Comment, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, CommitStatus, PullRequest
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import ForgeSettings
+from gitops_connect.settings.sections import ForgeSettings
 
 _API = "/api/v1"
 _PAGE = ("limit", 50)
@@ -26,17 +33,17 @@ _LARGEST_DIFF = 1024 * 1024
 """Bytes of a diff. A set of numbers is made of its lines."""
 
 
-class GiteaForge:
+class GiteaForge(GithubStyleForge):
     """The pull requests of a repository on Gitea or Forgejo. `url` may end with the path of the API."""
 
+    roles = ("write", "admin", "owner")
     longest_comment = 65_536
     """Gitea has no limit. Pages with longer comments are slow."""
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:
         failures = Failures("Gitea", url, settings.repository, token, clock)
-        self._api = ForgeApi(f"{url.removesuffix(_API)}{_API}", settings, failures, bearer(token), _PAGE)
-        self._path = f"/repos/{quote(settings.repository)}"
-        self._target = target
+        api = ForgeApi(f"{url.removesuffix(_API)}{_API}", settings, failures, bearer(token), _PAGE)
+        super().__init__(api, f"/repos/{quote(settings.repository)}", target)
 
     def user(self) -> str:
         with self._api.named("read the account of the token"):
@@ -54,11 +61,6 @@ class GiteaForge:
             found = [_pull_request(one) for one in self._api.pages(f"{self._path}/pulls", state="open")]
         return sorted((one for one in found if one.target == self._target), key=lambda one: one.number)
 
-    def is_open(self, number: int) -> bool:
-        with self._api.named(f"read pull request {number}"):
-            found = self._api.ask("GET", f"{self._path}/pulls/{number}")
-            return found["state"].text() == "open" and found["base"]["ref"].text() == self._target
-
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         try:
             with self._api.named(f"find the pull request that was merged as {commit}"):
@@ -73,22 +75,6 @@ class GiteaForge:
             parents = self._api.ask("GET", path, **brief)["parents"].items()
             return parents[0]["sha"].commit() if parents else None
 
-    def comments(self, number: int) -> Sequence[Comment]:
-        with self._api.named(f"read the comments of pull request {number}"):
-            return [_comment(one) for one in self._api.pages(f"{self._path}/issues/{number}/comments")]
-
-    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
-        if replaces is not None:
-            try:
-                return self._write_comment(number, "PATCH", f"comments/{replaces}", body)
-            except ForgeNotFound:  # someone has deleted it
-                pass
-        return self._write_comment(number, "POST", f"{number}/comments", body)
-
-    def _write_comment(self, number: int, method: str, path: str, body: str) -> int:
-        with self._api.named(f"write a comment on pull request {number}"):
-            return self._api.ask(method, f"{self._path}/issues/{path}", {"body": body})["id"].number()
-
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
         content = {
             "context": status.context,
@@ -98,14 +84,6 @@ class GiteaForge:
         }
         with self._api.named(f"set the status {status.context} of commit {commit}"):
             self._api.send("POST", f"{self._path}/statuses/{commit}", content)
-
-    def can_write(self, user: str) -> bool:
-        try:
-            with self._api.named(f"read the permission of {user}"):
-                found = self._api.ask("GET", f"{self._path}/collaborators/{quote(user, safe='')}/permission")
-                return found["permission"].text() in ("write", "admin", "owner")
-        except ForgeNotFound:
-            return False
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """All annotations of a commit are one review, which replaces the earlier review."""
@@ -139,31 +117,19 @@ class GiteaForge:
                 found = (one for one in comments if is_line_comment(one["body"].text()))
                 yield number, frozenset(map(_line_comment, found))
 
-    def close(self) -> None:
-        self._api.close()
 
-
-def _line_comment(found: Found) -> LineComment:
+def _line_comment(found: AnswerValue) -> LineComment:
     return LineComment(found["path"].text(), found["position"].number(), found["body"].text())
 
 
-def _login(user: Found) -> str:
-    return "ghost" if user.is_null else user["login"].text()
-
-
-def _comment(found: Found) -> Comment:
-    is_edited = found["updated_at"].time() != found["created_at"].time()
-    return Comment(found["id"].number(), _login(found["user"]), found["body"].text(), is_edited)
-
-
-def _pull_request(found: Found) -> PullRequest:
+def _pull_request(found: AnswerValue) -> PullRequest:
     """A pull request that was pushed to `refs/for` has no branch, and anyone who can read can push there: a fork."""
     number, url, head, base = found["number"].number(), found["html_url"].url(), found["head"], found["base"]
     commit, origin = head["sha"].commit(), head["repo_id"].value
     return PullRequest(
         number=number,
         title=found["title"].text(),
-        author=_login(found["user"]),
+        author=login(found["user"]),
         head=commit,
         head_ref=f"refs/pull/{number}/head",
         target=base["ref"].text(),

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from urllib.parse import quote
+from datetime import datetime, timedelta
 
-from gitops_connect.errors import ForgeNotFound, UsageError
-from gitops_connect.forge.answers import Found
-from gitops_connect.forge.api import ForgeApi, bearer, found_in
+from gitops_connect.errors import UsageError
+from gitops_connect.forge.answers import AnswerValue
 from gitops_connect.forge.failures import Failures
 from gitops_connect.forge.forge import LONGEST_DESCRIPTION
-from gitops_connect.forge.github_app import GithubApp
-from gitops_connect.forge.line_comments import LineComment, is_line_comment, line_comments, lines_in_diff
+from gitops_connect.forge.forge_api import ForgeApi, bearer, found_in
+from gitops_connect.forge.github_style import (
+    GithubStyleForge,
+    LineComment,
+    is_line_comment,
+    line_comments,
+    lines_in_diff,
+    login,
+)
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.reviews import Annotation, Comment, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, CommitStatus, PullRequest
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import ForgeSettings
+from gitops_connect.settings.sections import ForgeSettings
 
 _PAGE = ("per_page", 100)
 _SCOPES = {"repo", "public_repo"}
@@ -25,22 +31,19 @@ _PERMISSIONS = {"contents": "read", "pull_requests": "write", "statuses": "write
 """What an app must be allowed."""
 
 
-class GithubForge:
+class GithubForge(GithubStyleForge):
     """The pull requests of a repository on GitHub. `credential` is a token, or the private key of the app."""
-
-    longest_comment = 65_536
 
     def __init__(self, settings: ForgeSettings, url: str, credential: Credential, target: str, clock: Clock) -> None:
         failures = Failures("GitHub", url, settings.repository, credential, clock)
         self._app: GithubApp | None = None
         if settings.app_id is not None and settings.installation_id is not None:
             app = self._app = GithubApp(settings.app_id, settings.installation_id, credential, clock)
-            self._api = ForgeApi(url, settings, failures, lambda: app.authorization(self._api), _PAGE)
+            api = ForgeApi(url, settings, failures, lambda: app.authorization(self._api), _PAGE)
         else:
-            self._api = ForgeApi(url, settings, failures, bearer(credential), _PAGE)
-        self._path = f"/repos/{settings.repository}"
+            api = ForgeApi(url, settings, failures, bearer(credential), _PAGE)
+        super().__init__(api, f"/repos/{settings.repository}", target)
         self._settings = settings
-        self._target = target
 
     def user(self) -> str:
         with self._api.named("read the account of the token or the app"):
@@ -58,7 +61,7 @@ class GithubForge:
             scopes = {one.strip() for one in response.headers.get("X-OAuth-Scopes", "").split(",")} - {""}
             return missing if not scopes or scopes & _SCOPES else [*missing, "the scope repo"]  # only classic tokens
 
-    def _missing_permissions_of(self, found: Found) -> Iterator[str]:
+    def _missing_permissions_of(self, found: AnswerValue) -> Iterator[str]:
         number = found["id"].number()
         if number != self._settings.installation_id:
             what = f"expected {number}, the installation for {self._settings.repository}"
@@ -72,11 +75,6 @@ class GithubForge:
             listed = self._api.pages(f"{self._path}/pulls", state="open", base=self._target)
             return sorted(map(_pull_request, listed), key=lambda one: one.number)
 
-    def is_open(self, number: int) -> bool:
-        with self._api.named(f"read pull request {number}"):
-            found = self._api.ask("GET", f"{self._path}/pulls/{number}")
-            return found["state"].text() == "open" and found["base"]["ref"].text() == self._target
-
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         with self._api.named(f"find the pull request that was merged as {commit}"):
             listed = self._api.pages(f"{self._path}/commits/{commit}/pulls")
@@ -88,21 +86,6 @@ class GithubForge:
             parents = self._api.ask("GET", f"{self._path}/git/commits/{commit}")["parents"].items()
             return parents[0]["sha"].commit() if parents else None
 
-    def comments(self, number: int) -> Sequence[Comment]:
-        with self._api.named(f"read the comments of pull request {number}"):
-            return [_comment(one) for one in self._api.pages(f"{self._path}/issues/{number}/comments")]
-
-    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
-        if replaces is not None:
-            try:
-                with self._api.named(f"replace a comment on pull request {number}"):
-                    path = f"{self._path}/issues/comments/{replaces}"
-                    return self._api.ask("PATCH", path, {"body": body})["id"].number()
-            except ForgeNotFound:  # someone has deleted it
-                pass
-        with self._api.named(f"write a comment on pull request {number}"):
-            return self._api.ask("POST", f"{self._path}/issues/{number}/comments", {"body": body})["id"].number()
-
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
         content = {
             "state": status.state.value,
@@ -112,14 +95,6 @@ class GithubForge:
         }
         with self._api.named(f"set the status {status.context} of commit {commit}"):
             self._api.send("POST", f"{self._path}/statuses/{commit}", content)
-
-    def can_write(self, user: str) -> bool:
-        try:
-            with self._api.named(f"read the permission of {user}"):
-                found = self._api.ask("GET", f"{self._path}/collaborators/{quote(user, safe='')}/permission")
-                return found["permission"].text() in ("write", "admin")
-        except ForgeNotFound:
-            return False
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """Writes review comments: only an app could write the annotations of a check run."""
@@ -132,7 +107,7 @@ class GithubForge:
             missing = {*line_comments(annotations, diff)}
             for comment in self._api.pages(f"{path}/comments"):
                 body = comment["body"].text()
-                if _login(comment["user"]) != user or not is_line_comment(body):
+                if login(comment["user"]) != user or not is_line_comment(body):
                     continue
                 line = None if comment["line"].is_null else comment["line"].number()
                 shown = None if line is None else LineComment(comment["path"].text(), line, body)
@@ -147,29 +122,15 @@ class GithubForge:
                 content = {"commit_id": pull_request.head, "event": "COMMENT", "comments": comments}
                 self._api.send("POST", f"{path}/reviews", content)
 
-    def close(self) -> None:
-        self._api.close()
 
-
-def _login(user: Found) -> str:
-    """The name of an account; that of an account that was deleted is not shown."""
-    return "ghost" if user.is_null else user["login"].text()
-
-
-def _comment(found: Found) -> Comment:
-    body = "" if found["body"].is_null else found["body"].text()
-    is_edited = found["updated_at"].time() != found["created_at"].time()
-    return Comment(found["id"].number(), _login(found["user"]), body, is_edited)
-
-
-def _pull_request(found: Found) -> PullRequest:
+def _pull_request(found: AnswerValue) -> PullRequest:
     """Without the repository of its commits, which may have been deleted, a pull request is from a fork."""
     number, url, head, base = found["number"].number(), found["html_url"].url(), found["head"], found["base"]
     commit, origin = head["sha"].commit(), head["repo"]
     return PullRequest(
         number=number,
         title=found["title"].text(),
-        author=_login(found["user"]),
+        author=login(found["user"]),
         head=commit,
         head_ref=f"refs/pull/{number}/head",
         target=base["ref"].text(),
@@ -178,3 +139,48 @@ def _pull_request(found: Found) -> PullRequest:
         is_fork=origin.is_null or origin["id"].number() != base["repo"]["id"].number(),
         is_draft=not found["draft"].is_null and found["draft"].flag(),
     )
+
+
+# A GitHub app: it signs requests with its private key, and gets a token of its installation for each hour.
+
+_CLOCK_SKEW = timedelta(minutes=1)
+_SIGNED = timedelta(minutes=5)
+"""How long a signature is valid. GitHub accepts ten minutes."""
+_LONGEST = timedelta(hours=1)
+"""How long a token of an installation is valid, whatever the answer says."""
+
+
+class GithubApp:
+    """The app, as one installation of it. The private key is read for each signature."""
+
+    def __init__(self, app: int, installation: int, private_key: Credential, clock: Clock) -> None:
+        import jwt  # noqa: PLC0415 - an extra
+
+        self._jwt = jwt
+        self._app = app
+        self._installation = installation
+        self._private_key = private_key
+        self._clock = clock
+        self._token = ""
+        self._expires: datetime | None = None
+
+    def ask(self, api: ForgeApi, method: str, path: str) -> AnswerValue:
+        """The answer to a request of the app itself."""
+        return found_in(api.send(method, path, authorization=self._signature))
+
+    def authorization(self, api: ForgeApi) -> str:
+        """With the token of the installation."""
+        now = self._clock.now()
+        if self._expires is None or now + _CLOCK_SKEW >= self._expires:
+            found = self.ask(api, "POST", f"/app/installations/{self._installation}/access_tokens")
+            self._token = found["token"].text()
+            self._expires = min(found["expires_at"].time(), now + _LONGEST)
+        return f"Bearer {self._token}"
+
+    def _signature(self) -> str:
+        now = self._clock.now()
+        claims = {"iat": now - _CLOCK_SKEW, "exp": now + _SIGNED, "iss": str(self._app)}
+        try:
+            return f"Bearer {self._jwt.encode(claims, self._private_key.read(), 'RS256')}"
+        except (self._jwt.PyJWTError, ValueError, TypeError) as error:
+            raise UsageError("[forge] private_key: expected the private key of a GitHub app, as PEM") from error

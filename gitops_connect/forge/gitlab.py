@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.answers import Found
-from gitops_connect.forge.api import ForgeApi, bearer
+from gitops_connect.forge.answers import AnswerValue
 from gitops_connect.forge.failures import FailedAnswer, Failures
 from gitops_connect.forge.forge import LONGEST_DESCRIPTION
+from gitops_connect.forge.forge_api import ForgeApi, bearer
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.reviews import Annotation, Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import ForgeSettings
+from gitops_connect.settings.sections import ForgeSettings
 
 _API = "/api/v4"
 _PAGE = ("per_page", 100)
@@ -123,22 +123,22 @@ class GitlabForge:
         return f"{self._path}/merge_requests/{number}/notes"
 
 
-def _is_active(member: Found) -> bool:
+def _is_active(member: AnswerValue) -> bool:
     """Whether the account is active, and the membership too, which GitLab Community Edition does not show."""
     membership = member["membership_state"]
     return member["state"].text() == "active" and (membership.is_null or membership.text() == "active")
 
 
-def _author(found: Found) -> str:
+def _author(found: AnswerValue) -> str:
     return "ghost" if found["author"].is_null else found["author"]["username"].text()
 
 
-def _comment(found: Found) -> Comment:
+def _comment(found: AnswerValue) -> Comment:
     is_edited = found["updated_at"].time() != found["created_at"].time()
     return Comment(found["id"].number(), _author(found), found["body"].text(), is_edited)
 
 
-def _pull_request(found: Found) -> PullRequest:
+def _pull_request(found: AnswerValue) -> PullRequest:
     number, url, head = found["iid"].number(), found["web_url"].url(), found["sha"].commit()
     source, target = found["source_project_id"], found["target_project_id"].number()
     return PullRequest(

@@ -6,16 +6,14 @@ import re
 from urllib.parse import urlsplit
 
 from gitops_connect.errors import UsageError
-from gitops_connect.forge.api import read_token
 from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge_api import read_token
 from gitops_connect.forge.gitea import GiteaForge
 from gitops_connect.forge.github import GithubForge
 from gitops_connect.forge.gitlab import GitlabForge
 from gitops_connect.model.clock import Clock
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import ForgeKind, ForgeSettings
-from gitops_connect.settings.hosts import is_http_url
-from gitops_connect.settings.sections import Settings
+from gitops_connect.settings.sections import ForgeKind, ForgeSettings, Settings, is_http_url
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _PROJECT = re.compile(r"[\w.-]+(?:/[\w.-]+)+")

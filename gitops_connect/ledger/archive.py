@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Integer, Table
+from sqlalchemy import Column, Connection, Table, delete, insert, select
 
-from gitops_connect.errors import UsageError
-from gitops_connect.ledger import archived_pieces
-from gitops_connect.ledger.archived_values import read, read_text, written
+from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.column_types import Count, read_text, type_of
+from gitops_connect.ledger.key import FINGERPRINT
+from gitops_connect.ledger.pieces import BlockCounts, Damaged, StoredBlock
 from gitops_connect.ledger.tables import (
     APPROVALS,
     CONFIG_HISTORIES,
@@ -25,8 +26,11 @@ from gitops_connect.ledger.tables import (
     REVISIONS,
     STOPPED,
     SUSPENSIONS,
+    OffsetsPart,
+    get_property,
 )
 from gitops_connect.model.offsets import offsets_digest, unpack
+from gitops_connect.model.operations import OperationState
 
 FORMAT_VERSION = 6
 """Version 1 had no large operations, 2 no restarts, 3 no rollbacks, 4 no reviews, and 5 no references of secrets.
@@ -41,6 +45,7 @@ TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, *_SINCE_5, REVISI
 
 ArchiveRow = Mapping[str, Any]
 """The columns of one row by name, as the database reads and returns them."""
+ArchiveRows = Sequence[ArchiveRow]
 
 _DIGITS = 10
 """The width of a number in a sort key, so that 10 comes after 9."""
@@ -54,9 +59,61 @@ class Archive:
     rows: Mapping[str, tuple[ArchiveRow, ...]] = field(repr=False)
 
 
-def in_order(table: Table, rows: Sequence[ArchiveRow]) -> tuple[ArchiveRow, ...]:
-    """The rows sorted by the primary key, so that equal ledgers give equal archives."""
-    return tuple(sorted(rows, key=lambda row: _key(table, row)))
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The result of an import: the rows of each table now, and for how many connectors digests were left out.
+
+    `unchanged` is True if the ledger already had exactly this content.
+    """
+
+    rows: Mapping[str, int]
+    without_digests: int
+    unchanged: bool
+
+
+def take_out(connection: Connection) -> Archive:
+    """The whole content of the ledger, except its leases and its key."""
+    fingerprint = get_property(connection, FINGERPRINT)
+    if fingerprint is None:
+        raise LedgerUnusable("the fingerprint of the key was removed from the ledger during this command; run it again")
+    found: dict[str, ArchiveRows] = {
+        table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in TABLES
+    }
+    found[PIECES.name] = _referenced(found[OPERATIONS.name], found[PIECES.name])
+    return Archive(fingerprint, {table.name: _in_order(table, found[table.name]) for table in TABLES})
+
+
+def put_in(connection: Connection, archive: Archive, *, replace: bool) -> Restored:
+    """Replace the content of the ledger with the content of the archive.
+
+    Digests that were made with another key are left out: they would mark everything as changed. Raises UsageError if
+    the ledger already has other content, unless `replace` is True.
+    """
+    there = take_out(connection)
+    rows = dict(archive.rows)
+    dropped = 0
+    if archive.key_fingerprint != there.key_fingerprint:
+        kept = [{**row, "desired": None, "applied": {}} for row in rows[OWNERSHIP.name]]
+        dropped = sum(one != row for one, row in zip(kept, rows[OWNERSHIP.name], strict=True))
+        rows[OWNERSHIP.name] = tuple(kept)
+    unchanged = rows == there.rows
+    if not unchanged:
+        if any(there.rows.values()) and not replace:
+            counts = ", ".join(f"{name}: {count}" for name, count in _counts(there.rows).items())
+            raise UsageError(
+                f"the ledger already contains other data ({counts}); export it if you need it, then"
+                " import with --replace, which deletes that data"
+            )
+        for table in TABLES:
+            connection.execute(delete(table))
+            if found := rows[table.name]:
+                connection.execute(insert(table), [dict(row) for row in found])
+    return Restored(_counts(rows), dropped, unchanged)
+
+
+def _counts(rows: Mapping[str, ArchiveRows]) -> dict[str, int]:
+    """The rows of each table, without pieces: those belong to their operations."""
+    return {name: len(found) for name, found in rows.items() if name != PIECES.name}
 
 
 def write_archive(archive: Archive) -> str:
@@ -64,8 +121,13 @@ def write_archive(archive: Archive) -> str:
     document: dict[str, Any] = {"format_version": FORMAT_VERSION, "key_fingerprint": archive.key_fingerprint}
     for table in TABLES:
         rows = archive.rows[table.name]
-        document[table.name] = [{column.name: written(column, row[column.name]) for column in table.c} for row in rows]
+        document[table.name] = [{column.name: _written(column, row) for column in table.c} for row in rows]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _written(column: Column[Any], row: ArchiveRow) -> Any:
+    value = row[column.name]
+    return None if value is None else type_of(column).to_json(value)
 
 
 def read_archive(text: str, place: str) -> Archive:
@@ -96,7 +158,7 @@ def _read(document: Any) -> Archive:
     _require_fields("the document", document, names)
     fingerprint = read_text("key_fingerprint", document["key_fingerprint"])
     rows = {table.name: _rows(table, document[table.name]) for table in TABLES}
-    archived_pieces.require_whole(rows[OPERATIONS.name], rows[PIECES.name])
+    _require_whole(rows[OPERATIONS.name], rows[PIECES.name])
     return Archive(fingerprint, rows)
 
 
@@ -115,14 +177,19 @@ def _rows(table: Table, found: Any) -> tuple[ArchiveRow, ...]:
     key, times = max(Counter(_key(table, row) for row in rows).items(), key=lambda one: one[1], default=((), 1))
     if times > 1:
         raise ValueError(f"{table.name}: {' of '.join(reversed(key))} occurs {times} times")
-    return in_order(table, rows)
+    return _in_order(table, rows)
 
 
 def _row(table: Table, found: Any, where: str) -> ArchiveRow:
     if not isinstance(found, dict):
         raise ValueError(f"{where}: expected an object")
     _require_fields(where, found, {column.name for column in table.c})
-    row = {column.name: read(column, found[column.name], f"{where}.{column.name}") for column in table.c}
+    row = {
+        column.name: None
+        if found[column.name] is None and column.nullable
+        else type_of(column).from_json(f"{where}.{column.name}", found[column.name])
+        for column in table.c
+    }
     if table is OPERATIONS:
         _require_finishable(row, where)
         _require_snapshot(row, where)
@@ -140,10 +207,10 @@ def _require_finishable(row: ArchiveRow, where: str) -> None:
     """Raise ValueError if fields are missing that are needed to finish a started operation."""
     small = ("digest", "declared", "snapshot")
     large = ("digest", "digest_before", "sent")
-    needed = {"in_progress": small if row["entries"] is None else large, "intended": ("digest",)}
+    needed = {OperationState.OPEN: small if row["entries"] is None else large, OperationState.INTENDED: ("digest",)}
     for name in needed.get(row["state"], ()):
         if row[name] is None:
-            raise ValueError(f"{where} is {row['state']}, but has no {name}")
+            raise ValueError(f"{where} is {row['state'].value}, but has no {name}")
 
 
 def _require_snapshot(row: ArchiveRow, where: str) -> None:
@@ -155,7 +222,59 @@ def _require_snapshot(row: ArchiveRow, where: str) -> None:
         raise ValueError(f"{where}.snapshot: its offsets are not those of digest_before")
 
 
+def _in_order(table: Table, rows: ArchiveRows) -> tuple[ArchiveRow, ...]:
+    """The rows sorted by the primary key, so that equal ledgers give equal archives."""
+    return tuple(sorted(rows, key=lambda row: _key(table, row)))
+
+
 def _key(table: Table, row: ArchiveRow) -> tuple[str, ...]:
     return tuple(
-        str(row[column.name]).rjust(_DIGITS * isinstance(column.type, Integer)) for column in table.primary_key
+        str(_written(column, row)).rjust(_DIGITS * isinstance(column.type, Count)) for column in table.primary_key
     )
+
+
+def _referenced(operations: ArchiveRows, pieces: ArchiveRows) -> ArchiveRows:
+    """The pieces without those that are left over from an interrupted attempt."""
+    known = {(row["cluster"], row["name"]): row for row in operations}
+    return [piece for piece in pieces if _is_referenced(known.get((piece["cluster"], piece["name"])), piece["part"])]
+
+
+def _is_referenced(operation: ArchiveRow | None, part: OffsetsPart) -> bool:
+    if operation is None:
+        return False
+    if part is OffsetsPart.DECLARED:
+        return operation["entries"] is not None
+    return operation["digest_before"] is not None and operation["snapshot"] is None
+
+
+def _require_whole(operations: ArchiveRows, pieces: ArchiveRows) -> None:
+    """Raise ValueError if declared offsets (which are sent) or earlier offsets (which are the undo) are incomplete."""
+    found: dict[tuple[str, str, OffsetsPart], list[ArchiveRow]] = defaultdict(list)
+    for piece in pieces:
+        found[piece["cluster"], piece["name"], piece["part"]].append(piece)
+    for row in operations:
+        key = row["cluster"], row["name"]
+        of = f"of {row['name']} on {row['cluster']}"
+        declared, before = (found.pop((*key, part), []) for part in (OffsetsPart.DECLARED, OffsetsPart.BEFORE))
+        sent = _joined(declared, f"the declared offsets {of}")
+        if sent.entries != (row["entries"] or 0) or (row["sent"] or 0) > sent.entries:
+            raise ValueError(f"the declared offsets {of}: found {sent.entries} entries, expected {row['entries']}")
+        earlier = _joined(before, f"the earlier offsets {of}")
+        needed = row["entries"] is not None and row["state"] is OperationState.OPEN
+        if (before or needed) and earlier.digest != row["digest_before"]:
+            raise ValueError(f"the earlier offsets {of} are not those of digest_before")
+    for cluster, name, part in found:
+        raise ValueError(f"it contains {part.value} offsets of {name} on {cluster}, but no such operation")
+
+
+def _joined(pieces: ArchiveRows, what: str) -> BlockCounts:
+    if [piece["number"] for piece in pieces] != list(range(len(pieces))):
+        raise ValueError(f"{what}: a piece is missing")
+    seen = BlockCounts()
+    for piece in pieces:
+        try:
+            seen.lines(StoredBlock(piece["entries"], piece["content"]))
+        except Damaged as error:
+            number = piece["number"]
+            raise ValueError(f"{what}: piece {number} does not have {piece['entries']} entries") from error
+    return seen

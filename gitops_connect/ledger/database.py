@@ -8,6 +8,7 @@ conflict.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -15,12 +16,11 @@ from typing import Any
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from gitops_connect.errors import LedgerUnusable, UsageError
-from gitops_connect.file_modes import make_private
-from gitops_connect.ledger.database_errors import translated
+from gitops_connect.errors import GitopsConnectError, LedgerBusy, LedgerUnusable, UsageError
+from gitops_connect.safe_files import make_private
 
 CONNECT_TIMEOUT = 10
 """Seconds until a database server that does not answer is given up."""
@@ -29,6 +29,22 @@ STATEMENT_TIMEOUT = 60
 SILENCE = 30
 """Seconds until a PostgreSQL whose machine or network no longer answers is given up."""
 _WRITES = "gitops_connect_writes"
+_PRIMARY_CODE = 0xFF
+"""SQLite's extended result codes contain the primary code in their lowest byte."""
+
+_DAMAGED = (
+    "is damaged, or is not a database; restore a backup, or move the file away to start a new ledger"
+    " (docs/how-to/back-up-and-restore-the-ledger.md describes the consequences)"
+)
+_SQLITE_FAULTS = {
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_FULL: "cannot grow because the disk is full; free some space and run again (no write is incomplete)",
+    sqlite3.SQLITE_IOERR: "cannot be read or written because of a disk error; check the disk and its free space",
+    sqlite3.SQLITE_READONLY: "cannot be written; make the file and its directory writable for this user",
+    sqlite3.SQLITE_PERM: "cannot be opened; give this user access to the file and its directory",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened or created; give this user access to the file and its directory",
+}
 
 Write = Callable[[], AbstractContextManager[Connection]]
 """Begins a transaction that writes."""
@@ -66,7 +82,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state and changes nothing. Raises LedgerBusy or LedgerUnusable."""
         self._require_directory()
-        with translated(self.place), self._readers.begin() as connection:
+        with _translated(self.place), self._readers.begin() as connection:
             yield connection
 
     @contextmanager
@@ -77,7 +93,7 @@ class Database:
         Raises LedgerBusy or LedgerUnusable.
         """
         self._require_directory()
-        with translated(self.place), self._writers.begin() as connection:
+        with _translated(self.place), self._writers.begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -154,3 +170,26 @@ def _set_up(connection: Any, _record: object) -> None:
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def _translated(place: str) -> Iterator[None]:
+    """Raise LedgerBusy or LedgerUnusable instead of a database error; `place` names the ledger, without a password."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise _explain(error, place) from error
+
+
+def _explain(error: SQLAlchemyError, place: str) -> GitopsConnectError:
+    # The text of `error` quotes the statement and its values; the text of the driver's error does not.
+    cause = getattr(error, "orig", None) or error
+    if isinstance(error, IntegrityError):
+        return LedgerBusy(f"the ledger {place}: another process wrote the same record at the same moment; run again")
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is None:
+        return LedgerUnusable(f"the ledger {place} cannot be used: {cause}")
+    if code & _PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LedgerBusy(f"the ledger {place} is locked by another process; wait until it ends")
+    known = _SQLITE_FAULTS.get(code & _PRIMARY_CODE, "cannot be used")
+    return LedgerUnusable(f"the ledger {place} {known} ({cause})")

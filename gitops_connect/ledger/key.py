@@ -14,13 +14,11 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from gitops_connect.errors import LedgerUnusable, UsageError
-from gitops_connect.file_modes import make_private
-from gitops_connect.ledger.damage import check_rows
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.schema import is_current, upgrade
+from gitops_connect.ledger.schema import check_rows, is_current, upgrade
 from gitops_connect.ledger.tables import get_property, set_property
 from gitops_connect.model.canonical import keyed_digest
-from gitops_connect.regular_files import read_text
+from gitops_connect.safe_files import make_private, read_text
 
 _LENGTH = 32
 _SHORTEST = 16

@@ -7,18 +7,22 @@ that was suspended remembers that it holds the lease.
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from threading import Event, Lock, Thread
 
+import psutil
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, text, update
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
-from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.holder import Process
+from gitops_connect.ledger.column_types import attributes
+from gitops_connect.ledger.database import Database, Write
 from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.clock import Clock
 
@@ -28,32 +32,67 @@ _LONGEST_LOCK = 5
 """Seconds that a process may hold the lock of a lease without a statement."""
 LEADER = "(leader)"
 """The lease of the daemon that reconciles. No cluster can have this name."""
+_SAME_START = 2.0
+"""Seconds. Linux derives a process's start from the time of boot, which moves a little when the clock is set."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseOptions:
-    """A lease by its name (a cluster, or LEADER), and how long it lasts without a renewal (`ttl` in seconds).
+class Process:
+    """One process. `place` identifies the process namespace; `started` is in seconds since 1970.
 
-    `leader`: the lease is held only as long as this lease is held too.
+    Two containers may share a host name and each have a process 7, so the name of the host is not enough. A missing
+    process id means that the process has ended only if the place is also equal.
     """
 
+    host: str
+    place: str
+    pid: int
+    started: float
+
+    @staticmethod
+    def current() -> Process:
+        """The current process."""
+        return Process(socket.gethostname(), _place(), os.getpid(), psutil.Process().create_time())
+
+    def is_here(self) -> bool:
+        """Whether the process runs, or ran, where this process can see it."""
+        return (self.host, self.place) == (socket.gethostname(), _place())
+
+    def has_ended(self) -> bool:
+        """True if the process has certainly ended; False if it runs, or cannot be seen from here."""
+        if not self.is_here():
+            return False
+        try:
+            process = psutil.Process(self.pid)
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return True
+            return abs(process.create_time() - self.started) > _SAME_START
+        except psutil.NoSuchProcess:
+            return True
+        except psutil.AccessDenied:
+            return False
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+@dataclass(eq=False)
+class Lease:
+    """The right to change one cluster, or to be the leader (`name`). Safe for several threads.
+
+    It is not yet acquired; `held` acquires it. `ttl` is how long it lasts without a renewal, in seconds. With a
+    `leader`, it is held only as long as that lease is held too.
+    """
+
+    database: Database
     name: str
     clock: Clock
     ttl: float = LEASE_SECONDS
     leader: Lease | None = None
-
-
-class Lease:
-    """The right to change one cluster, or to be the leader. Safe for several threads."""
-
-    def __init__(self, database: Database, options: LeaseOptions) -> None:
-        """Create a lease that is not yet acquired; `held` acquires it."""
-        self._database = database
-        self._options = options
-        self._token = secrets.token_hex(16)
-        self._renewing = Lock()
-        self.number = 0
-        """The fencing number; 0 before the lease is acquired."""
+    number: int = field(default=0, init=False)
+    """The fencing number; 0 before the lease is acquired."""
+    _token: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False)
+    _renewing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def check(self) -> float:
         """Raise LedgerBusy unless this process still holds the lease; renew it when half of its time is over.
@@ -61,9 +100,9 @@ class Lease:
         Returns for how many seconds from the call nobody else can have the lease. Call this before each effect. An
         expired lease that nobody has taken is renewed before it is relied on.
         """
-        together = [self] if self._options.leader is None else [self, self._options.leader]
+        together = [self] if self.leader is None else [self, self.leader]
         with self._renewing:  # a second thread finds the lease renewed
-            with self._database.read() as connection:
+            with self.database.read() as connection:
                 left = {lease: lease.seconds_left(connection) for lease in together}
             for lease in together:
                 if left[lease] < lease.ttl / 2:
@@ -79,12 +118,12 @@ class Lease:
         """
         _lock_briefly(connection)
         self._require_ours(connection, locked=True)
-        if self._options.leader is not None:
-            self._options.leader.require(connection)
+        if self.leader is not None:
+            self.leader.require(connection)
 
     def renew(self) -> None:
         """Extend the lease by its whole time. Raises LedgerBusy if another process took it after it had expired."""
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             _lock_briefly(connection)
             renewal = update(LEASES).where(self._ours()).values(expires=self._expiry(connection))
             if connection.execute(renewal).rowcount == 0:
@@ -92,66 +131,61 @@ class Lease:
 
     def acquire(self) -> None:
         """Acquire the lease if it is free. Raises LedgerBusy, which names the holder."""
-        name = self._options.name
-        process = Process.current()
-        with self._database.write() as connection:
+        with self.database.write() as connection:
             _lock_briefly(connection)
-            if self._options.leader is not None:
-                self._options.leader.require(connection)
-            row = connection.execute(select(LEASES).where(LEASES.c.name == name).with_for_update()).one_or_none()
-            now = _time(connection, self._options.clock.now())
+            if self.leader is not None:
+                self.leader.require(connection)
+            row = connection.execute(select(LEASES).where(LEASES.c.name == self.name).with_for_update()).one_or_none()
+            now = _time(connection, self.clock.now())
             if row is not None and not _is_free(row, now):
                 raise LedgerBusy(_in_use(row))
-            number = 1 if row is None else row.number + 1
+            number, process = 1 if row is None else row.number + 1, Process.current()
             values = {
                 "number": number,
                 "token": self._token,
-                "host": process.host,
-                "place": process.place,
-                "pid": process.pid,
+                **attributes(process, "host", "place", "pid"),
                 "process_started": process.started,
                 "since": now,
                 "expires": self._expiry(connection),
             }
             # If another process has inserted the row meanwhile, the insertion fails: this lease is not free any more.
-            taken = insert(LEASES).values(name=name) if row is None else update(LEASES).where(LEASES.c.name == name)
+            taken = (
+                insert(LEASES).values(name=self.name)
+                if row is None
+                else update(LEASES).where(LEASES.c.name == self.name)
+            )
             connection.execute(taken.values(**values))
         self.number = number
 
     def release(self) -> None:
         """Give the lease back. Does nothing if this process no longer holds it. The ledger keeps its number."""
-        with self._database.write() as connection:
-            free = {"token": "", "expires": _time(connection, self._options.clock.now())}
+        with self.database.write() as connection:
+            free = {"token": "", "expires": _time(connection, self.clock.now())}
             connection.execute(update(LEASES).where(self._ours()).values(**free))
 
     def holder(self) -> Process | None:
         """The process that holds the lease; None if it is free."""
-        with self._database.read() as connection:
-            row = connection.execute(select(LEASES).where(LEASES.c.name == self._options.name)).one_or_none()
-            if row is None or _is_free(row, _time(connection, self._options.clock.now())):
+        with self.database.read() as connection:
+            row = connection.execute(select(LEASES).where(LEASES.c.name == self.name)).one_or_none()
+            if row is None or _is_free(row, _time(connection, self.clock.now())):
                 return None
             return _process(row)
-
-    @property
-    def ttl(self) -> float:
-        """How long the lease lasts without a renewal, in seconds."""
-        return self._options.ttl
 
     def seconds_left(self, connection: Connection) -> float:
         """The time until the lease expires. Raises LedgerBusy if another process has it."""
         expires: datetime = self._require_ours(connection).expires
-        return (expires - _time(connection, self._options.clock.now())).total_seconds()
+        return (expires - _time(connection, self.clock.now())).total_seconds()
 
     def _ours(self) -> ColumnElement[bool]:
         """The token is compared too: a restored backup may have a number again."""
         ours = (LEASES.c.number == self.number) & (LEASES.c.token == self._token)
-        return (LEASES.c.name == self._options.name) & ours
+        return (LEASES.c.name == self.name) & ours
 
     def _expiry(self, connection: Connection) -> datetime:
-        return _time(connection, self._options.clock.now()) + timedelta(seconds=self.ttl)
+        return _time(connection, self.clock.now()) + timedelta(seconds=self.ttl)
 
     def _require_ours(self, connection: Connection, *, locked: bool = False) -> Row[tuple[object, ...]]:
-        query = select(LEASES).where(LEASES.c.name == self._options.name)
+        query = select(LEASES).where(LEASES.c.name == self.name)
         # SQLite has one lock for all writers, and no other. In other databases nobody takes a row with this lock.
         row = connection.execute(query.with_for_update(read=True) if locked else query).one_or_none()
         if row is None or (row.number, row.token) != (self.number, self._token):
@@ -159,15 +193,27 @@ class Lease:
             if row is not None and not row.token:
                 taken = "it was given back"
             raise LedgerBusy(
-                f"the lease of {_subject(self._options.name)} was lost: {taken}; this process makes no more changes"
+                f"the lease of {_subject(self.name)} was lost: {taken}; this process makes no more changes"
             )
         return row
 
 
+def writes_under(database: Database, lease: Lease | None) -> Write:
+    """Transactions that write, under the lease if there is one: they raise LedgerBusy once it is lost."""
+
+    @contextmanager
+    def write() -> Iterator[Connection]:
+        with database.write() as connection:
+            if lease is not None:
+                lease.require(connection)
+            yield connection
+
+    return write
+
+
 @contextmanager
-def held(database: Database, options: LeaseOptions) -> Iterator[Lease]:
-    """Hold a lease while the block runs, which may take any time. Raises LedgerBusy if another process holds it."""
-    lease = Lease(database, options)
+def held(lease: Lease) -> Iterator[Lease]:
+    """Hold the lease while the block runs, which may take any time. Raises LedgerBusy if another process holds it."""
     lease.acquire()
     try:
         with _renewed(lease):
@@ -248,3 +294,12 @@ def _process(row: Row[tuple[object, ...]]) -> Process:
 
 def _holder(row: Row[tuple[object, ...]]) -> str:
     return f"{_process(row)} since {row.since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _place() -> str:
+    """The boot id and the namespace of the process ids; empty if the system (not Linux) has neither."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Table, delete, select
 
-from gitops_connect.ledger.archive import Archive
-from gitops_connect.ledger.config_histories import ConfigHistories
-from gitops_connect.ledger.database import Database
+from gitops_connect.errors import LedgerUnusable
+from gitops_connect.ledger.archive import Archive, Restored, put_in, take_out
+from gitops_connect.ledger.column_types import attributes
+from gitops_connect.ledger.database import Database, Write
 from gitops_connect.ledger.key import prepare
-from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, LeaseOptions, held, require_idle
+from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, held, require_idle, writes_under
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.review_store import ReviewStore
+from gitops_connect.ledger.schema import find_version, is_current
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.ledger.tables import (
     CONFIG_HISTORIES,
@@ -27,23 +28,22 @@ from gitops_connect.ledger.tables import (
     REVISIONS,
     STOPPED,
     SUSPENSIONS,
+    rows_of,
     upsert,
 )
-from gitops_connect.ledger.transfer import Restored, put_in, take_out
-from gitops_connect.model.canonical import canonical
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import OnDelete, TargetState
+from gitops_connect.model.config_histories import ConfigHistory
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.operations import OperationHistory
+from gitops_connect.model.ownership import Ownership
+from gitops_connect.model.restart_records import RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
 _WHOLE_CLUSTER = ConnectorName("")
-_ORIGINS = {one.value: one for one in Origin}
-_ON_DELETE = {one.value: one for one in OnDelete}
 
 
 class Ledger:
@@ -56,7 +56,7 @@ class Ledger:
     def __init__(self, database: Database, key: bytes, lease: Lease | None = None) -> None:
         """For `open`, which prepares the schema and the key, and for `under`."""
         self._database = database
-        self._lease = lease
+        self._write = writes_under(database, lease)
         self.key = key
         self.operations = Operations(database, lease)
         self.status = StatusStore(database)
@@ -94,7 +94,7 @@ class Ledger:
         """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
         with self._database.read() as connection:
-            return {one.connector: one for one in map(_ownership, connection.execute(query))}
+            return {row.connector: Ownership(*row) for row in connection.execute(query)}
 
     def record(self, *ownerships: Ownership) -> None:
         """Record that connectors are managed, or what was last applied to them: all of these, or none.
@@ -103,18 +103,13 @@ class Ledger:
         """
         with self._write() as connection:
             for ownership in ownerships:
+                values = attributes(ownership, "revision", "desired", "applied", "on_delete")
                 upsert(
                     connection,
                     OWNERSHIP,
-                    {"cluster": ownership.cluster, "connector": ownership.connector},
-                    {
-                        "revision": ownership.revision,
-                        "desired": ownership.desired,
-                        "applied": canonical(dict(ownership.applied)).decode(),
-                        "on_delete": ownership.on_delete.value,
-                        "secret_references": canonical(dict(ownership.references)).decode(),
-                    },
-                    {"origin": ownership.origin.value, "since": ownership.since},
+                    attributes(ownership, "cluster", "connector"),
+                    {**values, "secret_references": ownership.references},
+                    attributes(ownership, "origin", "since"),
                 )
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
@@ -126,41 +121,37 @@ class Ledger:
 
     def restarts(self, cluster: ClusterName) -> Mapping[ConnectorName, RestartRecord]:
         """The automatic restarts of connectors that have failed."""
-        query = select(RESTARTS).where(RESTARTS.c.cluster == cluster)
-        with self._database.read() as connection:
-            return {row.connector: RestartRecord(row.number, row.last) for row in connection.execute(query)}
+        rows = rows_of(self._database, RESTARTS, cluster)
+        return {row.connector: RestartRecord(row.number, row.last) for row in rows}
 
     def record_restart(self, cluster: ClusterName, connector: ConnectorName, record: RestartRecord) -> None:
         """Record that the connector is about to be restarted; `record` includes that restart."""
-        values = {"number": record.count, "last": record.last}
-        with self._write() as connection:
-            upsert(connection, RESTARTS, {"cluster": cluster, "connector": connector}, values)
+        self._upsert(RESTARTS, cluster, connector, {"number": record.count, "last": record.last})
 
     def forget_restarts(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
         """Record that the connectors work again, or no longer exist."""
-        these = (RESTARTS.c.cluster == cluster) & RESTARTS.c.connector.in_(connectors)
-        with self._write() as connection:
-            connection.execute(delete(RESTARTS).where(these))
+        self._remove(RESTARTS, cluster, connectors)
 
     def restart_requests(self, cluster: ClusterName) -> Mapping[tuple[ConnectorName, RestartKind], str]:
         """The id of the last requested restart that was carried out."""
-        query = select(RESTART_REQUESTS).where(RESTART_REQUESTS.c.cluster == cluster)
-        with self._database.read() as connection:
-            return {(row.connector, RestartKind(row.kind)): row.id for row in connection.execute(query)}
+        rows = rows_of(self._database, RESTART_REQUESTS, cluster)
+        return {(row.connector, row.kind): row.id for row in rows}
 
     def record_restart_request(self, cluster: ClusterName, connector: ConnectorName, request: RestartRequest) -> None:
         """Record that the requested restart was carried out."""
-        key = {"cluster": cluster, "connector": connector, "kind": request.kind.value}
+        key = {"cluster": cluster, "connector": connector, "kind": request.kind}
         with self._write() as connection:
             upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
         """What commands have suspended: the cluster, and single connectors."""
-        query = select(SUSPENSIONS).where(SUSPENSIONS.c.cluster == cluster)
-        with self._database.read() as connection:
-            found = {ConnectorName(row.connector): _suspension(row) for row in connection.execute(query)}
-        whole = found.pop(_WHOLE_CLUSTER, None)
-        return Suspensions(whole, found)
+        found = {
+            row.connector: Suspension(
+                SuspendedBy.COMMAND, row.connector == _WHOLE_CLUSTER, row.who, row.since, row.reason
+            )
+            for row in rows_of(self._database, SUSPENSIONS, cluster)
+        }
+        return Suspensions(found.pop(_WHOLE_CLUSTER, None), found)
 
     def suspend(self, cluster: ClusterName, connector: ConnectorName | None, suspension: Suspension) -> None:
         """Record that a command suspends the connector, or with None the whole cluster, instead of an earlier record.
@@ -168,9 +159,8 @@ class Ledger:
         This needs no lease: it takes effect when the next plan is made.
         """
         key = {"cluster": cluster, "connector": connector or _WHOLE_CLUSTER}
-        values = {"who": suspension.who, "since": suspension.since, "reason": suspension.reason}
         with self._database.write() as connection:
-            upsert(connection, SUSPENSIONS, key, values)
+            upsert(connection, SUSPENSIONS, key, attributes(suspension, "who", "since", "reason"))
 
     def resume(self, cluster: ClusterName, connector: ConnectorName | None) -> bool:
         """End what `suspend` recorded. Returns False if there was no record."""
@@ -180,27 +170,20 @@ class Ledger:
 
     def stopped(self, cluster: ClusterName) -> Mapping[ConnectorName, TargetState]:
         """The connectors that are stopped for an offset change, with the state to which each returns."""
-        query = select(STOPPED).where(STOPPED.c.cluster == cluster)
-        with self._database.read() as connection:
-            return {row.connector: TargetState(row.returns_to) for row in connection.execute(query)}
+        return {row.connector: row.returns_to for row in rows_of(self._database, STOPPED, cluster)}
 
     def record_stopped(self, cluster: ClusterName, connector: ConnectorName, returns_to: TargetState) -> None:
         """Record that the connector is about to be stopped for an offset change."""
-        key = {"cluster": cluster, "connector": connector}
-        with self._write() as connection:
-            upsert(connection, STOPPED, key, {"returns_to": returns_to.value})
+        self._upsert(STOPPED, cluster, connector, {"returns_to": returns_to})
 
     def forget_stopped(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
         """Record that the connectors are no longer stopped for an offset change."""
-        these = (STOPPED.c.cluster == cluster) & STOPPED.c.connector.in_(connectors)
-        with self._write() as connection:
-            connection.execute(delete(STOPPED).where(these))
+        self._remove(STOPPED, cluster, connectors)
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""
-        query = select(REVISIONS).where(REVISIONS.c.cluster == cluster)
-        with self._database.read() as connection:
-            marks = {row.kind: RevisionMark(row.revision, row.at, row.result) for row in connection.execute(query)}
+        rows = rows_of(self._database, REVISIONS, cluster)
+        marks = {row.kind: RevisionMark(row.revision, row.at, row.result) for row in rows}
         return Revisions(marks.get(_ATTEMPTED), marks.get(_APPLIED))
 
     def record_attempt(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
@@ -219,11 +202,11 @@ class Ledger:
         `ttl` (seconds) is how long the lease outlasts its holder if the holder's end cannot be seen. A daemon passes
         its lease as the `leader`: it may change the cluster only as long as it is the leader.
         """
-        return held(self._database, LeaseOptions(cluster, clock, ttl, leader))
+        return held(Lease(self._database, cluster, clock, ttl, leader))
 
     def leadership(self, clock: Clock) -> Lease:
         """The lease that makes a daemon the leader, not yet acquired."""
-        return Lease(self._database, LeaseOptions(LEADER, clock))
+        return Lease(self._database, LEADER, clock)
 
     def export(self) -> Archive:
         """The whole content of the ledger, except its leases and its key."""
@@ -244,24 +227,70 @@ class Ledger:
         """Release the database. Nothing is held between two calls, so a ledger that is not closed does no harm."""
         self._database.close()
 
-    @contextmanager
-    def _write(self) -> Iterator[Connection]:
-        with self._database.write() as connection:
-            if self._lease is not None:
-                self._lease.require(connection)
-            yield connection
+    def _upsert(self, table: Table, cluster: ClusterName, connector: ConnectorName, values: Mapping[str, Any]) -> None:
+        with self._write() as connection:
+            upsert(connection, table, {"cluster": cluster, "connector": connector}, values)
+
+    def _remove(self, table: Table, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
+        with self._write() as connection:
+            these = (table.c.cluster == cluster) & table.c.connector.in_(connectors)
+            connection.execute(delete(table).where(these))
 
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
-        values = {"revision": mark.revision, "at": mark.at, "result": mark.result}
         with self._write() as connection:
-            upsert(connection, REVISIONS, {"cluster": cluster, "kind": kind}, values)
+            upsert(
+                connection, REVISIONS, {"cluster": cluster, "kind": kind}, attributes(mark, "revision", "at", "result")
+            )
 
 
-def _suspension(row: Row[Any]) -> Suspension:
-    return Suspension(SuspendedBy.COMMAND, row.connector == _WHOLE_CLUSTER, row.who, row.since, row.reason)
+class ConfigHistories:
+    """The configs on trial and those that were rolled back; the methods raise what those of `Ledger` raise."""
+
+    def __init__(self, database: Database, write: Write) -> None:
+        """`write` begins a transaction, under the lease of the ledger if it has one."""
+        self._database = database
+        self._write = write
+
+    def histories(self, cluster: ClusterName) -> Mapping[ConnectorName, ConfigHistory]:
+        """The history of each connector that has one."""
+        return {row.connector: row.history for row in rows_of(self._database, CONFIG_HISTORIES, cluster)}
+
+    def record(self, cluster: ClusterName, changed: Mapping[ConnectorName, ConfigHistory]) -> None:
+        """Replace these histories: all of them or none. Without any, nothing is written."""
+        if not changed:
+            return
+        with self._write() as connection:
+            for name, history in changed.items():
+                upsert(connection, CONFIG_HISTORIES, {"cluster": cluster, "connector": name}, {"history": history})
 
 
-def _ownership(row: Row[Any]) -> Ownership:
-    cluster, connector, origin, revision, since, desired, applied, on_delete, references = tuple[Any, ...](row)
-    known, read = ({} if text == "{}" else json.loads(text) for text in (applied, references))
-    return Ownership(cluster, connector, _ORIGINS[origin], revision, since, desired, known, _ON_DELETE[on_delete], read)
+def read_history(url: str, directory: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
+    """The offset changes of each cluster, from a ledger that may not exist: nothing is created, upgraded or locked.
+
+    A relative path in an SQLite URL starts from the given directory. The key of the ledger is not needed. Raises
+    UsageError for a URL that cannot be used, LedgerUnusable if there is no ledger or it cannot be read, LedgerBusy if
+    it is locked.
+    """
+    with closing(Database(url, directory)) as database:
+        if database.file is not None and not database.file.exists():
+            raise LedgerUnusable(f"the ledger {database.file} does not exist")
+        with database.read() as connection:
+            _require_current(connection, database)
+        return {cluster: _history(database, cluster) for cluster in clusters}
+
+
+def _require_current(connection: Connection, database: Database) -> None:
+    if find_version(connection) == 0:
+        raise LedgerUnusable(f"the database {database.place} contains no ledger yet")
+    if not is_current(connection):
+        raise LedgerUnusable(
+            f"the ledger {database.place} was written by an older version; the next plan or apply upgrades it"
+        )
+
+
+def _history(database: Database, cluster: ClusterName) -> OperationHistory:
+    """The history of a cluster. It is incomplete if the ledger has never worked on the cluster."""
+    marks = select(REVISIONS.c.cluster).where(REVISIONS.c.cluster == cluster).limit(1)
+    with database.read() as connection:
+        has_worked = connection.execute(marks).first() is not None
+    return OperationHistory(Operations(database).records(cluster), is_complete=has_worked)

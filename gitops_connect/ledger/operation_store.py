@@ -13,18 +13,23 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, select
 
-from gitops_connect.errors import LedgerUnusable
-from gitops_connect.ledger import operation_rows as rows
+from gitops_connect.errors import LedgerUnusable, OperationSettled
 from gitops_connect.ledger import pieces
+from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import Lease
-from gitops_connect.ledger.pieces import Damaged, OffsetsPart, PartKey, StoredBlock
-from gitops_connect.ledger.tables import OPERATIONS
+from gitops_connect.ledger.leases import Lease, writes_under
+from gitops_connect.ledger.pieces import Damaged, PartKey
+from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart, upsert
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
-from gitops_connect.model.operations import Operation, OperationRecord, OperationState
+from gitops_connect.model.operations import NOTHING_SENT, Operation, OperationKind, OperationRecord, OperationState
+
+_RECORD = [one for one in OPERATIONS.c if one.name not in {"cluster", "acknowledged", "declared", "snapshot"}]
+"""The columns of an `OperationRecord`, in the order of its fields: offsets are large and rarely needed."""
+_NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None, "warning": ""}
+"""The columns of an operation without earlier offsets: without an effect there is no undo, and no warning."""
 
 
 class Operations:
@@ -36,37 +41,34 @@ class Operations:
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
         """For `Ledger.operations`. Under a lease, a write raises LedgerBusy once the lease is lost."""
         self._database = database
-        self._lease = lease
+        self._write = writes_under(database, lease)
 
     def records(self, cluster: ClusterName) -> Mapping[OperationName, OperationRecord]:
         """All operations of the cluster, in the order of their names."""
         with self._database.read() as connection:
-            found = connection.execute(select(*rows.RECORD).where(OPERATIONS.c.cluster == cluster)).all()
-        return {row.name: rows.read(row) for row in sorted(found, key=lambda row: str(row.name))}
+            found = connection.execute(select(*_RECORD).where(OPERATIONS.c.cluster == cluster)).all()
+        return {row.name: OperationRecord(*row) for row in sorted(found, key=lambda row: str(row.name))}
 
     def saved(self, cluster: ClusterName, name: OperationName) -> Operation:
         """The operation as `begin` or `intend` saved it, to finish it. The offsets of a large one are in `pieces`.
 
         Raises LedgerUnusable if nothing is saved: the operation is not known, failed, or was never begun here.
         """
-        with self._database.read() as connection:
-            row = rows.find(connection, cluster, name)
-        if row is not None and row.digest is not None and rows.is_large(row):
-            return rows.operation(row, {})
-        if row is None or row.declared is None or row.digest is None:
+        row = self._find(cluster, name)
+        if row is None or row.digest is None or (row.declared is None and not _is_large(row)):
             raise self._nothing_saved(cluster, name)
-        return rows.operation(row, self._unpack(row, row.declared))
+        large = _is_large(row)
+        offsets = {} if large else self._unpack(row, row.declared)
+        return Operation(name, row.connector, row.kind, row.digest, row.revision, offsets, row.acknowledged, large)
 
     def declared(self, cluster: ClusterName, name: OperationName) -> OffsetPatch | None:
         """The offsets that the operation was begun with; None if none are saved, or if they are in pieces."""
-        with self._database.read() as connection:
-            row = rows.find(connection, cluster, name)
+        row = self._find(cluster, name)
         return None if row is None or row.declared is None else self._unpack(row, row.declared)
 
     def snapshot(self, cluster: ClusterName, name: OperationName) -> Offsets | None:
         """The offsets before the operation; None if none were saved, or if they are in pieces."""
-        with self._database.read() as connection:
-            row = rows.find(connection, cluster, name)
+        row = self._find(cluster, name)
         if row is None or row.snapshot is None:
             return None
         earlier = self._unpack(row, row.snapshot)
@@ -81,8 +83,8 @@ class Operations:
         """
         key = PartKey(cluster, name, part)
         with self._database.read() as connection:
-            row, (count, entries) = rows.find(connection, cluster, name), pieces.count(connection, key)
-        if row is None or not rows.has_pieces(row, part):
+            row, (count, entries) = _find(connection, cluster, name), pieces.count(connection, key)
+        if row is None or not _has_pieces(row, part):
             raise self._nothing_saved(cluster, name)
         if part is OffsetsPart.DECLARED and entries != row.entries:
             raise self._damaged(row)
@@ -102,9 +104,8 @@ class Operations:
 
         Raises OperationSettled if it took effect, or may have.
         """
-        values = rows.entered(operation, OperationState.INTENDED, at)
-        with self._writing(cluster, operation.name) as (connection, row):
-            self._enter(connection, cluster, operation, row, {**values, **rows.new_attempt(row, operation)})
+        with self._changing(cluster, operation.name) as entry:
+            entry.replace({**_entered(operation, OperationState.INTENDED, at), **entry.new_attempt(operation)})
 
     def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
         """Save the operation and the offsets before it, directly before it is sent: after this it may have happened.
@@ -112,12 +113,11 @@ class Operations:
         Changes nothing if the same operation is in progress already: the offsets may have changed since it was begun.
         Raises OperationSettled if it took effect, or may have.
         """
-        opened = rows.entered(operation, OperationState.OPEN, at)
+        opened = _entered(operation, OperationState.OPEN, at)
         values = {**opened, "digest_before": offsets_digest(before), "snapshot": pack(before)}
-        with self._writing(cluster, operation.name) as (connection, row):
-            if row is not None and rows.is_open_with(row, operation):
-                return
-            self._enter(connection, cluster, operation, row, {**values, **rows.new_attempt(row, operation)})
+        with self._changing(cluster, operation.name) as entry:
+            if not entry.is_open_with(operation):
+                entry.replace({**values, **entry.new_attempt(operation)})
 
     def begin_large(
         self,
@@ -136,35 +136,25 @@ class Operations:
             return
         found, sent = pieces.BlockCounts(), pieces.BlockCounts()
         for part, counts, blocks in ((OffsetsPart.BEFORE, found, before), (OffsetsPart.DECLARED, sent, declared)):
-            self._write_pieces(PartKey(cluster, operation.name, part), counts.cut(blocks))
-        opened = rows.entered(operation, OperationState.OPEN, at)
+            key = PartKey(cluster, operation.name, part)
+            for number, piece in enumerate(counts.cut(blocks)):
+                with self._write() as connection:
+                    pieces.put(connection, key, number, piece)
+        opened = _entered(operation, OperationState.OPEN, at)
         values = {**opened, "digest_before": found.digest, "entries": sent.entries, "sent": 0}
-        with self._writing(cluster, operation.name) as (connection, row):
-            rows.require_free(cluster, row)
-            rows.put(connection, cluster, operation.name, {**values, **rows.new_attempt(row, operation)})
-
-    def _enter(
-        self, connection: Connection, cluster: ClusterName, operation: Operation, row: Row[Any] | None, values: Any
-    ) -> None:
-        rows.require_free(cluster, row)
-        rows.put(connection, cluster, operation.name, values)
-        pieces.remove_all(connection, cluster, operation.name)
-
-    def _write_pieces(self, key: PartKey, cut: Iterable[StoredBlock]) -> None:
-        for number, piece in enumerate(cut):
-            with self._database.write() as connection:
-                self._require_lease(connection)
-                pieces.put(connection, key, number, piece)
+        with self._changing(cluster, operation.name) as entry:
+            entry.require_free()
+            entry.put({**values, **entry.new_attempt(operation)})
 
     def _make_room(self, cluster: ClusterName, operation: Operation) -> bool:
         """Remove the remains of an interrupted attempt. False if the operation is in progress already."""
-        with self._writing(cluster, operation.name) as (connection, row):
-            if row is not None and rows.is_open_with(row, operation):
+        with self._changing(cluster, operation.name) as entry:
+            if entry.is_open_with(operation):
                 return False
-            rows.require_free(cluster, row)
-            if row is not None and rows.is_large(row):
-                rows.put(connection, cluster, operation.name, rows.nothing_large())
-            pieces.remove_all(connection, cluster, operation.name)
+            entry.require_free()
+            if entry.row is not None and _is_large(entry.row):
+                entry.put({**_NOTHING_BEFORE, "declared": None, "entries": None, "sent": None})
+            entry.remove_pieces()
         return True
 
     def sent(self, cluster: ClusterName, name: OperationName, entries: int) -> None:
@@ -172,13 +162,14 @@ class Operations:
 
         Raises LedgerUnusable if the operation is not in progress, or has fewer entries.
         """
-        with self._writing(cluster, name) as (connection, row):
-            if row is None or rows.state(row) is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
+        with self._changing(cluster, name) as entry:
+            row = entry.row
+            if row is None or row.state is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
                 raise LedgerUnusable(
                     f"{cluster} accepted {entries:,} entries of {name}, but the ledger {self._database.place}"
                     f" has no change of that size in progress; was it replaced? Run gitops-connect ledger show {name}"
                 )
-            rows.put(connection, cluster, name, {"sent": max(entries, row.sent)})
+            entry.put({"sent": max(entries, row.sent)})
 
     def settle(
         self, cluster: ClusterName, name: OperationName, after: Offsets | Digest, warning: str, at: datetime
@@ -188,29 +179,39 @@ class Operations:
         Changes nothing if it is recorded as applied already. Raises LedgerUnusable if it was not begun.
         """
         values = {
-            "state": OperationState.SETTLED.value,
+            "state": OperationState.SETTLED,
             "since": at,
             "failures": 0,
             "final": False,
             "message": "",
-            "warning": rows.storable(warning),
+            "warning": _storable(warning),
             "digest_after": after if isinstance(after, str) else offsets_digest(after),
         }
-        with self._writing(cluster, name) as (connection, row):
-            if row is not None and rows.state(row) is OperationState.SETTLED:
+        with self._changing(cluster, name) as entry:
+            state = None if entry.row is None else entry.row.state
+            if state is OperationState.SETTLED:
                 return
-            if row is None or rows.state(row) not in {OperationState.OPEN, OperationState.INTENDED}:
-                known = f"its state there is {row.state}" if row is not None else "the ledger has no record of it"
+            if state not in {OperationState.OPEN, OperationState.INTENDED}:
+                known = "the ledger has no record of it" if state is None else f"its state there is {state.value}"
                 raise LedgerUnusable(
                     f"{name} took effect on {cluster}, but it is not in progress in the ledger {self._database.place}"
                     f" ({known}); was it replaced? Run `gitops-connect ledger resolve {name} --applied`"
                 )
-            rows.put(connection, cluster, name, values)
+            entry.put(values)
 
     def record(self, cluster: ClusterName, operation: Operation, seen: Offsets | None, at: datetime) -> None:
-        """Record it as applied without a begin (`rows.recorded`). Raises OperationSettled as `intend` does."""
-        with self._writing(cluster, operation.name) as (connection, row):
-            self._enter(connection, cluster, operation, row, rows.recorded(operation, seen, at))
+        """Record it as applied without a request: each partition was at the declared offset.
+
+        `seen` are the connector's offsets, kept for an undo; None if they are too many for memory. Raises
+        OperationSettled as `intend` does.
+        """
+        values = {**_entered(operation, OperationState.SETTLED, at), "failures": 0, "final": False}
+        values["message"] = "" if operation.kind is OperationKind.LIST else NOTHING_SENT
+        if seen is not None:
+            found = offsets_digest(seen)
+            values |= {"digest_before": found, "digest_after": found, "snapshot": pack(seen)}
+        with self._changing(cluster, operation.name) as entry:
+            entry.replace(values)
 
     def fail(self, cluster: ClusterName, operation: Operation, message: str, *, final: bool, at: datetime) -> None:
         """Record that the operation certainly had no effect. `final` is True if a retry does not help.
@@ -218,64 +219,55 @@ class Operations:
         Raises OperationSettled if the operation took effect, or if another one of that name may have.
         """
         values = {
-            **rows.entered(operation, OperationState.FAILED, at),
+            **_entered(operation, OperationState.FAILED, at),
             "declared": None,
-            "message": rows.storable(message),
+            "message": _storable(message),
             "final": final,
         }
-        with self._writing(cluster, operation.name) as (connection, row):
-            if row is None or not rows.is_open_with(row, operation):
-                rows.require_free(cluster, row)
-            rows.put(connection, cluster, operation.name, {**values, "failures": rows.failures(row, operation) + 1})
-            pieces.remove_all(connection, cluster, operation.name)
+        with self._changing(cluster, operation.name) as entry:
+            if not entry.is_open_with(operation):
+                entry.require_free()
+            entry.put({**values, "failures": entry.failures(operation) + 1})
+            entry.remove_pieces()
 
     def note(self, cluster: ClusterName, name: OperationName, message: str) -> None:
         """Record why the operation keeps its state. Does nothing if it is not known."""
-        with self._writing(cluster, name) as (connection, row):
-            if row is not None:
-                rows.put(connection, cluster, name, {"message": rows.storable(message)})
+        with self._changing(cluster, name) as entry:
+            if entry.row is not None:
+                entry.put({"message": _storable(message)})
 
     def mark(self, cluster: ClusterName, *records: OperationRecord) -> None:
         """Overwrite existing records with these, in any state: all of them, or none.
 
         Saved offsets are kept if they are those of the record.
         """
-        with self._database.write() as connection:
-            self._require_lease(connection)
+        with self._write() as connection:
             for record in records:
-                row = rows.find(connection, cluster, record.name)
-                blobs = rows.blobs_kept(row, record)
-                rows.put(connection, cluster, record.name, {**rows.columns(record), **blobs})
-                for part in rows.parts_lost(blobs):
-                    pieces.remove(connection, PartKey(cluster, record.name, part))
+                _Entry(connection, cluster, record.name).overwrite(record)
 
     def release(self, cluster: ClusterName, name: OperationName) -> None:
         """Record a seed as never applied: its connector was deleted with its offsets.
 
         It keeps the time at which it was applied. Does nothing if it has another state.
         """
-        this = rows.this(cluster, name) & (OPERATIONS.c.state == OperationState.SETTLED.value)
-        with self._database.write() as connection:
-            self._require_lease(connection)
-            connection.execute(update(OPERATIONS).where(this).values(state=OperationState.RELEASED.value))
+        with self._changing(cluster, name) as entry:
+            if entry.row is not None and entry.row.state is OperationState.SETTLED:
+                entry.put({"state": OperationState.RELEASED})
 
     def drop(self, cluster: ClusterName, name: OperationName) -> None:
         """Delete the record of the operation. Does nothing if it is not known."""
-        with self._database.write() as connection:
-            self._require_lease(connection)
-            connection.execute(delete(OPERATIONS).where(rows.this(cluster, name)))
+        with self._write() as connection:
+            connection.execute(delete(OPERATIONS).where(OPERATIONS.c.cluster == cluster, OPERATIONS.c.name == name))
             pieces.remove_all(connection, cluster, name)
 
     @contextmanager
-    def _writing(self, cluster: ClusterName, name: OperationName) -> Iterator[tuple[Connection, Row[Any] | None]]:
-        """A transaction in which nobody else writes this operation, and the current row."""
-        with self._database.write() as connection:
-            self._require_lease(connection)
-            yield connection, rows.find(connection, cluster, name, locked=True)
+    def _changing(self, cluster: ClusterName, name: OperationName) -> Iterator[_Entry]:
+        with self._write() as connection:
+            yield _Entry(connection, cluster, name)
 
-    def _require_lease(self, connection: Connection) -> None:
-        if self._lease is not None:
-            self._lease.require(connection)
+    def _find(self, cluster: ClusterName, name: OperationName) -> Row[Any] | None:
+        with self._database.read() as connection:
+            return _find(connection, cluster, name)
 
     def _unpack(self, row: Row[Any], packed: bytes) -> OffsetPatch:
         try:
@@ -294,3 +286,115 @@ class Operations:
             f"the ledger {self._database.place} contains no offsets of {name} on {cluster};"
             f" run gitops-connect ledger show {name}"
         )
+
+
+class _Entry:
+    """One operation, in a transaction in which nobody else writes it. `row` is its current row."""
+
+    def __init__(self, connection: Connection, cluster: ClusterName, name: OperationName) -> None:
+        self.row = _find(connection, cluster, name, locked=True)
+        self._connection = connection
+        self._cluster = cluster
+        self._name = name
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Write these columns, and leave the others unchanged."""
+        upsert(self._connection, OPERATIONS, {"cluster": self._cluster, "name": self._name}, values)
+
+    def replace(self, values: Mapping[str, Any]) -> None:
+        """Write these columns, and remove pieces of an earlier attempt. Raises OperationSettled as `require_free`."""
+        self.require_free()
+        self.put(values)
+        self.remove_pieces()
+
+    def remove_pieces(self) -> None:
+        """Remove the offsets of a large operation."""
+        pieces.remove_all(self._connection, self._cluster, self._name)
+
+    def overwrite(self, record: OperationRecord) -> None:
+        """Write the record. A snapshot is the undo, and is kept only if the record is of the same operation."""
+        row = self.row
+        values: dict[str, Any] = {
+            **attributes(record, "connector", "kind", "state", "digest", "revision", "since", "failures", "final"),
+            "message": _storable(record.message),
+            "warning": _storable(record.warning),
+            "digest_before": record.before,
+            "digest_after": record.after,
+        }
+        lost = []
+        if row is None or row.digest is None or row.digest != record.digest:
+            values |= {"declared": None, "acknowledged": frozenset(), "entries": None, "sent": None}
+            lost.append(OffsetsPart.DECLARED)
+        if row is None or row.digest_before != record.before:
+            values["snapshot"] = None
+            lost.append(OffsetsPart.BEFORE)
+        self.put(values)
+        for part in lost:
+            pieces.remove(self._connection, PartKey(self._cluster, self._name, part))
+
+    def is_open_with(self, operation: Operation) -> bool:
+        """Whether exactly this operation was begun already."""
+        row = self.row
+        return row is not None and row.state is OperationState.OPEN and row.digest == operation.digest
+
+    def failures(self, operation: Operation) -> int:
+        """The number of consecutive failures of the operation with its current digest."""
+        row = self.row
+        return int(row.failures) if row is not None and row.digest == operation.digest else 0
+
+    def new_attempt(self, operation: Operation) -> dict[str, Any]:
+        """A new attempt clears the last message and warning, and keeps the number of failures."""
+        return {"failures": self.failures(operation), "final": False, "message": "", "warning": ""}
+
+    def require_free(self) -> None:
+        """Raise OperationSettled unless the recorded operation certainly had no effect."""
+        row, cluster, name = self.row, self._cluster, self._name
+        if row is None:
+            return
+        since = f"{row.since:%Y-%m-%d %H:%M:%S} UTC"
+        taken = {
+            OperationState.SETTLED: f"{name} was applied to {cluster} on {since} and is not applied again; give a new"
+            " change its own name",
+            OperationState.OPEN: f"{name} was started on {cluster} on {since} with other offsets, and may have taken"
+            " effect; it is finished with the offsets that it began with; give a new change its own name",
+            OperationState.UNKNOWN: f"it is unknown whether {name} was applied to {cluster}; run"
+            f" `gitops-connect ledger resolve {name}` with --applied or --not-applied",
+        }
+        if row.state in taken:
+            raise OperationSettled(taken[row.state])
+
+
+def _entered(operation: Operation, state: OperationState, at: datetime) -> dict[str, Any]:
+    """The columns of an operation that enters a state: its declaration, and no earlier offsets."""
+    return {
+        **_NOTHING_BEFORE,
+        "state": state,
+        "since": at,
+        **attributes(operation, "connector", "kind", "digest", "revision", "acknowledged"),
+        "declared": None if operation.is_large else pack(operation.offsets),
+        "entries": None,
+        "sent": None,
+    }
+
+
+def _is_large(row: Row[Any]) -> bool:
+    """Whether the operation's offsets are in pieces."""
+    return row.entries is not None
+
+
+def _has_pieces(row: Row[Any], part: OffsetsPart) -> bool:
+    """Whether that part of its offsets was saved in pieces, even if there are no pieces."""
+    return _is_large(row) if part is OffsetsPart.DECLARED else row.digest_before is not None and row.snapshot is None
+
+
+def _storable(text: str) -> str:
+    """The text without characters that no database accepts: half of a surrogate pair, a NUL. Workers may send them."""
+    return text.encode(errors="replace").decode().replace("\0", "?")
+
+
+def _find(
+    connection: Connection, cluster: ClusterName, name: OperationName, *, locked: bool = False
+) -> Row[Any] | None:
+    """The current row of the operation; `locked`: nobody else writes it before the transaction ends."""
+    query = select(OPERATIONS).where(OPERATIONS.c.cluster == cluster, OPERATIONS.c.name == name)
+    return connection.execute(query.with_for_update() if locked else query).one_or_none()

@@ -10,24 +10,14 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
-from gitops_connect.ledger.tables import PIECES
+from gitops_connect.ledger.tables import PIECES, OffsetsPart
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 
 PIECE = 2 << 20
 """Bytes of lines in a piece, before compression; a longer line is a piece by itself."""
-
-
-class OffsetsPart(Enum):
-    """A set of offsets of an operation."""
-
-    DECLARED = "declared"
-    """The offsets that are sent."""
-    BEFORE = "before"
-    """The current offsets before the operation."""
 
 
 class Damaged(Exception):
@@ -52,7 +42,7 @@ class PartKey:
 
     def matches(self) -> ColumnElement[bool]:
         """The condition for the rows of the part."""
-        return _of(self.cluster, self.name) & (PIECES.c.part == self.part.value)
+        return _of(self.cluster, self.name) & (PIECES.c.part == self.part)
 
 
 def piece_of(lines: bytes) -> StoredBlock:
@@ -115,7 +105,7 @@ def put(connection: Connection, key: PartKey, number: int, piece: StoredBlock) -
         insert(PIECES).values(
             cluster=key.cluster,
             name=key.name,
-            part=key.part.value,
+            part=key.part,
             number=number,
             entries=piece.entries,
             content=piece.content,

@@ -1,10 +1,17 @@
-"""The version of the ledger's schema, and its upgrade when an older ledger is opened."""
+"""What is checked when a ledger is opened: the version of its schema, which is upgraded, and the values of its rows.
+
+The database protects its own file. It does not detect a value that someone edited, or that another program wrote.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, func, inspect, select
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Column, Connection, Table, func, inspect, select
 
 from gitops_connect.errors import LedgerUnusable
+from gitops_connect.ledger.column_types import BlobColumn, type_of
 from gitops_connect.ledger.tables import METADATA, PROPERTIES, get_property, set_property
 
 SCHEMA_VERSION = 7
@@ -63,6 +70,38 @@ def upgrade(connection: Connection) -> None:
 
         migrate(connection, version)
     set_property(connection, _VERSION, str(SCHEMA_VERSION))
+
+
+def check_rows(connection: Connection, place: str) -> None:
+    """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
+    for table in METADATA.tables.values():
+        for found in _damaged(connection, table) if table is not PROPERTIES else ():
+            raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
+
+
+def _damaged(connection: Connection, table: Table) -> Iterator[str]:
+    checks = [(type_of(column).is_sound, column.nullable) for column in table.c]
+    # A query as text: its rows are not converted, and SQLAlchemy would compile each query for 2 ms when it starts.
+    columns = ", ".join(_raw(column, connection) for column in table.c)
+    for row in connection.exec_driver_sql(f"SELECT {columns} FROM {table.name}"):  # noqa: S608 - our own names
+        for number, ((is_sound, nullable), value) in enumerate(zip(checks, row, strict=True)):
+            if not (value is None and nullable) and not is_sound(value):
+                column = table.c[number]
+                key = ", ".join(str(value) for one, value in zip(table.c, row, strict=True) if one.primary_key)
+                where = f"table {table.name}, row {_shown(key)}, column {column.name}"
+                yield f"{where}: found {_shown(value)}, expected {type_of(column).expected}"
+
+
+def _raw(column: Column[Any], connection: Connection) -> str:
+    """The stored value; for a blob, which may be large, only its type in SQLite and its length elsewhere."""
+    if not isinstance(column.type, BlobColumn):
+        return column.name
+    return f"{'typeof' if connection.dialect.name == 'sqlite' else 'length'}({column.name})"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _place(connection: Connection) -> str:

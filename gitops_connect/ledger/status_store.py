@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import delete, insert, select
 
+from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, upsert
-from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
-from gitops_connect.model.journal import JournalEntry
+from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, rows_of, upsert
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import OffsetPosition
-from gitops_connect.model.outcomes import Result
-from gitops_connect.model.plans import Action
+from gitops_connect.model.outcomes import JournalEntry
+from gitops_connect.model.status import Condition, ConditionKey, Conditions
 
 KEPT_STEPS = 5000
 """Steps of each cluster that are kept. Older ones are removed."""
-_TYPES = {one.value: one for one in ConditionType}
-_STATUSES = {one.value: one for one in ConditionStatus}
+_STEP = [column.name for column in STEPS.c if column.name != "id"]
 
 
 class StatusStore:
@@ -34,15 +32,8 @@ class StatusStore:
 
     def conditions(self, cluster: ClusterName) -> Conditions:
         """All conditions of the cluster and its connectors."""
-        of = CONDITIONS.c
-        query = select(of.connector, of.type, of.status, of.reason, of.message, of.since, of.revision).where(
-            of.cluster == cluster
-        )
-        with self._database.read() as connection:
-            return {
-                (connector, _TYPES[kind]): Condition(_TYPES[kind], _STATUSES[status], *others)
-                for connector, kind, status, *others in connection.execute(query)
-            }
+        found = rows_of(self._database, CONDITIONS, cluster)
+        return {(row.connector, row.type): Condition(*tuple[Any, ...](row)[2:]) for row in found}
 
     def record_conditions(
         self, cluster: ClusterName, changed: Mapping[ConditionKey, Condition], ended: Iterable[ConditionKey]
@@ -53,27 +44,17 @@ class StatusStore:
             return
         with self._database.write() as connection:
             for connector, kind in gone:
-                connection.execute(
-                    delete(CONDITIONS)
-                    .where(CONDITIONS.c.cluster == cluster, CONDITIONS.c.connector == connector)
-                    .where(CONDITIONS.c.type == kind.value)
-                )
+                of = CONDITIONS.c
+                this = (of.cluster == cluster) & (of.connector == connector) & (of.type == kind)
+                connection.execute(delete(CONDITIONS).where(this))
             for (connector, kind), one in changed.items():
-                values = {
-                    "status": one.status.value,
-                    "reason": one.reason,
-                    "message": one.message,
-                    "since": one.since,
-                    "revision": one.revision,
-                }
-                key = {"cluster": cluster, "connector": connector, "type": kind.value}
-                upsert(connection, CONDITIONS, key, values)
+                key = {"cluster": cluster, "connector": connector, "type": kind}
+                upsert(connection, CONDITIONS, key, attributes(one, "status", "reason", "message", "since", "revision"))
 
     def offset_positions(self, cluster: ClusterName) -> Mapping[ConnectorName, OffsetPosition]:
         """The current offsets of connectors that must move within a time, as a digest, and since when."""
-        query = select(OFFSET_POSITIONS).where(OFFSET_POSITIONS.c.cluster == cluster)
-        with self._database.read() as connection:
-            return {row.connector: OffsetPosition(row.digest, row.since) for row in connection.execute(query)}
+        found = rows_of(self._database, OFFSET_POSITIONS, cluster)
+        return {row.connector: OffsetPosition(row.digest, row.since) for row in found}
 
     def record_offset_positions(
         self,
@@ -89,7 +70,7 @@ class StatusStore:
             connection.execute(delete(OFFSET_POSITIONS).where(here, OFFSET_POSITIONS.c.connector.in_(ended)))
             for connector, one in changed.items():
                 key = {"cluster": cluster, "connector": connector}
-                upsert(connection, OFFSET_POSITIONS, key, {"digest": one.digest, "since": one.since})
+                upsert(connection, OFFSET_POSITIONS, key, attributes(one, "digest", "since"))
 
     def record_step(self, entry: JournalEntry) -> int:
         """Add a step to the journal, and return its id."""
@@ -100,7 +81,7 @@ class StatusStore:
         """Add steps of this cluster to the journal, and return their ids. The oldest are removed at `KEPT_STEPS`."""
         here, add = STEPS.c.cluster == cluster, insert(STEPS).returning(STEPS.c.id)
         with self._database.write() as connection:
-            numbers = [int(connection.execute(add, _row(entry)).scalar_one()) for entry in entries]
+            numbers = [int(connection.execute(add, attributes(entry, *_STEP)).scalar_one()) for entry in entries]
             kept = select(STEPS.c.id).where(here).order_by(STEPS.c.id.desc()).offset(KEPT_STEPS).limit(1)
             oldest = connection.scalar(kept)
             if oldest is not None:
@@ -124,37 +105,4 @@ class StatusStore:
         if before is not None:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
-            return [_entry(row) for row in connection.execute(query)]
-
-
-def _row(entry: JournalEntry) -> dict[str, Any]:
-    return {
-        "cluster": entry.cluster,
-        "at": entry.at,
-        "revision": entry.revision,
-        "author": entry.author,
-        "connector": entry.connector,
-        "action": entry.action.value,
-        "operation": entry.operation,
-        "result": entry.result.value,
-        "reason": entry.reason,
-        "message": entry.message,
-        "seconds": entry.seconds,
-    }
-
-
-def _entry(row: Row[Any]) -> JournalEntry:
-    return JournalEntry(
-        id=row.id,
-        cluster=row.cluster,
-        at=row.at,
-        revision=row.revision,
-        author=row.author,
-        connector=row.connector,
-        action=Action(row.action),
-        operation=row.operation,
-        result=Result(row.result),
-        reason=row.reason,
-        message=row.message,
-        seconds=row.seconds,
-    )
+            return [JournalEntry(**row) for row in connection.execute(query).mappings()]

@@ -2,72 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    Double,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    delete,
-    insert,
-    select,
-    update,
+from sqlalchemy import Column, Connection, MetaData, Row, Table, delete, insert, select, update
+
+from gitops_connect.ledger.column_types import (
+    AcknowledgementList,
+    ConfigHistoryText,
+    Count,
+    EnumText,
+    Flag,
+    LongText,
+    MarkText,
+    Number,
+    PackedLines,
+    PackedOffsets,
+    ReviewedPlanText,
+    ShortText,
+    TextMap,
+    UtcTime,
 )
-from sqlalchemy.engine import Dialect
+from gitops_connect.ledger.database import Database
+from gitops_connect.model.desired import OnDelete, TargetState
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.operations import OperationKind, OperationState
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Action
+from gitops_connect.model.restart_records import RestartKind
+from gitops_connect.model.reviewed_plans import PlanPurpose
+from gitops_connect.model.status import ConditionStatus, ConditionType
 
 
-class UtcTime(TypeDecorator[datetime]):
-    """A time with its offset, stored as `2026-11-21T10:00:00.000000Z`: a sortable string for every database.
+class OffsetsPart(Enum):
+    """A set of offsets of an operation."""
 
-    SQLite has no type for times, and drivers treat the offset differently.
-    """
-
-    impl = String(27)
-    cache_ok = True
-    _FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
-        """Raise ValueError for a time without an offset: it would mean another moment on another machine."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"{value} has no time zone")
-        return value.astimezone(UTC).strftime(self._FORMAT)
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
-        """The stored time in UTC, to the microsecond."""
-        return None if value is None else datetime.fromisoformat(value)
+    DECLARED = "declared"
+    """The offsets that are sent."""
+    BEFORE = "before"
+    """The current offsets before the operation."""
 
 
 METADATA = MetaData()
 
 PROPERTIES = Table(
-    "ledger_properties", METADATA, Column("name", String, primary_key=True), Column("value", Text, nullable=False)
+    "ledger_properties",
+    METADATA,
+    Column("name", ShortText, primary_key=True),
+    Column("value", LongText, nullable=False),
 )
 """`schema_version`, and `key_fingerprint`: a keyed digest that shows whether a key is the one used so far."""
 
 OWNERSHIP = Table(
     "ownership",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("origin", String, nullable=False),
-    Column("revision", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("origin", EnumText(Origin), nullable=False),
+    Column("revision", ShortText, nullable=False),
     Column("since", UtcTime, nullable=False),
-    Column("desired", String),
-    Column("applied", Text, nullable=False),
-    Column("on_delete", String, nullable=False, server_default="keep"),
-    Column("secret_references", Text, nullable=False, server_default="{}"),
+    Column("desired", ShortText),
+    Column("applied", TextMap("a JSON object of digests"), nullable=False),
+    Column("on_delete", EnumText(OnDelete), nullable=False, server_default="keep"),
+    Column("secret_references", TextMap("a JSON object of references"), nullable=False, server_default="{}"),
 )
 """`applied` is a JSON object: config key -> keyed digest. `on_delete` exists since version 2.
 
@@ -77,25 +76,25 @@ OWNERSHIP = Table(
 OPERATIONS = Table(
     "operations",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("connector", String, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("state", String, nullable=False),
-    Column("digest", String),
-    Column("revision", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("name", ShortText, primary_key=True),
+    Column("connector", ShortText, nullable=False),
+    Column("kind", EnumText(OperationKind), nullable=False),
+    Column("state", EnumText(OperationState), nullable=False),
+    Column("digest", ShortText),
+    Column("revision", ShortText, nullable=False),
     Column("since", UtcTime, nullable=False),
-    Column("failures", Integer, nullable=False),
-    Column("final", Boolean, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("warning", Text, nullable=False),
-    Column("digest_before", String),
-    Column("digest_after", String),
-    Column("acknowledged", Text, nullable=False),
-    Column("declared", LargeBinary),
-    Column("snapshot", LargeBinary),
-    Column("entries", Integer),
-    Column("sent", Integer),
+    Column("failures", Count, nullable=False),
+    Column("final", Flag, nullable=False),
+    Column("message", LongText, nullable=False),
+    Column("warning", LongText, nullable=False),
+    Column("digest_before", ShortText),
+    Column("digest_after", ShortText),
+    Column("acknowledged", AcknowledgementList, nullable=False),
+    Column("declared", PackedOffsets),
+    Column("snapshot", PackedOffsets),
+    Column("entries", Count),
+    Column("sent", Count),
 )
 """Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
 
@@ -105,12 +104,12 @@ OPERATIONS = Table(
 PIECES = Table(
     "operation_pieces",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("part", String, primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("entries", Integer, nullable=False),
-    Column("content", LargeBinary, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("name", ShortText, primary_key=True),
+    Column("part", EnumText(OffsetsPart), primary_key=True),
+    Column("number", Count, primary_key=True, autoincrement=False),
+    Column("entries", Count, nullable=False),
+    Column("content", PackedLines, nullable=False),
 )
 """Since version 3. `part` is `declared` or `before`; `number` counts from 0; `content` is lines compressed by zlib.
 
@@ -120,20 +119,20 @@ Pieces without a row in `operations` are left over from an attempt that was kill
 REVISIONS = Table(
     "revisions",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("kind", String, primary_key=True),
-    Column("revision", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("kind", MarkText, primary_key=True),
+    Column("revision", ShortText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("result", Text, nullable=False),
+    Column("result", LongText, nullable=False),
 )
 """At most two rows per cluster: `kind` is `attempted` or `applied`."""
 
 RESTARTS = Table(
     "restarts",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("number", Integer, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("number", Count, nullable=False),
     Column("last", UtcTime, nullable=False),
 )
 """Since version 4. A row for each connector with automatic restarts since it last worked for some time."""
@@ -141,42 +140,42 @@ RESTARTS = Table(
 RESTART_REQUESTS = Table(
     "restart_requests",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("kind", String, primary_key=True),
-    Column("id", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("kind", EnumText(RestartKind), primary_key=True),
+    Column("id", ShortText, nullable=False),
 )
 """Since version 4. `id` is the last id of `spec.restart` or `spec.restartTasks` (`kind`) that was carried out."""
 
 CONDITIONS = Table(
     "conditions",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("type", String, primary_key=True),
-    Column("status", String, nullable=False),
-    Column("reason", String, nullable=False),
-    Column("message", Text, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("type", EnumText(ConditionType), primary_key=True),
+    Column("status", EnumText(ConditionStatus), nullable=False),
+    Column("reason", ShortText, nullable=False),
+    Column("message", LongText, nullable=False),
     Column("since", UtcTime, nullable=False),
-    Column("revision", String, nullable=False),
+    Column("revision", ShortText, nullable=False),
 )
 """Since version 5. `connector` is empty for a condition of the cluster itself."""
 
 CONFIG_HISTORIES = Table(
     "config_histories",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("history", Text, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("history", ConfigHistoryText, nullable=False),
 )
-"""Since version 5. `history` is a JSON object; see `config_histories`."""
+"""Since version 5. `history` is a JSON object; see `ConfigHistoryText`."""
 
 OFFSET_POSITIONS = Table(
     "offset_positions",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("digest", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("digest", ShortText, nullable=False),
     Column("since", UtcTime, nullable=False),
 )
 """Since version 5. The digest of a connector's current offsets, and when they were first seen."""
@@ -184,74 +183,74 @@ OFFSET_POSITIONS = Table(
 STEPS = Table(
     "steps",
     METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("cluster", String, nullable=False),
+    Column("id", Count, primary_key=True),
+    Column("cluster", ShortText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("revision", String, nullable=False),
-    Column("author", String, nullable=False),
-    Column("connector", String, nullable=False),
-    Column("action", String, nullable=False),
-    Column("operation", String, nullable=False),
-    Column("result", String, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("seconds", Double, nullable=False),
+    Column("revision", ShortText, nullable=False),
+    Column("author", ShortText, nullable=False),
+    Column("connector", ShortText, nullable=False),
+    Column("action", EnumText(Action), nullable=False),
+    Column("operation", ShortText, nullable=False),
+    Column("result", EnumText(Result), nullable=False),
+    Column("reason", LongText, nullable=False),
+    Column("message", LongText, nullable=False),
+    Column("seconds", Number, nullable=False),
 )
 """Since version 5. The last steps of each cluster; `operation` is empty for a step without an offset change."""
 
 SUSPENSIONS = Table(
     "suspensions",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("who", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("who", ShortText, nullable=False),
     Column("since", UtcTime, nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("reason", LongText, nullable=False),
 )
 """Since version 5. What commands have suspended. `connector` is empty if it is the whole cluster."""
 
 STOPPED = Table(
     "stopped_connectors",
     METADATA,
-    Column("cluster", String, primary_key=True),
-    Column("connector", String, primary_key=True),
-    Column("returns_to", String, nullable=False),
+    Column("cluster", ShortText, primary_key=True),
+    Column("connector", ShortText, primary_key=True),
+    Column("returns_to", EnumText(TargetState), nullable=False),
 )
 """Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""
 
 REVIEWED_PLANS = Table(
     "reviewed_plans",
     METADATA,
-    Column("pull_request", Integer, primary_key=True, autoincrement=False),
-    Column("purpose", String, primary_key=True),
-    Column("digest", String, nullable=False),
+    Column("pull_request", Count, primary_key=True, autoincrement=False),
+    Column("purpose", EnumText(PlanPurpose), primary_key=True),
+    Column("digest", ShortText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("plan", Text, nullable=False),
+    Column("plan", ReviewedPlanText, nullable=False),
 )
-"""Since version 6. The last plan that a pull request has shown; `plan` is a JSON object; see `reviewed_plans`."""
+"""Since version 6. The last plan that a pull request has shown; `plan` is a JSON object; see `model.reviewed_plans`."""
 
 APPROVALS = Table(
     "approvals",
     METADATA,
-    Column("pull_request", Integer, primary_key=True, autoincrement=False),
-    Column("digest", String, primary_key=True),
-    Column("who", String, nullable=False),
+    Column("pull_request", Count, primary_key=True, autoincrement=False),
+    Column("digest", ShortText, primary_key=True),
+    Column("who", ShortText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("place", String, nullable=False),
-    Column("plan", Text, nullable=False),
+    Column("place", ShortText, nullable=False),
+    Column("plan", ReviewedPlanText, nullable=False),
 )
 """Since version 6. The approved plans, with a copy of each: the pull request may show another one later."""
 
 LEASES = Table(
     "leases",
     METADATA,
-    Column("name", String, primary_key=True),
-    Column("number", Integer, nullable=False),
-    Column("token", String, nullable=False),
-    Column("host", String, nullable=False),
-    Column("place", String, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("process_started", Double, nullable=False),
+    Column("name", ShortText, primary_key=True),
+    Column("number", Count, nullable=False),
+    Column("token", ShortText, nullable=False),
+    Column("host", ShortText, nullable=False),
+    Column("place", ShortText, nullable=False),
+    Column("pid", Count, nullable=False),
+    Column("process_started", Number, nullable=False),
     Column("since", UtcTime, nullable=False),
     Column("expires", UtcTime, nullable=False),
 )
@@ -270,6 +269,12 @@ def set_property(connection: Connection, name: str, value: str) -> None:
     """Store the property instead of an earlier value."""
     connection.execute(delete(PROPERTIES).where(PROPERTIES.c.name == name))
     connection.execute(insert(PROPERTIES).values(name=name, value=value))
+
+
+def rows_of(database: Database, table: Table, cluster: ClusterName) -> Sequence[Row[Any]]:
+    """The rows of the cluster."""
+    with database.read() as connection:
+        return connection.execute(select(table).where(table.c.cluster == cluster)).all()
 
 
 def upsert(

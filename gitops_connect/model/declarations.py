@@ -1,4 +1,4 @@
-"""A connector as some file declares it, in whatever format: what `gitops-connect convert` reads and writes."""
+"""A connector as a file in any format or a cluster declares it: what `convert` and `import` read and write."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 
 @dataclass(frozen=True, slots=True)
 class ConnectorDeclaration:
-    """One connector of a file.
+    """One connector of a file or of a cluster.
 
     `config` is complete, with `connector.class` and `tasks.max` if the file has them, and without `name`. `unknown` has
     the config keys whose values are not in the file, each with the expression for its value. `sensitive`
-    are the keys that the file calls secret. `fields` are the other fields of `spec` of a `Connector` document, such as
-    `autoRestart`. `places` has the location of each config key, of each field, and of `labels` and `annotations`.
+    are the keys that the file calls secret; if `is_described`, the types of all keys are known. `fields` are the other
+    fields of `spec` of a `Connector` document, such as `autoRestart`. `places` has the location of each config key, of
+    each field, and of `labels` and `annotations`. `note` becomes a comment, if it is not empty.
     """
 
     name: ConnectorName
@@ -36,6 +37,8 @@ class ConnectorDeclaration:
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
     places: Mapping[str, Location] = field(default_factory=dict, repr=False)
+    note: str = ""
+    is_described: bool = False
 
     def locate(self, key: str) -> Location:
         """The location of a config key or of a field, or of the connector."""

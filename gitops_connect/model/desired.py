@@ -9,15 +9,14 @@ from datetime import timedelta
 from enum import Enum
 from functools import cached_property
 
+from gitops_connect.model.config_histories import RollbackOptions, RolledBack
 from gitops_connect.model.diagnostics import Location
-from gitops_connect.model.documents import Document, Pointer
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
-from gitops_connect.model.restarts import AutoRestart, RestartRequest
-from gitops_connect.model.rollbacks import RollbackOptions, RolledBack
-from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing, failed
+from gitops_connect.model.restart_records import AutoRestart, RestartRequest
+from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
 
 class TargetState(Enum):

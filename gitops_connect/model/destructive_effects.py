@@ -8,7 +8,7 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.plans import Action, ConnectorPlan, PlannedOperation
 from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind
-from gitops_connect.model.strimzi_annotations import reviewed_name
+from gitops_connect.model.strimzi import reviewed_name
 
 MOST_PARTITIONS = 1000
 """The partitions of an effect that are kept by name. If there are more, only their number is known."""

@@ -67,14 +67,17 @@ class Diagnostic:
         object.__setattr__(self, "summary", concealed(self.summary))
         object.__setattr__(self, "hint", concealed(self.hint))
 
-    def sort_key(self) -> tuple[str, int, int, str, str]:
-        """By location, then rule: the order in which people fix a file."""
+    def sort_key(self) -> tuple[str, int, int, str, str, str, str, str]:
+        """By location, then rule: the order in which people fix a file. No two different ones have the same key."""
         return (
             self.location.file,
             self.location.line,
             self.location.column,
             self.rule,
             self.summary,
+            self.hint,
+            self.connector or "",
+            self.severity.value,
         )
 
 
@@ -138,6 +141,17 @@ def contained(work: Callable[[], T], location: Location, connector: ConnectorNam
         raise
     except Exception as error:  # a bug must not block the other documents and connectors
         return internal_error(error, location, connector)
+
+
+def contained_or(
+    otherwise: Callable[[Diagnostic], T],
+    work: Callable[[], T],
+    location: Location,
+    connector: ConnectorName | None = None,
+) -> T:
+    """The result of `work`, as in `contained`; or what `otherwise` makes of its bug."""
+    found = contained(work, location, connector)
+    return otherwise(found) if isinstance(found, Diagnostic) else found
 
 
 def internal_error(error: Exception, location: Location, connector: ConnectorName | None) -> Diagnostic:

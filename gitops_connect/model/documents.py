@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.suggestions import closest
+
+T = TypeVar("T")
 
 Pointer = tuple[str | int, ...]
 """The path from a document's root to a field: keys and list indices, as in `("spec", "config", "file")`."""
@@ -52,7 +54,7 @@ class Document:
         """Whether the document is meant to be an `OffsetChange`, even if its kind is misspelt or missing."""
         kind = self.value.get("kind")
         if kind is None:
-            return "operation" in self._section("spec")
+            return "operation" in self.section("spec")
         if kind in KINDS:
             return bool(kind == OFFSET_CHANGE)
         return isinstance(kind, str) and closest(kind, KINDS) == OFFSET_CHANGE
@@ -60,7 +62,7 @@ class Document:
     @property
     def connector(self) -> ConnectorName | None:
         """The connector that the document names, or None if it names none. The document need not be valid."""
-        name = self._section("spec").get("connector") if self.is_offset_change else self._name
+        name = self.section("spec").get("connector") if self.is_offset_change else self._name
         return ConnectorName(name) if isinstance(name, str) and name else None
 
     @property
@@ -71,17 +73,22 @@ class Document:
     @property
     def cluster(self) -> ClusterName | None:
         """The cluster that the document names, or None. The directory of its file may also name a cluster."""
-        cluster = self._section("metadata").get("cluster")
+        cluster = self.section("metadata").get("cluster")
         return ClusterName(cluster) if isinstance(cluster, str) and cluster else None
 
     @property
     def _name(self) -> str | None:
-        name = self._section("metadata").get("name")
+        name = self.section("metadata").get("name")
         return name if isinstance(name, str) and name else None
 
-    def _section(self, key: str) -> Mapping[str, Any]:
+    def section(self, key: str) -> Mapping[str, Any]:
+        """The mapping in a field of the root; empty if there is none. The document need not be valid."""
         section = self.value.get(key)
         return section if isinstance(section, Mapping) else {}
+
+    def error(self, rule: str, summary: str, pointer: Pointer, hint: str = "") -> Diagnostic:
+        """An error about a field, which blocks the connector that the document names."""
+        return Diagnostic(Severity.ERROR, rule, summary, self.locate(pointer), hint, self.connector)
 
     def locate(self, pointer: Pointer) -> Location:
         """The location of that field, or of the nearest field that contains it."""
@@ -91,6 +98,27 @@ class Document:
                 return Location(self.location.file, line, column)
             pointer = pointer[:-1]
         return self.location
+
+
+class DocumentCache(Generic[T]):
+    """A result for each document of the last revision; results of deleted documents are removed.
+
+    Documents are distinguished by identity: the parser's cache returns the same object for the same content, and while
+    an object is stored here, no other object can have its identity.
+    """
+
+    def __init__(self) -> None:
+        self._known: Mapping[int, tuple[Document, T]] = {}
+        self._options: object = None
+
+    def results(
+        self, documents: Iterable[Document], result: Callable[[Document], T], options: object = None
+    ) -> list[T]:
+        """The results, of which only new ones are computed. If the options change, all of them are new."""
+        known = self._known if options == self._options else {}
+        found = {id(one): known.get(id(one)) or (one, result(one)) for one in documents}
+        self._known, self._options = found, options
+        return [one for _, one in found.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +158,18 @@ class Documents:
         end = bisect_right(self.documents, found.location.file, key=lambda document: document.location.file)
         same_file = (one for one in self.documents[begin:end] if one.resource is not None)
         return next((one for one in same_file if one.connector == problem.connector), found)
+
+
+# A file of the repository that is listed, and not read yet.
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a checkout: its path from the repository's root directory, and the id of its content (Git's blob id).
+
+    `size` is in bytes. It is None if Git has not fetched the content yet, so that its size is unknown.
+    """
+
+    path: str
+    blob_id: str
+    size: int | None

@@ -26,8 +26,8 @@ from gitops_connect.model.unreadable import (
     is_too_deep,
     no_list,
     shown,
+    texts,
 )
-from gitops_connect.model.utf8 import texts
 
 MAX_ENTRY = 16 * 1024 * 1024
 """Characters. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""

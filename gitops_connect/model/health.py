@@ -1,21 +1,20 @@
-"""Whether a connector works: which of its parts have failed, and why it may have no tasks."""
+"""Whether a connector works: which of its parts have failed or do not run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from itertools import groupby
 
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, WorkerState
-from gitops_connect.model.restarts import RestartOutlook
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
+from gitops_connect.model.restart_records import RestartOutlook
 
 _SHOWN_OF_AN_END = 160
 """Characters that are shown of the beginning and of the end of a long line."""
 _CAUSED_BY = "Caused by: "
-_READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries again"
 
 
 class HealthReason(Enum):
@@ -85,15 +84,6 @@ class UnhealthyConnector:
         return HealthReason.NOT_RUNNING if self.not_running else HealthReason.OFFSETS_NOT_MOVING
 
 
-def unhealthy(connector: ObservedConnector) -> UnhealthyConnector | None:
-    """The problems of the connector; None if it works, starts, or was paused or stopped with no failed part."""
-    if found := failures(connector):
-        return UnhealthyConnector(connector.name, found)
-    if runs_without_tasks(connector):
-        return UnhealthyConnector(connector.name, no_tasks=why_no_tasks(connector))
-    return None
-
-
 def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
     """Every part that is FAILED: the connector first, then its tasks by number.
 
@@ -150,54 +140,6 @@ def summary(trace: str) -> str:
 def _shorten(line: str) -> str:
     """Debezium quotes a whole offset in the middle of its messages; the error is at the beginning and at the end."""
     return line if len(line) <= 2 * _SHOWN_OF_AN_END else f"{line[:_SHOWN_OF_AN_END]} … {line[-_SHOWN_OF_AN_END:]}"
-
-
-def runs_without_tasks(connector: ObservedConnector) -> bool:
-    """True if the connector is RUNNING without tasks, and its config does not disable it: it moves no records."""
-    return connector.state is WorkerState.RUNNING and not connector.tasks and not _is_disabled(connector.config)
-
-
-def why_no_tasks(connector: ObservedConnector) -> str:
-    """The most frequent reason why a RUNNING connector has no tasks (`Connector.taskConfigs` returned none).
-
-    MirrorMaker's connectors return none for exactly the reason given (`MirrorSourceConnector`,
-    `MirrorCheckpointConnector`). A JDBC source returns none if it finds no table; newer versions of Confluent's start
-    one task without a table instead. The framework itself never drops tasks: a sink whose topics match nothing keeps
-    its tasks. If `taskConfigs` throws, the herder logs the error and retries without end
-    (`DistributedHerder.reconfigureConnectorTasksWithExponentialBackoffRetries`).
-    """
-    if known := _WHY.get(_simple_class(connector.config)):
-        return known
-    match connector.type:
-        case ConnectorType.SOURCE:
-            return f"usually its class found nothing to read, for example no matching topic or table; {_READ_THE_LOG}"
-        case ConnectorType.SINK | ConnectorType.UNKNOWN:
-            return f"its class returned no task configs; {_READ_THE_LOG}"
-
-
-_WHY = {
-    "MirrorSource": "no topic of the source cluster matches `topics`, or none that its credentials may see",
-    "MirrorCheckpoint": "no consumer group of the source cluster matches `groups` and has offsets for a topic that"
-    " matches `topics`",
-    "JdbcSource": "usually the database has no table that matches `table.whitelist`, `table.types` and"
-    " `schema.pattern`, or the list of tables could not be read: the worker's log has the reason",
-}
-_SWITCHES = {
-    "MirrorSource": ("enabled",),
-    "MirrorCheckpoint": ("enabled", "emit.checkpoints.enabled"),
-    "MirrorHeartbeat": ("emit.heartbeats.enabled",),
-}
-"""Keys that disable a connector of MirrorMaker: if they are false, `taskConfigs` returns no tasks on purpose."""
-
-
-def _is_disabled(config: Mapping[str, str]) -> bool:
-    keys = _SWITCHES.get(_simple_class(config), ())
-    return any(config.get(key, "").strip().lower() == "false" for key in keys)
-
-
-def _simple_class(config: Mapping[str, str]) -> str:
-    """The class's name without package and `Connector`, which Connect accepts too (`PluginUtils`)."""
-    return config.get("connector.class", "").rpartition(".")[2].removesuffix("Connector")
 
 
 def _fold(found: tuple[FailedPart, ...]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
-from gitops_connect.model.plans import Plan, Step
+from gitops_connect.model.plans import Action, Plan, Step
 
 
 class Result(Enum):
@@ -79,3 +79,28 @@ class ReconciliationOutcome:
     def succeeded(self) -> bool:
         """Whether every step was applied. Steps can be skipped although none failed: if the lease is lost."""
         return all(outcome.result is Result.APPLIED for outcome in self.steps)
+
+
+# A step in the journal of the ledger: what was done, when, for which commit, and with which result.
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One step. `author` is the author of the commit (empty without Git), `operation` the name of its offset change.
+
+    `reason` is why the step was planned, `message` the error or the warning. No text contains a secret. `id` is 0 until
+    the entry is stored.
+    """
+
+    cluster: ClusterName
+    at: datetime
+    revision: Revision
+    author: str
+    connector: ConnectorName
+    action: Action
+    operation: str
+    result: Result
+    reason: str
+    message: str
+    seconds: float
+    id: int = 0

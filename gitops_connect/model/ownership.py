@@ -27,7 +27,7 @@ class Ownership:
     `desired` is the keyed digest of the whole desired connector that was last applied. If the document still has this
     digest and the cluster differs, the cluster drifted. `applied` has, for each sensitive config key, the keyed digest
     of the value that was last applied: it shows whether a value that the server masks must be sent again, and nothing
-    else. `references` has, for each key of `spec.secrets`, where the value that was last applied came from.
+    else. `references` has the source of the value that was last applied, for each key of `spec.secrets`.
     """
 
     cluster: ClusterName

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
@@ -16,10 +17,9 @@ from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.restarts import Restart, RestartRecord
+from gitops_connect.model.restart_records import Restart, RestartRecord
 from gitops_connect.model.reviewed_plans import UnreviewedChange
-from gitops_connect.model.rollbacks import RolledBack
-from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing
+from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
 from gitops_connect.model.suspensions import Suspension
 from gitops_connect.model.worker_heap import HeapEstimate
 

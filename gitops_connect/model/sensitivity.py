@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9.]")
-"""Where a name has a dot if it is written as Kafka writes it: `api_key`, `api-key` and `apiKey` are `api.key`."""
+"""What separates the words of a name. Kafka writes a dot there: `api_key`, `api-key` and `apiKey` are `api.key`."""
 _SENSITIVE_KEY = re.compile(
     r"""
       passw(?:or)?d(?!less) | passphrase | passcode | secret(?!s?\.?manager) | credential

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, class_names
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.shapes import class_names
 
 _CLASS = "connector.class"
 _PART = re.compile(r"(?:transforms|predicates)\..+\.type|(?:key|value|header)\.converter", re.DOTALL)

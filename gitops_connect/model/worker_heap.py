@@ -97,7 +97,7 @@ def largest_chunk(partitions: int, size: int, copies: int, limit: int) -> int:
     return max(LARGEST_CHUNK, min(entries * line, LARGEST_BODY))
 
 
-def refusal(estimated: HeapEstimate, limit: int) -> str | None:
+def heap_refusal(estimated: HeapEstimate, limit: int) -> str | None:
     """The error message if a change does not fit into workers with that heap; None if it fits, or `limit` is 0."""
     if not limit or estimated.size <= limit:
         return None

@@ -8,14 +8,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from gitops_connect.desired.file_content import MAX_SIZE
-from gitops_connect.desired.yaml import parse
+from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.yaml import parse
 from gitops_connect.errors import UsageError
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.strimzi_annotations import RequestedListing
-from gitops_connect.output_files import output_directory
-from gitops_connect.report.config_map import config_map_text
+from gitops_connect.model.strimzi import RequestedListing
+from gitops_connect.report.change_document import config_map_text
+from gitops_connect.safe_files import output_directory
 from gitops_connect.source.output_branch import OutputBranch
 
 _WRITING = Lock()

@@ -7,19 +7,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitops_connect.apply.changes import LargeChange
+from gitops_connect.apply.ports import LargeChange
 from gitops_connect.errors import GitopsConnectError, SourceRefused
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.differences import Review
-from gitops_connect.model.large_manifests import LargeManifest, SavedOffsets
+from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.strimzi_annotations import RequestedListing
-from gitops_connect.observed import MAX_HELD
+from gitops_connect.model.strimzi import RequestedListing
+from gitops_connect.observe import MAX_HELD
 from gitops_connect.offset_changes.listed_offsets import write_to_branch, write_to_directory
-from gitops_connect.offset_changes.manifests import ManifestSource, context_of, read_own_schemas
-from gitops_connect.offset_changes.workspace import workspace
+from gitops_connect.offset_changes.manifest_source import ManifestSource, context_of, read_own_schemas
+from gitops_connect.offset_changes.planner_inputs import workspace
+from gitops_connect.offsets.context import LargeManifest
 from gitops_connect.plan.offset_review import review, review_unfinished
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime, open_output_branch
@@ -66,19 +67,21 @@ class PlannedChanges:
     @contextmanager
     def large(self, operation: Operation) -> Iterator[LargeChange]:
         """The large change: from its manifest, or from the ledger if an earlier reconciliation began it."""
-        from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - small changes do not need it
+        from gitops_connect.offset_changes import large_change  # noqa: PLC0415 - small changes do not need it
 
         with workspace(self.runtime.spark.directory) as directory:
-            context = change.ChangeContext(self.runtime, self.situation, self.operations, directory)
+            context = large_change.ChangeContext(self.runtime, self.situation, self.operations, directory)
             # An interrupted deletion is repeated, with any offsets.
             if self.is_begun(operation) and operation.kind is not OperationKind.CLEAR:
-                yield change.LargeOffsetChange(operation, context, is_begun=True)
+                yield large_change.LargeOffsetChange(operation, context, is_begun=True)
             else:
-                yield change.LargeOffsetChange(operation, context, self._manifest(operation, directory / "manifest"))
+                yield large_change.LargeOffsetChange(
+                    operation, context, self._manifest(operation, directory / "manifest")
+                )
 
     def _manifest(self, operation: Operation, path: Path) -> LargeManifest | None:
         """The declared manifest, to be checked again; None if all offsets are removed."""
-        from gitops_connect.offset_changes.staging.files import large_manifest  # noqa: PLC0415 - see `large`
+        from gitops_connect.offset_changes.staged_files import large_manifest  # noqa: PLC0415 - see `large`
 
         if operation.kind is OperationKind.CLEAR:
             return None
@@ -91,6 +94,6 @@ class PlannedChanges:
         if manifest is None:
             return None
         connector = self.situation.desired.by_name[operation.connector]
-        schemas = read_own_schemas(self.checkout).schemas
-        context = context_of(connector, schemas, operation.acknowledged)
+        families = self.runtime.families.with_schemas(read_own_schemas(self.checkout).schemas)
+        context = context_of(connector, families, operation.acknowledged)
         return large_manifest(desired, manifest, context, path)

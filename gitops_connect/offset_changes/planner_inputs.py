@@ -6,37 +6,41 @@ offsets of its connector are read again.
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
+import socket
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from gitops_connect.checks.large.verdict_cache import CachedVerdict
-from gitops_connect.checks.rules import as_notes
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import SparkUnusable
+from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
-from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.history import OperationHistory, Past
-from gitops_connect.model.large_manifests import SavedOffsets
-from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
+from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.operations import OperationKind, OperationRecord, OperationState
-from gitops_connect.model.shapes import schema_of, shape_of
+from gitops_connect.model.operations import OperationHistory, OperationKind, OperationRecord, OperationState, Past
 from gitops_connect.model.worker_heap import count_copies
-from gitops_connect.observed import has_exactly_once, observe_offsets
-from gitops_connect.offset_changes.manifests import (
+from gitops_connect.observe import has_exactly_once, observe_offsets
+from gitops_connect.offset_changes.annotation_additions import find_replaced
+from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
     ManifestVerdicts,
-    Schemas,
     context_of,
     read_own_schemas,
     staging_directory,
 )
-from gitops_connect.offset_changes.rewritten_history import find_replaced
-from gitops_connect.offset_changes.workspace import workspace
+from gitops_connect.offsets.context import ManifestContext
+from gitops_connect.offsets.rules.rules import as_notes
+from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.runtime import Runtime
@@ -121,21 +125,21 @@ def _with_read(
 ) -> tuple[Situation, Diagnostics]:
     """Read the current offsets of the connectors, and check the manifests of the operations."""
     own = read_own_schemas(checkout)
+    families = runtime.families.with_schemas(own.schemas)
     with workspace(runtime.spark.directory) as directory:
-        if (staged := staging_directory(runtime.spark)).is_dir():
-            from gitops_connect.offset_changes.staging import store  # noqa: PLC0415 - see `ManifestSource`
-
-            store.remove_unused(staged)
-        situation = _with_current_offsets(runtime, situation, connectors, own.schemas, directory)
+        _remove_unused(staging_directory(runtime.spark))
+        situation, bugs = _with_current_offsets(runtime, situation, connectors, families, directory)
         verdicts = ManifestVerdicts(
             ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings)), directory / "manifests"
         )
         offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
         there = situation.observed.connectors.keys() | situation.observed.unknown
         for operation in operations:
-            if history_unknown(situation, operation) is None:
-                name = operation.connector
-                context = context_of(declared[name], own.schemas, operation.acknowledged)
+            name = operation.connector
+            if name in bugs:
+                verdicts.refuse(operation, bugs[name])
+            elif history_unknown(situation, operation) is None:
+                context = context_of(declared[name], families, operation.acknowledged)
                 current = offsets.current.get(name, offsets.large_current.get(name))
                 verdicts.add(operation, context, current, is_absent=name not in there)
         verdicts.check_large()
@@ -158,7 +162,15 @@ def _with_read(
         unfinished=unfinished,
         copies={**offsets.copies, **copies},
     )
-    return replace(situation, offsets=offsets), own.diagnostics + verdicts.diagnostics
+    found = own.diagnostics + Diagnostics.of(bugs.values()) + verdicts.diagnostics
+    return replace(situation, offsets=offsets), found
+
+
+def _remove_unused(staged: Path) -> None:
+    if staged.is_dir():
+        from gitops_connect.offset_changes import staged_files  # noqa: PLC0415 - see `ManifestSource`
+
+        staged_files.remove_unused(staged)
 
 
 def _count_copies(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> int:
@@ -175,20 +187,23 @@ def _count_copies(client: ConnectClient, situation: Situation, declared: Desired
 
 
 def _with_current_offsets(
-    runtime: Runtime, situation: Situation, connectors: Set[ConnectorName], schemas: Schemas, directory: Path
-) -> Situation:
-    """Add the current offsets of the connectors."""
+    runtime: Runtime, situation: Situation, connectors: Set[ConnectorName], families: Registry, directory: Path
+) -> tuple[Situation, Mapping[ConnectorName, Diagnostic]]:
+    """Add the current offsets of the connectors, and their shapes. Returns the bugs in the families, too."""
     can_read = GET_OFFSETS.is_in(situation.observed.version)
     names = sorted(connectors & situation.observed.connectors.keys()) if can_read else []
     read, offsets = observe_offsets(runtime.clients[situation.desired.cluster], names, directory), situation.offsets
     current, large_current = {**offsets.current, **read.current}, {**offsets.large_current, **read.large}
-    shapes = {
-        one.name: shape
-        for one in situation.desired.connectors
-        if one.name in connectors and (shape := shape_of(one.config, schema_of(one.config, schemas))) is not None
-    }
+    shapes, bugs = {}, {}
+    for one in situation.desired.connectors:
+        if one.name in connectors:
+            shape = contained(partial(families.shape, one.config), one.document.location, one.name)
+            if isinstance(shape, Diagnostic):
+                bugs[one.name] = shape
+            elif shape is not None:
+                shapes[one.name] = shape
     offsets = replace(offsets, current=current, large_current=large_current, unread=read.unread, shapes=shapes)
-    return replace(situation, offsets=offsets)
+    return replace(situation, offsets=offsets), bugs
 
 
 def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Mapping[OperationName, Unfinished]:
@@ -198,11 +213,11 @@ def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Ma
         observed = situation.observed.connectors.get(one.operation.connector)
         is_stopped = observed is not None and observed.state is WorkerState.STOPPED
         if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and is_stopped:
-            from gitops_connect.offset_changes.large import change  # noqa: PLC0415 - see `ManifestSource`
+            from gitops_connect.offset_changes import large_change  # noqa: PLC0415 - see `ManifestSource`
 
             current, own = situation.offsets.large_current.get(one.operation.connector), directory / f"begun-{number}"
-            context = change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
-            begun = change.LargeOffsetChange(one.operation, context, is_begun=True, current=current)
+            context = large_change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
+            begun = large_change.LargeOffsetChange(one.operation, context, is_begun=True, current=current)
             reviewed[name] = replace(one, review=begun.review())
     return reviewed
 
@@ -224,6 +239,7 @@ def check_manifests(
     may have changed since.
     """
     own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
+    families = source.families.with_schemas(own.schemas)
     seeds = (one.initial_offsets for one in desired.connectors)
     declared = [one for one in (*desired.operations, *seeds) if one is not None]
     unapplied = [one for one in declared if history.past(one.name) is not Past.DONE]
@@ -231,12 +247,51 @@ def check_manifests(
         verdicts = {past: ManifestVerdicts(source, directory / past.value) for past in (Past.PENDING, Past.UNKNOWN)}
         for operation in unapplied:
             connector = connectors.get(operation.connector)
-            context = ManifestContext(operation.connector)
+            context: ManifestContext | Diagnostic = ManifestContext(operation.connector)
             if connector is not None:
-                context = context_of(connector, own.schemas, operation.acknowledged)
-            verdicts[history.past(operation.name)].add(operation, context, None)
+                make = partial(context_of, connector, families, operation.acknowledged)
+                context = contained(make, connector.document.location, connector.name)
+            past = verdicts[history.past(operation.name)]
+            if isinstance(context, Diagnostic):
+                past.refuse(operation, context)
+            else:
+                past.add(operation, context, None)
         for one in verdicts.values():
             one.check_large()
     found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
     found += Diagnostics.of(warning.diagnostic() for one in unapplied if (warning := one.warning) is not None)
     return found, len(declared) - len(unapplied)
+
+
+@contextmanager
+def workspace(parent: Path) -> Iterator[Path]:
+    """A path inside the given directory, which the caller creates if needed; it is removed with all its content.
+
+    Removes the remains of tasks whose process was killed, too.
+    An OSError raised inside becomes SparkUnusable: the disk is full, or the directory is not writable.
+    """
+    host = "".join(character if character.isalnum() else "_" for character in socket.gethostname())
+    path = parent / f"work-{host}-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        # Hosts whose processes are not visible may share the directory.
+        for left in parent.glob(f"work-{host}-*"):
+            pid = left.name.split("-")[-2]
+            if pid.isdigit() and not _is_alive(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
+        yield path
+    except OSError as error:
+        raise SparkUnusable(
+            f"files for Spark cannot be written to {parent}: {error}; check [spark] directory"
+        ) from error
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # a process of another user
+        return True
+    return True

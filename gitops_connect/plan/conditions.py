@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
+from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.rollbacks import RolledBack
-from gitops_connect.model.status import ConnectorStatus, Health, Sync
-from gitops_connect.model.strimzi_annotations import AnnotationWarning
+from gitops_connect.model.status import (
+    Condition,
+    ConditionKey,
+    Conditions,
+    ConditionStatus,
+    ConditionType,
+    ConnectorStatus,
+    Health,
+    Sync,
+)
+from gitops_connect.model.strimzi import AnnotationWarning
 
 CLUSTER = ConnectorName("")
 """The key of a condition of the cluster itself."""

@@ -6,6 +6,7 @@ A step that starts a connector (resume, or pause after a stop) comes after its c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from gitops_connect.model.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
@@ -13,18 +14,17 @@ from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.validation import installed_versions
+from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_operations import OperationsPlan
-from gitops_connect.plan.deletions import delete
-from gitops_connect.plan.diff import ConfigDiff, diff
+from gitops_connect.plan.guards import delete
+from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.listings import requested_listings
 from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.ownership_records import adoption, drifted
-from gitops_connect.plan.restart_requests import requested_restarts
+from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import suspension_of, why_observed_only
-from gitops_connect.plan.unread_secrets import uncompared
-from gitops_connect.plan.version_notes import version_notes
 
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
@@ -207,7 +207,7 @@ def _change(
 ) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
     notes, transition = _notes(config), _transition(desired, observed)
-    if _may_run_on(desired, operations) and not config.changes and transition == ((), ()):
+    if _may_run_on(situation, desired, operations) and not config.changes and transition == ((), ()):
         return tuple(_recorded(step) for step in operations.steps), (*notes, *_not_running(desired, observed))
     before, after = _around(desired, observed) if operations.steps else transition
     if desired.name in situation.invalid:
@@ -257,14 +257,14 @@ def _notes(config: ConfigDiff) -> Notes:
     return tuple(notes)
 
 
-def _may_run_on(desired: DesiredConnector, operations: OperationsPlan) -> bool:
+def _may_run_on(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> bool:
     """Whether the connector's offset changes need no stop: each finds every partition at the declared offset.
 
     A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
     `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
     offset, as the change requires; records that it has read and not committed yet are not read again.
     """
-    return operations.changes_nothing and shape_of(desired.config) is not None
+    return operations.changes_nothing and situation.families.shape(desired.config) is not None
 
 
 def _recorded(step: Step) -> Step:
@@ -277,3 +277,23 @@ def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Note
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
         return ("it is UNASSIGNED: no worker runs it yet, so it is unknown whether it must be resumed",)
     return ()
+
+
+# Notes about the version of a connector's plugin: which one is declared, which one runs, and which are installed.
+
+_VERSION = "connector.plugin.version"
+
+
+def version_notes(situation: Situation, desired: DesiredConnector, steps: Iterable[Step]) -> tuple[str, ...]:
+    """A note if a config is sent, and it chooses a version or several are installed."""
+    class_name, declared = desired.config.get("connector.class", ""), desired.config.get(_VERSION)
+    installed = installed_versions(situation.plugins, class_name)
+    if not installed or not any(step.config for step in steps):
+        return ()
+    listed = ", ".join(installed)
+    if declared is None:
+        choice = f"several versions of {class_name} are installed ({listed}), and Connect uses the newest"
+        return (f"{choice}; choose one with spec.version",) if len(installed) > 1 else ()
+    observed = situation.observed.connectors.get(desired.name)
+    running = f", running: {observed.version}" if observed is not None and observed.version else ""
+    return (f"version of the plugin: declared: {declared}, installed: {listed}{running}",)

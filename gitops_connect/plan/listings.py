@@ -9,7 +9,7 @@ from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing, failed
+from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 from gitops_connect.plan.situation import Situation
 
 

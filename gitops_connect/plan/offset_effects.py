@@ -11,22 +11,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
-from gitops_connect.model.families import SINK
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector
-from gitops_connect.model.offset_keys import (
-    CONSUMER_GROUP,
+from gitops_connect.families.offset_keys import (
     SEED_ADDED,
     ListKey,
     OffsetKeys,
     ValueKey,
-    offset_keys,
-    start_of,
 )
+from gitops_connect.families.registry import Registry
+from gitops_connect.families.sinks import CONSUMER_GROUP
+from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
+from gitops_connect.model.names import ConnectorName, class_names
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
 from gitops_connect.model.sensitivity import is_mask, is_reference
-from gitops_connect.model.shapes import class_names, shape_of
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 
@@ -47,7 +44,7 @@ _SAVE_FIRST = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Config:
+class _OffsetConfig:
     """A connector's name, its config, and the keys whose values no message may show."""
 
     name: ConnectorName
@@ -126,35 +123,33 @@ def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
     if observed is None:
         return ()
     hidden = step.sensitive | {change.key for change in step.changes if change.sensitive}
-    before, after = _Config(step.connector, observed.config, hidden), _Config(step.connector, step.config, hidden)
-    other_class = tuple(_of_class(before, after))
-    return other_class or tuple(_of_keys(offset_keys(after.config), before, after))
+    before, after = (
+        _OffsetConfig(step.connector, observed.config, hidden),
+        _OffsetConfig(step.connector, step.config, hidden),
+    )
+    other_class = tuple(_of_class(situation.families, before, after))
+    return other_class or tuple(_of_keys(situation.families.offset_keys(after.config), before, after))
 
 
-def _of_class(before: _Config, after: _Config) -> Iterator[OffsetEffect]:
+def _of_class(families: Registry, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
     old, new = before.config.get(_CLASS, ""), after.config.get(_CLASS, "")
     if not old or _is_same_class(old, new):
         return
-    was, becomes = shape_of(before.config), shape_of(after.config)
+    was, becomes = families.shape(before.config), families.shape(after.config)
     known = was is not None and becomes is not None
     if was is not None and becomes is not None and was.has_form_of(becomes):
         return
     then = f"{new} stores offsets in another format" if known else f"check that {new} can read them"
     hint = "if it cannot, remove the offsets with an OffsetChange (operation: reset) in the same commit"
-    yield OffsetEffect(f"the offsets were written by {old}; {then}", "" if _is_sink(after.config) else hint)
-
-
-def _is_sink(config: Mapping[str, str]) -> bool:
-    shape = shape_of(config)
-    return shape is not None and shape.has_form_of(SINK)
+    yield OffsetEffect(f"the offsets were written by {old}; {then}", "" if families.is_sink(after.config) else hint)
 
 
 def _is_same_class(one: str, other: str) -> bool:
     return one in class_names(other) or other in class_names(one)
 
 
-def _of_keys(known: OffsetKeys, before: _Config, after: _Config) -> Iterator[OffsetEffect]:
-    start = start_of(known.start, after.config)
+def _of_keys(known: OffsetKeys, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
+    start = known.start.of(after.config)
     is_unused = known.unused is not None and any(
         one.config.get(known.unused[0]) == known.unused[1] for one in (before, after)
     )
@@ -170,7 +165,7 @@ def _of_keys(known: OffsetKeys, before: _Config, after: _Config) -> Iterator[Off
             yield from _of_list(key, before, after, start)
 
 
-def _of_value(key: ValueKey, before: _Config, after: _Config, start: str) -> Iterator[OffsetEffect]:
+def _of_value(key: ValueKey, before: _OffsetConfig, after: _OffsetConfig, start: str) -> Iterator[OffsetEffect]:
     old, new = before.value(key), after.value(key)
     if key.pairs is not None:
         template = key.pairs.get((old, new), "")
@@ -181,7 +176,7 @@ def _of_value(key: ValueKey, before: _Config, after: _Config, start: str) -> Ite
         yield OffsetEffect(template.format(**words), key.hint.format(**words))
 
 
-def _of_list(key: ListKey, before: _Config, after: _Config, start: str) -> Iterator[OffsetEffect]:
+def _of_list(key: ListKey, before: _OffsetConfig, after: _OffsetConfig, start: str) -> Iterator[OffsetEffect]:
     old, new = _items(before.value(key)), _items(after.value(key))
     if not (old and new) and not key.excludes:
         if key.unlimited:
@@ -196,7 +191,7 @@ def _of_list(key: ListKey, before: _Config, after: _Config, start: str) -> Itera
         yield OffsetEffect(f"{joins}; without offsets for them the connector {start}", SEED_ADDED)
 
 
-def _of_limit(key: ListKey, after: _Config, named: frozenset[str], start: str) -> OffsetEffect:
+def _of_limit(key: ListKey, after: _OffsetConfig, named: frozenset[str], start: str) -> OffsetEffect:
     """The effect of a list that limits what is read: the list is new if `start` is empty, else it is removed."""
     others = f"{key.noun} other than {after.shown(key, *sorted(named))}"
     if not start:
@@ -223,7 +218,7 @@ def _renamed(situation: Situation) -> Iterator[tuple[ConnectorName, ConnectorNam
         if new.name not in situation.observed.connectors and new.name not in absent:
             alike = old if len(old) <= _MOST_ALIKE else _sharing(new, by_pair)
             share, name = max(((_likeness(new, one), one.name) for one in alike), default=(0.0, new.name))
-            if share >= _ALIKE and not _same_group(new, situation.observed.connectors[name]):
+            if share >= _ALIKE and not _same_group(situation, new, situation.observed.connectors[name]):
                 yield new.name, name
 
 
@@ -237,9 +232,9 @@ def _sharing(
     return [found[name] for name, _ in counts.most_common(_MOST_ALIKE)]
 
 
-def _same_group(new: DesiredConnector, old: ObservedConnector) -> bool:
+def _same_group(situation: Situation, new: DesiredConnector, old: ObservedConnector) -> bool:
     """Whether these are sinks that share a consumer group: the new name reads the earlier offsets."""
-    if not _is_sink(new.config):
+    if not situation.families.is_sink(new.config):
         return False
     return CONSUMER_GROUP.value(old.name, old.config) == CONSUMER_GROUP.value(new.name, new.config)
 
@@ -255,15 +250,15 @@ def _likeness(new: DesiredConnector, old: ObservedConnector) -> float:
 
 
 def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[OffsetEffect, ...]:
-    before = _Config(old, situation.observed.connectors[old].config, step.sensitive)
-    after = _Config(step.connector, step.config, step.sensitive)
-    known = offset_keys(after.config)
+    before = _OffsetConfig(old, situation.observed.connectors[old].config, step.sensitive)
+    after = _OffsetConfig(step.connector, step.config, step.sensitive)
+    known = situation.families.offset_keys(after.config)
     hint = _SAVE_FIRST.format(old=old, new=after.name)
-    if _is_sink(after.config):
+    if situation.families.is_sink(after.config):
         return tuple(replace(one, hint=hint if one.hint else "") for one in _of_keys(known, before, after))
     message = (
         f"offsets are stored under the connector's name: {after.name} does not read those of {old}, which is no longer"
-        f" declared; without offsets of its own it {start_of(known.start, after.config)}"
+        f" declared; without offsets of its own it {known.start.of(after.config)}"
     )
     return (OffsetEffect(message, hint),)
 

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gitops_connect.families.resume import UNKNOWN_CLASS
+from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
-from gitops_connect.model.resume import UNKNOWN_CLASS
-from gitops_connect.model.shapes import Shape, compare
 from gitops_connect.model.units import SkipLimits
 
 
@@ -158,11 +158,11 @@ def _skips(difference: Difference, max_skip: SkipLimits) -> str:
     skipped = difference.distances.get(Direction.FORWARD, 0)
     if any(move.distance is None for move in forward):
         return f"{_partitions(len(forward))} moved forward by an unknown distance"
-    if unit is None or skipped <= max_skip[unit]:
+    if unit is None or skipped <= max_skip[unit.limit]:
         return ""
     return (
-        f"{scale.amount(skipped)} are skipped, but the limit is {scale.amount(max_skip[unit])}"
-        f" (`{unit.value}` of the setting `max_skip`)"
+        f"{scale.amount(skipped)} are skipped, but the limit is {scale.amount(max_skip[unit.limit])}"
+        f" (`{unit.limit}` of the setting `max_skip`)"
     )
 
 

@@ -12,17 +12,17 @@ from datetime import timedelta
 from typing import assert_never
 
 from gitops_connect.model.capabilities import CHANGE_OFFSETS, INITIAL_STATE
+from gitops_connect.model.clock import Backoff
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
 from gitops_connect.model.plans import OperationStatus
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.strimzi_annotations import RULE, failed
+from gitops_connect.model.strimzi import RULE, failed
 from gitops_connect.plan.situation import Situation
 
-FIRST_BACK_OFF = timedelta(minutes=1)
-LONGEST_BACK_OFF = timedelta(hours=1)
+RETRY = Backoff(first=60, longest=3600)
 """Each try stops the connector for a short time."""
 _EXISTED = "the connector existed before its initialOffsets, so they are not applied"
 _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
@@ -209,7 +209,7 @@ def _settled(operation: DesiredOperation, record: OperationRecord, *, same: bool
 def _failed(situation: Situation, record: OperationRecord) -> Assessment | None:
     if record.final:
         return Assessment(OperationStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed")
-    again = record.since + min(FIRST_BACK_OFF * 2 ** min(record.failures - 1, 16), LONGEST_BACK_OFF)
+    again = record.since + timedelta(seconds=RETRY.after(record.failures))
     if situation.now >= again:
         return None
     times = "once" if record.failures == 1 else f"{record.failures} times"

@@ -12,7 +12,7 @@ from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.plan.diff import secret_digest
+from gitops_connect.plan.config_diff import secret_digest
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import why_observed_only
 

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.canonical import digest, keyed_digest
-from gitops_connect.model.desired import TargetState
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, internal_error
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation, Step
-from gitops_connect.plan.annotations import annotation_warnings
-from gitops_connect.plan.connector_operations import plan_operations
-from gitops_connect.plan.connector_steps import plan_connector, steady
-from gitops_connect.plan.deletions import delete, finish_deletion, is_half_deleted
-from gitops_connect.plan.guards import refusals
-from gitops_connect.plan.held_back import hold_back
+from gitops_connect.model.operations import OperationState
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.strimzi import AnnotationWarning, failed
+from gitops_connect.plan.connector_operations import OperationsPlan, plan_operations
+from gitops_connect.plan.connector_steps import Steps, decide, plan_connector, start, steady
+from gitops_connect.plan.guards import delete, finish_deletion, is_half_deleted, refusals
+from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.listings import listing_warnings
+from gitops_connect.plan.manual_pause import manual_pause
 from gitops_connect.plan.offset_effects import add_offset_effects
-from gitops_connect.plan.ownership_records import owned_and_undeclared
-from gitops_connect.plan.restarts import add_restarts
+from gitops_connect.plan.orphaned_changes import plan_strays
+from gitops_connect.plan.ownership_records import drifted, owned_and_undeclared
+from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
-from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.strays import plan_strays
-from gitops_connect.plan.suspended import suspension_of
-from gitops_connect.plan.unhealthy import find_unhealthy, unhealthy_in_plan
+from gitops_connect.plan.suspended import suspension_of, why_observed_only
 
 
 def plan(situation: Situation) -> Plan:
@@ -200,3 +201,217 @@ def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
 def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
     declared = {connector.name for connector in situation.desired.connectors} | situation.desired.held
     return tuple(sorted(situation.observed.connectors.keys() - declared - situation.ownership.keys()))
+
+
+# Holds back connectors that are suspended, and those whose change nobody has reviewed.
+#
+# Only what was begun is finished. Without a review, drift is undone and configs are rolled back too.
+
+_NOT_REVIEWED = "not reviewed"
+
+
+def hold_back(
+    situation: Situation, declared: DesiredConnector, operations: OperationsPlan, planned: ConnectorPlan
+) -> ConnectorPlan:
+    """The plan of a declared connector, as far as it may be carried out now."""
+    if why_observed_only(situation, declared):
+        return planned
+    state = manual_pause(situation, declared)
+    desired = declared if state is None else replace(declared, state=state)
+    if planned.suspension is not None:
+        steps = _finish_begun(situation, desired, operations)
+        return _only(planned, steps, planned.suspension.words) if steps else planned
+    keeps_config = planned.drifted or (desired.rolled_back is not None and not operations.steps)
+    change = missing_review(situation.reviews, situation.desired.cluster, planned, keeps_config=keeps_config)
+    if change is None:
+        return planned
+    held = blocked(planned, change, situation.reviews)
+    steps = _finish_begun(situation, desired, operations)
+    if not steps and (drifted(situation, declared) or desired.rolled_back is not None):
+        steps = _keep_config(situation, desired, operations)
+    return _only(held, steps, _NOT_REVIEWED) if steps else held
+
+
+def _finish_begun(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
+    """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
+
+    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
+    """
+    observed = situation.observed.connectors.get(desired.name)
+    in_progress = situation.offsets.unfinished.keys()
+    begun = tuple(one for one in operations.steps if one.operation is not None and one.operation.name in in_progress)
+    is_stopped_for_them = begun or desired.name in situation.stopped
+    if not is_stopped_for_them or observed is None or observed.state is not WorkerState.STOPPED:
+        return ()
+    may_start = not operations.blocked and desired.name not in situation.invalid
+    return (*begun, *(start(desired) if may_start else ()))
+
+
+def _keep_config(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
+    """The steps that undo drift, or roll back: as if the offset changes were blocked for another reason."""
+    if desired.state is TargetState.ABSENT or desired.name not in situation.observed.connectors:
+        return ()
+    steps, _ = decide(situation, desired, OperationsPlan(blocked=operations.blocked or _NOT_REVIEWED))
+    return steps
+
+
+def _only(planned: ConnectorPlan, steps: Steps, why: str) -> ConnectorPlan:
+    """The plan with only these steps. Its other steps and offset changes wait."""
+    carried_out = {step.operation.name for step in steps if step.operation is not None}
+
+    def shown(one: PlannedOperation) -> PlannedOperation:
+        is_held = one.status is OperationStatus.PLANNED and one.name not in carried_out
+        return replace(one, status=OperationStatus.WAITING, message=why) if is_held else one
+
+    operations = tuple(shown(one) for one in planned.operations)
+    return replace(planned, steps=steps, applicable=True, operations=operations)
+
+
+# Limits how many connectors get another config at a time, and stops after failures. Nothing here has side effects.
+
+_NAMED = 3
+
+
+def limit_rollout(
+    situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Collection[ConnectorName]
+) -> list[ConnectorPlan]:
+    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit.
+
+    Connectors that were changed on the cluster, and connectors that are rolled back, never wait.
+    """
+    if not situation.policy.rollout_size and not situation.policy.rollout_max_failures:
+        return list(planned)
+    rolled_back = {one.name for one in situation.desired.connectors if one.rolled_back is not None}
+    changed = [one.name for one in planned if _changes_config(one) and one.name not in rolled_back]
+    why = dict(_waiting(situation, changed, unhealthy))
+    return [
+        replace(one, applicable=False, notes=(*one.notes, why[one.name])) if one.name in why else one for one in planned
+    ]
+
+
+def _changes_config(planned: ConnectorPlan) -> bool:
+    """Whether the connector gets another config because its document changed."""
+    changes = any(step.action is Action.CONFIGURE for step in planned.steps)
+    return changes and planned.applicable and not planned.drifted
+
+
+def _waiting(
+    situation: Situation, changed: Sequence[ConnectorName], unhealthy: Collection[ConnectorName]
+) -> list[tuple[ConnectorName, str]]:
+    policy = situation.policy
+    failed = [name for name, _ in sorted(situation.config_histories.items()) if _failed(situation, name, unhealthy)]
+    if policy.rollout_max_failures and len(failed) >= policy.rollout_max_failures:
+        names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
+        note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
+        return [(name, note) for name in changed]
+    if not policy.rollout_size:
+        return []
+    note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
+    return [(name, note) for name in changed[policy.rollout_size :]]
+
+
+def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[ConnectorName]) -> bool:
+    """Whether the connector got its config from this commit, and does not work with it."""
+    history = situation.config_histories[name]
+    if history.rolled_back is not None and history.rolled_back.revision == situation.revision:
+        return True
+    return history.trial is not None and history.trial.revision == situation.revision and name in unhealthy
+
+
+# Requests of Strimzi's annotations that were not done, as warnings of their connectors.
+
+_NOT_DONE = (OperationStatus.WAITING, OperationStatus.UNKNOWN)
+
+
+def annotation_warnings(situation: Situation, planned: Iterable[PlannedOperation]) -> tuple[AnnotationWarning, ...]:
+    """Every request that was not done, in each reconciliation until the annotation is fixed or removed."""
+    return (*situation.desired.annotation_warnings, *listing_warnings(situation), *_of_changes(situation, planned))
+
+
+def _of_changes(situation: Situation, planned: Iterable[PlannedOperation]) -> Iterator[AnnotationWarning]:
+    for one in planned:
+        if one.annotation is None or one.status not in _NOT_DONE:
+            continue
+        record = situation.offsets.records.get(one.name)
+        message = one.message
+        if record is not None and record.state is OperationState.FAILED:
+            message = failed(one.annotation, one.connector, f'"{record.message}"')
+        elif not message.startswith("Failed to "):
+            message = failed(one.annotation, one.connector, message)
+        place = one.location or Location("")
+        yield AnnotationWarning(one.annotation, message, place, situation.desired.cluster, one.connector)
+
+
+# Plans a cluster although a bug prevents the planning of some of its connectors.
+
+
+def plan_contained(situation: Situation) -> tuple[Situation, Plan]:
+    """The plan, and the situation that it was made from.
+
+    A declared connector that cannot be planned even alone is treated like one with errors in its documents whose state
+    could not be read: it is neither changed nor pruned. Its bug is a diagnostic of the plan. Other bugs are raised.
+    """
+    try:
+        return situation, plan(situation)
+    except GitopsConnectError:
+        raise
+    except Exception:
+        bugs = _bugs(situation)
+        if not bugs:
+            raise
+    rest = _without(situation, frozenset(bugs))
+    made = plan(rest)
+    return rest, replace(made, diagnostics=made.diagnostics + Diagnostics.of(bugs.values()))
+
+
+def _bugs(situation: Situation) -> Mapping[ConnectorName, Diagnostic]:
+    """The declared connectors that cannot be planned even alone. They are found by halving."""
+    names = [one.name for one in situation.desired.connectors]
+    try:
+        plan(situation)
+    except Exception as error:  # a bug: `plan` raises nothing else
+        if len(names) == 1:
+            return {names[0]: internal_error(error, situation.desired.connectors[0].document.location, names[0])}
+        middle = len(names) // 2
+        halves = (_narrowed(situation, frozenset(half)) for half in (names[:middle], names[middle:]) if half)
+        return {name: bug for half in halves for name, bug in _bugs(half).items()}
+    return {}
+
+
+def _narrowed(situation: Situation, names: frozenset[ConnectorName]) -> Situation:
+    """The situation of these connectors alone."""
+    desired, observed = situation.desired, situation.observed
+    return replace(
+        situation,
+        desired=replace(
+            desired,
+            connectors=tuple(one for one in desired.connectors if one.name in names),
+            operations=tuple(one for one in desired.operations if one.connector in names),
+        ),
+        observed=replace(
+            observed, connectors={name: observed.connectors[name] for name in names & observed.connectors.keys()}
+        ),
+        ownership={name: situation.ownership[name] for name in names & situation.ownership.keys()},
+    )
+
+
+def _without(situation: Situation, names: frozenset[ConnectorName]) -> Situation:
+    """The situation in which the documents and the states of these connectors could not be read."""
+    desired, observed = situation.desired, situation.observed
+    secrets = contained(lambda: known_secrets(situation).shared, desired.connectors[0].document.location)
+    return replace(
+        situation,
+        desired=replace(
+            desired,
+            connectors=tuple(one for one in desired.connectors if one.name not in names),
+            operations=tuple(one for one in desired.operations if one.connector not in names),
+            listings=tuple(one for one in desired.listings if one.connector not in names),
+            held=desired.held | names,
+        ),
+        observed=replace(
+            observed,
+            connectors={name: one for name, one in observed.connectors.items() if name not in names},
+            unknown=observed.unknown | (names & observed.connectors.keys()),
+        ),
+        secrets=situation.secrets if isinstance(secrets, Diagnostic) else situation.secrets | secrets,
+    )

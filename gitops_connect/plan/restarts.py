@@ -7,18 +7,28 @@ restart is due.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
+from gitops_connect.families.health_rules import unhealthy
 from gitops_connect.model.capabilities import RESTART_FAILED
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.health import UnhealthyConnector, failures
+from gitops_connect.model.health import HealthReason, UnhealthyConnector, failures, idle_parts
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
-from gitops_connect.model.restarts import Restart, RestartOutlook, RestartRecord, pause_after
+from gitops_connect.model.restart_records import (
+    Restart,
+    RestartKind,
+    RestartOutlook,
+    RestartRecord,
+    RestartRequest,
+    pause_after,
+)
+from gitops_connect.model.status import ConditionType
+from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import why_shown_only
@@ -142,3 +152,130 @@ def _step(situation: Situation, one: UnhealthyConnector, outlook: RestartOutlook
     all_at_once = RESTART_FAILED.is_in(situation.observed.version)
     parts = () if all_at_once else tuple(failed.task for failed in one.failures)
     return Step(one.name, Action.RESTART, f"{number}; {'; '.join(one.problems)}", restart=Restart(parts=parts))
+
+
+# Connectors of the cluster that do not work. They change no step, no digest and no fingerprint.
+
+_NOT_RUNNING = (HealthReason.PROGRESSING.value, HealthReason.NOT_RUNNING.value)
+
+
+def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConnector]:
+    """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order.
+
+    A part that does not run, and offsets that do not move, are a problem only once that has lasted for too long. Each
+    has the outlook on its automatic restarts. No reason contains a known secret of any connector of the cluster
+    (`known_secrets`).
+    """
+    limits = {one.name: one.offsets_move_within for one in situation.desired.connectors if one.offsets_move_within}
+    found = {
+        name: one
+        for name, connector in sorted(situation.observed.connectors.items())
+        if (
+            one := unhealthy(connector, situation.families)
+            or _not_running(situation, connector)
+            or _not_moving(situation, name, limits)
+        )
+    }
+    if any(one.failures for one in found.values()):
+        known = known_secrets(situation)
+        failed = [situation.observed.connectors[name] for name, one in found.items() if one.failures]
+        found |= {one.name: replace(found[one.name], failures=failures(known.mask_traces(one))) for one in failed}
+    return with_outlook(situation, found)
+
+
+def _not_running(situation: Situation, connector: ObservedConnector) -> UnhealthyConnector | None:
+    parts = idle_parts(connector, situation.observed.gone)
+    if not parts:
+        return None
+    before = situation.conditions.get((connector.name, ConditionType.HEALTHY))
+    since = before.since if before is not None and before.reason in _NOT_RUNNING else situation.now
+    if situation.now - since < situation.policy.degraded_after:
+        return None
+    lasting = tuple(f"{part} since {_time(since)}" for part in parts)
+    return UnhealthyConnector(connector.name, not_running=lasting, since=since)
+
+
+def _not_moving(
+    situation: Situation, name: ConnectorName, limits: Mapping[ConnectorName, timedelta]
+) -> UnhealthyConnector | None:
+    position = situation.positions.get(name)
+    if name not in limits or position is None or situation.now - position.since < limits[name]:
+        return None
+    message = f"its offsets have been the same since {_time(position.since)}"
+    return UnhealthyConnector(name, not_moving=message, since=position.since)
+
+
+def _time(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def unhealthy_in_plan(
+    situation: Situation, planned: Collection[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
+) -> tuple[UnhealthyConnector, ...]:
+    """Those of the unhealthy connectors that are declared or managed, except those that the plan deletes."""
+    absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
+    declared = {one.name for one in situation.desired.connectors} - absent
+    deleted = {step.connector for one in planned for step in one.steps if step.action is Action.DELETE}
+    ours = (declared | situation.desired.held | situation.ownership.keys()) - deleted
+    return tuple(one for name, one in unhealthy.items() if name in ours)
+
+
+# Restarts that a document requests: each once for its id, as the annotations of Strimzi's proposal 007.
+
+_AT_REST = (WorkerState.STOPPED, WorkerState.PAUSED)
+
+
+def requested_restarts(situation: Situation, desired: DesiredConnector, before: Collection[Step]) -> Iterator[Step]:
+    """The restarts that are due after the other steps of the connector, if it runs then.
+
+    A new `secretVersion` restarts the connector with all its tasks, so it covers all other requests.
+    """
+    observed = situation.observed.connectors.get(desired.name)
+    if observed is None or desired.state is not TargetState.RUNNING or desired.name in situation.observed.unknown:
+        return
+    if observed.state in _AT_REST and not any(step.action is Action.RESUME for step in before):
+        return
+    due = [request for request in desired.restarts if _is_due(situation, desired.name, request)]
+    whole = [request for request in due if request.kind is RestartKind.SECRETS]
+    for request in whole or due:
+        restart = restart_for(request, observed, situation.observed.version)
+        also = tuple(one for one in due if whole and one is not request)
+        reason = "; ".join(_reason(desired, one) for one in (request, *also))
+        yield Step(desired.name, Action.RESTART, reason, restart=replace(restart, also=also))
+
+
+def _reason(desired: DesiredConnector, request: RestartRequest) -> str:
+    """The id in the document. A resource of Strimzi has an annotation, and the commit that added it is the id."""
+    if request.kind is RestartKind.SECRETS:
+        return f"spec.secretVersion is {request.id!r}: the worker reads the values of config providers again"
+    if desired.document.resource is not None:
+        return f"an annotation that commit {request.id} added"
+    return f"spec.{request.kind.value}.id is {request.id!r}"
+
+
+def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, RestartRequest]]:
+    """Requests of connectors that are not managed yet: they are recorded, and not carried out.
+
+    A connector that is created or adopted now needs no restart. With a lost ledger, no request is carried out again.
+    """
+    for connector in situation.desired.connectors:
+        if connector.name not in situation.ownership:
+            for request in connector.restarts:
+                if situation.restart_requests.get((connector.name, request.kind)) != request.id:
+                    yield connector.name, request
+
+
+def _is_due(situation: Situation, name: ConnectorName, request: RestartRequest) -> bool:
+    return name in situation.ownership and situation.restart_requests.get((name, request.kind)) != request.id
+
+
+def restart_for(request: RestartRequest, observed: ObservedConnector, version: ConnectVersion) -> Restart:
+    """What carries out the request on workers of that version."""
+    if request.tasks:
+        return Restart(parts=request.tasks, request=request)
+    if RESTART_FAILED.is_in(version):
+        return Restart(request.include_tasks, request.only_failed, request=request)
+    states: list[tuple[int | None, WorkerState]] = [(None, observed.state)]
+    states += [(task.id, task.state) for task in observed.tasks if request.include_tasks]
+    parts = (part for part, state in states if state is WorkerState.FAILED or not request.only_failed)
+    return Restart(request.include_tasks, request.only_failed, tuple(parts), request)

@@ -22,7 +22,7 @@ from gitops_connect.model.reviewed_plans import (
     UnreviewedChange,
     connectors_digest,
 )
-from gitops_connect.model.strimzi_annotations import reviewed_name
+from gitops_connect.model.strimzi import reviewed_name
 
 _WITHOUT_REVIEW = (Action.ADOPT, Action.LIST, Action.RECORD, Action.RESTART)
 """Steps that change neither a config, nor a state, nor offsets."""

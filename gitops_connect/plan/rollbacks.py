@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
-from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.plans import ConnectorPlan, Plan
-from gitops_connect.model.rollbacks import (
+from gitops_connect.model.config_histories import (
     ConfigHistory,
     ConfigTrial,
     DeclaredConfig,
@@ -22,6 +18,10 @@ from gitops_connect.model.rollbacks import (
     RollbackTrigger,
     RolledBack,
 )
+from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
+from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.plans import ConnectorPlan, Plan
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.suspended import why_shown_only
 

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from gitops_connect.model.conditions import Conditions
+from gitops_connect.families.registry import BUILT_IN, Registry
+from gitops_connect.families.shapes import Shape
+from gitops_connect.model.config_histories import ConfigHistory, RollbackOptions
 from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
 from gitops_connect.model.differences import Review
-from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.restarts import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.model.rollbacks import ConfigHistory, RollbackOptions
 from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
-from gitops_connect.model.shapes import Shape
+from gitops_connect.model.status import Conditions
 from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 from gitops_connect.model.validation import Plugin
@@ -103,9 +104,9 @@ class Situation:
     current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
     that were rolled back. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
     gitops-connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of
-    reviews, and the plans that were reviewed. `invalid` are connectors
-    whose config Connect rejects, or which lack a secret. `plugins` are those of a worker, if a config is sent. `key` is
-    the key of all digests that cover a secret. `untrusted`: the revision is not merged. No secret was read for it, and
+    reviews, and the plans that were reviewed. `invalid` are connectors whose config Connect rejects, or which lack a
+    secret. `plugins` are those of a worker, if a config is sent. `key` is the key of all digests that cover a secret.
+    `families` are the known connector classes. `untrusted`: the revision is not merged. No secret was read for it, and
     `desired` has the current values instead (`unread_secrets`).
 
     The following only decide what is masked. `passwords` are, for connectors whose config was validated or is to be
@@ -127,6 +128,7 @@ class Situation:
     undescribed: frozenset[ConnectorName] = frozenset()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     key: bytes = field(default=b"", repr=False)
+    families: Registry = field(default=BUILT_IN, repr=False)
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)

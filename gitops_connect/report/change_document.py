@@ -1,14 +1,20 @@
-"""An `OffsetChange` as the text of a file: YAML whose strings are quoted as in JSON, so that each remains a string."""
+"""Offsets as the text of files: an `OffsetChange`, its manifest, and the ConfigMap of Strimzi.
+
+They are YAML whose strings are quoted as in JSON, so that each remains a string.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
-from gitops_connect.model.offsets import OffsetPatch, to_json
+from gitops_connect.model.offsets import OffsetPatch, Offsets, to_json
 from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.strimzi import RequestedListing
+from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.yaml_text import in_json, quoted
 
@@ -66,3 +72,19 @@ def json_lines(offsets: OffsetPatch) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def config_map_text(before: Mapping[str, Any] | None, listing: RequestedListing, offsets: Offsets) -> str:
+    """The ConfigMap as YAML, in the format of Strimzi's proposals 076 and 083.
+
+    It has the offsets in the entry, sorted by partition. Everything else of `before` is kept.
+
+    The entry is indented JSON in a block, as in Strimzi's examples, so that a person can edit it.
+    """
+    metadata = {"name": listing.config_map} | ({"namespace": listing.namespace} if listing.namespace else {})
+    found = dict(before or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    data = found.pop("data", None)
+    entries = data if isinstance(data, Mapping) else {}
+    text = json.dumps({"offsets": list(to_json(offsets))}, indent=2) + "\n"
+    found["data"] = {**entries, listing.entry: text}
+    return "".join(f"{line}\n" for key, value in found.items() for line in yaml_text.lines(key, value, ""))

@@ -1,31 +1,197 @@
-"""The parts of which all comments on pull requests consist. Secrets are masked in every value before it is rendered."""
+"""The parts of all comments on pull requests: the hidden first line, the commands, and sections that can be cut.
+
+Secrets are masked in every value before it is rendered.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
 from urllib.parse import quote
 
+from gitops_connect.model.destructive_effects import destructive_effects
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import ConnectorPlan
-from gitops_connect.report import offset_lines, words
-from gitops_connect.report.cutting import Item, Section, cut
-from gitops_connect.report.destructive import destructive_words
-from gitops_connect.report.diff_lines import connector_lines
+from gitops_connect.model.pull_requests import CommentOptions, PullRequestPlan
+from gitops_connect.model.reviewed_plans import DestructiveKind
+from gitops_connect.report import words
+from gitops_connect.report.markdown import connector_lines
 from gitops_connect.report.markdown_blocks import (
     Markdown,
+    bold,
     bullet,
     document,
     folded_diff,
     linked_bullet,
     linked_paragraph,
+    paragraph,
 )
-from gitops_connect.report.printable import one_line, shortened
-from gitops_connect.report.pull_request_plan import CommentOptions, PullRequestPlan
-from gitops_connect.report.review_marker import Marker
-from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.plan_view import ConnectorView, extent
+from gitops_connect.report.printable import Sentence, one_line, shortened
+
+
+class CommentKind(Enum):
+    """What a comment is for. There is at most one comment of each kind in a pull request."""
+
+    REVIEW = "review"
+    """What merging would do. Replaced after each push."""
+    BLOCKED = "blocked"
+    """Why the merged commit is not applied."""
+    HELP = "help"
+    """The commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The hidden first line of each comment that gitops-connect writes: by it, a comment is found again and replaced.
+
+    It has the kind of the comment, the pull request and its head commit, and the digest of the plan if there is one.
+    Everyone who may comment can write such a line. So a marker counts only in a comment of gitops-connect's own
+    account.
+    """
+
+    kind: CommentKind
+    pull_request: int
+    commit: Revision | None = None
+    digest: Digest | None = None
+
+    @property
+    def line(self) -> Markdown:
+        """The line, which readers do not see. Raises ValueError for a commit or digest that is not in hexadecimal."""
+        commit = f" commit={self.commit}" if self.commit is not None else ""
+        digest = f" digest={self.digest}" if self.digest is not None else ""
+        line = f"<!-- gitops-connect {self.kind.value} pull-request={self.pull_request}{commit}{digest} -->"
+        if _LINE.fullmatch(line) is None:
+            raise ValueError(f"not a commit or not a digest: {self!r}")
+        return Markdown(f"{line}\n")
+
+
+_KINDS = "|".join(kind.value for kind in CommentKind)
+_LINE = re.compile(
+    rf"<!-- gitops-connect (?P<kind>{_KINDS}) pull-request=(?P<number>[1-9][0-9]{{0,17}})"
+    r"(?: commit=(?P<commit>[0-9a-f]{40}|[0-9a-f]{64}))?(?: digest=(?P<digest>[0-9a-f]{64}))? -->"
+)
+_LONGEST = 256
+
+
+def find_marker(body: str) -> Marker | None:
+    """The marker in the first line of a comment; None if the line is anything else. The author is not known here."""
+    line = body[:_LONGEST].partition("\n")[0].removesuffix("\r")
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return None
+    commit, digest = found["commit"], found["digest"]
+    return Marker(
+        CommentKind(found["kind"]),
+        int(found["number"]),
+        Revision(commit) if commit else None,
+        Digest(digest) if digest else None,
+    )
+
+
+PLAN = "gitops-connect plan"
+APPROVE = "gitops-connect approve"
+HELP = "gitops-connect help"
+
+
+def help_comment(pull_request: int) -> str:
+    """The commands, and who may use them."""
+    return document(
+        [
+            Marker(CommentKind.HELP, pull_request).line,
+            bold(Sentence("Commands of gitops-connect")),
+            paragraph(
+                Sentence(
+                    "Write a command as a comment of one line. Only people with write access can use it. An edited"
+                    " comment does not count: write a new one."
+                )
+            ),
+            bullet(Sentence.of("{}: plans the pull request again, and updates the comment with the plan.", PLAN)),
+            bullet(
+                Sentence.of(
+                    "{}: approves the plan with this digest, and no other plan. The comment that shows a plan contains"
+                    " its digest.",
+                    f"{APPROVE} DIGEST",
+                )
+            ),
+            bullet(Sentence.of("{}: shows these commands.", HELP)),
+        ]
+    )
+
+
+def command_lines(digest: Digest | None) -> Iterator[Markdown]:
+    """The commands in short. `digest` is the one to approve; None if there is nothing to approve."""
+    yield paragraph(Sentence("Commands, as a comment from someone with write access:"))
+    yield bullet(Sentence.of("{}: plan again", PLAN))
+    if digest is not None:
+        yield bullet(Sentence.of("{}: approve exactly this plan, if it is blocked", f"{APPROVE} {digest}"))
+    yield bullet(Sentence.of("{}: explain the commands", HELP))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A block that is never cut. `brief` is shown if there is no room for `whole`; None: nothing is shown then."""
+
+    whole: Markdown
+    brief: Markdown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommentSection:
+    """Items of one kind under a heading. `more` is the line for a number of items that are left out."""
+
+    heading: Markdown
+    items: tuple[Item, ...]
+    more: Callable[[int], Markdown]
+
+
+def cut(sections: Sequence[CommentSection], room: int) -> Iterator[Markdown]:
+    """The blocks of all sections that have items, with a line feed after each, in at most `room` characters.
+
+    Whole items in the middle are left out if the blocks would take more. First, every item with a brief form gets it.
+    Then the items get their whole form, as long as there is room: an item that is too long does not prevent the later
+    ones.
+    """
+    filled = [section for section in sections if section.items]
+    items = [item for section in filled for item in section.items]
+    room -= sum(_size(one.heading) + _size(one.more(len(one.items))) for one in filled)
+    shown: list[Markdown | None] = [None] * len(items)
+    for forms in ([item.brief for item in items], [item.whole for item in items]):
+        for number, form in enumerate(forms):
+            size = _size(form) - _size(shown[number])
+            if form is not None and size <= room:
+                shown[number] = form
+                room -= size
+    rest = iter(shown)
+    for section in filled:
+        blocks = [block for block in islice(rest, len(section.items)) if block is not None]
+        left_out = len(section.items) - len(blocks)
+        yield from (section.heading, *blocks, *([section.more(left_out)] if left_out else []))
+
+
+def _size(block: Markdown | None) -> int:
+    return 0 if block is None else len(block) + 1
+
+
+WORDS = tuple(kind.value for kind in DestructiveKind)
+"""The words in the order of their severity."""
+
+
+def destructive_words(connector: ConnectorPlan) -> tuple[str, ...]:
+    """What is destructive in the steps of a connector, the worst first; empty if nothing is, or if they only show."""
+    effects = destructive_effects(connector) if connector.applicable else ()
+    return tuple(dict.fromkeys(one.kind.value for one in effects))
+
+
+def severity(found: tuple[str, ...]) -> int:
+    """A number to sort by: the worst first, and nothing destructive last."""
+    return WORDS.index(found[0]) if found else len(WORDS)
+
 
 _WHOLE_PLAN = Sentence("The whole plan")
 _UNACKNOWLEDGED = "offsets/unacknowledged"
@@ -44,7 +210,7 @@ class CommentWriter:
         return CommentWriter(options, reviewed.secrets | {one_line(secret) for secret in reviewed.secrets})
 
     def write(
-        self, marker: Marker, head: Sequence[Markdown], sections: Sequence[Section], tail: Sequence[Markdown]
+        self, marker: Marker, head: Sequence[Markdown], sections: Sequence[CommentSection], tail: Sequence[Markdown]
     ) -> str:
         """The whole comment: the head and the tail are complete, and the sections are cut to the limit."""
         first = [marker.line, *head]
@@ -76,15 +242,16 @@ class CommentWriter:
         label = Sentence.of("{}", f"{item.location.file}:{item.location.line}")
         return self.linked(label, self._line_url(item.location), said)
 
-    def connector(self, connector: ConnectorPlan, cluster: ClusterName | None) -> Item:
+    def connector(self, shown: ConnectorView, cluster: ClusterName | None) -> Item:
         """The plan of one connector, folded. `cluster` is None if its name is clear."""
-        steps = words.plural(len(connector.steps), "step") if connector.steps else offset_lines.extent(connector)
-        extent = f"{steps}, shown but not applied" if connector.steps and not connector.applicable else steps
-        title = Sentence.of(f"{{}} ({extent})", connector.name)
+        connector = shown.connector
+        steps = extent(connector)
+        what = f"{steps}, shown but not applied" if connector.steps and not connector.applicable else steps
+        title = Sentence.of(f"{{}} ({what})", connector.name)
         if cluster is not None:
-            title = Sentence.of(f"{{}} on {{}} ({extent})", connector.name, cluster)
+            title = Sentence.of(f"{{}} on {{}} ({what})", connector.name, cluster)
         mark = ", ".join(destructive_words(connector))
-        whole = self.diff(title, connector_lines(connector, offset_lines.MOST_MOVES), mark)
+        whole = self.diff(title, connector_lines(shown), mark)
         return Item(whole, bullet(self.masked(title), mark=mark)) if mark else Item(whole)
 
     def more(self, noun: str) -> Callable[[int], Markdown]:

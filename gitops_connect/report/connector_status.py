@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gitops_connect.model.conditions import Conditions, ConditionType
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.health import HealthReason, UnhealthyConnector, idle_parts
@@ -14,7 +13,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
-from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.model.status import Conditions, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.health_lines import problem_words, restarted_words
 from gitops_connect.report.printable import one_line

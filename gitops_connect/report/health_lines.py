@@ -1,4 +1,4 @@
-"""Unhealthy connectors in words that all reports share, with the request that restarts the failed parts."""
+"""Unhealthy and stopped connectors in words that all reports share, with what to do about them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from urllib.parse import quote
 
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.restarts import RestartOutlook, RestartRecord
-from gitops_connect.report.printable import one_line, shortened
-from gitops_connect.report.sentence import Sentence
+from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
+from gitops_connect.report.printable import Sentence, one_line, shortened
 
 _REMEDY = "fix the cause, then run: {}"
 
@@ -105,3 +104,16 @@ def _outlook_value(outlook: RestartOutlook) -> dict[str, Any]:
 
 def _time(when: datetime | None) -> str | None:
     return None if when is None else when.isoformat(timespec="seconds")
+
+
+def left_stopped(connector: ConnectorName, worker_url: str) -> str:
+    """What to do about a connector that remains stopped, because the process was ended at once.
+
+    `worker_url` is the address of any of its workers.
+    """
+    resume = f"{worker_url.rstrip('/')}/connectors/{quote(connector, safe='', errors='replace')}/resume"
+    return (
+        f"connector {connector} is still stopped, because this process ended before it could resume the connector:"
+        " run `gitops-connect apply` to finish its steps, or resume it with its current offsets:"
+        f" curl -X PUT {resume}"
+    )

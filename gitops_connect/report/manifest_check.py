@@ -11,16 +11,16 @@ from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.report import offset_lines
-from gitops_connect.report.json_text import in_pieces
-from gitops_connect.report.offsets_json import difference_value
+from gitops_connect.report.plan_json import difference_value
 from gitops_connect.report.printable import one_line
-from gitops_connect.report.problems import problem_value, totals
+from gitops_connect.report.problems import in_pieces, problem_value, totals
 from gitops_connect.report.text import TextReport
 
 _MOST_MOVES = 3
 """Moves that are shown of each direction."""
 _IN_ONE_LINE = 2
 """Rules that are shown on one line; if there are more, each has its own line."""
+NO_BASIS = "its config is not known, so only the rules for every connector are checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _largest(difference: Difference) -> list[Move]:
 def subject_words(checked: CheckedManifest) -> str:
     """The manifest's name, its connector, and the number of its entries and partitions."""
     where = f" on {checked.cluster}" if checked.cluster is not None else ""
-    basis = checked.basis or "its config is not known, so only the rules for every connector are checked"
+    basis = checked.basis or NO_BASIS
     files = f" ({len(checked.files):,} files)" if len(checked.files) > 1 else ""
     entries = "1 entry" if checked.entries == 1 else f"{checked.entries:,} entries"
     partitions = "1 partition" if checked.partitions == 1 else f"{checked.partitions:,} partitions"

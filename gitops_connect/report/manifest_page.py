@@ -1,4 +1,7 @@
-"""The result of `offsets check --report` as a page for a browser: rules with their first violations, and moves."""
+"""The result of `offsets check --report` as a page for a browser: rules with their first violations, and moves.
+
+The page is `templates/manifest_page.html`; this module has the values that it shows.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import dropwhile, groupby
+from math import log10
 
-from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.differences import Difference, Direction, Move
-from gitops_connect.model.units import Unit
 from gitops_connect.report import offset_lines
-from gitops_connect.report.bars import bars, is_by_factors
-from gitops_connect.report.manifest_check import CheckedManifest, effort, ranked_rules
-from gitops_connect.report.page import code, facts, frame, shown, table
+from gitops_connect.report.manifest_check import NO_BASIS, CheckedManifest, effort, ranked_rules
+from gitops_connect.report.page import own_templates
 from gitops_connect.report.problems import totals
 
 _REST = re.compile(r"[\d,]+ more of this rule, [\d,]+ in total")
@@ -31,14 +33,10 @@ _MEANINGS = {
     Direction.REMOVED: "start without an offset",
     Direction.SAME: "unchanged",
 }
-_UNITS: Mapping[Unit | None, str] = {
-    Unit.FILE_BYTES: "bytes of the file",
-    Unit.WAL_BYTES: "bytes of WAL",
-    Unit.BINLOG_BYTES: "bytes of binlog",
-    Unit.TIME: "milliseconds",
-}
 _OPEN = 3
 """Rules whose violations are shown without a click."""
+Values = dict[str, object]
+"""What the template knows by a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,112 +49,101 @@ class PageOrigin:
 
 def render(checked: CheckedManifest, origin: PageOrigin) -> str:
     """The page; the list of all violations, `violations.parquet`, is in the same directory."""
-    moves, problems = _moves(checked), _problems(checked)
-    main = [*_head(checked), *((*problems, *moves) if checked.errors else (*moves, *problems))]
-    return frame(
-        f"{checked.file} for {checked.connector}: {_verdict(checked)}",
-        ["<main>", *main, "</main>", _foot(checked, origin)],
+    verdict = totals(checked.errors, checked.warnings)
+    needed = ", ".join(one.value for one in checked.acknowledge)
+    return (
+        own_templates()
+        .get_template("manifest_page.html")
+        .render(
+            checked=checked,
+            origin=origin,
+            title=f"{checked.file} for {checked.connector}: {verdict}",
+            basis=checked.basis or NO_BASIS,
+            verdict=verdict,
+            look="error" if checked.errors else "warning" if checked.warnings else "good",
+            acknowledge=f"acknowledge: [{needed}]",
+            facts=_facts(checked),
+            effort=effort(checked),
+            when=origin.when.isoformat(timespec="seconds"),
+            rules=list(_rules(checked)),
+            difference=checked.difference,
+            why_not=checked.why_not or "fix the errors first",
+            **(_moves(checked.difference, checked.distribution) if checked.difference is not None else {}),
+        )
     )
 
 
-def _verdict(checked: CheckedManifest) -> str:
-    return totals(checked.errors, checked.warnings)
-
-
-def _head(checked: CheckedManifest) -> Iterator[str]:
-    yield f"<header><h1>{code(checked.file)} for {shown(checked.connector)}</h1>"
-    where = f" on the cluster {shown(checked.cluster)}" if checked.cluster is not None else ""
-    basis = checked.basis or "its config is not known, so only the rules for every connector are checked"
-    yield f'<p class="soft">The connector{where}: {shown(basis)}. Operation: {code(checked.kind.value)}.</p>'
-    if len(checked.files) > 1:
-        yield _files(checked.files)
-    word = "error" if checked.errors else "warning" if checked.warnings else "good"
-    yield f'<p class="verdict {word}">{shown(_verdict(checked)).capitalize()}</p>'
-    if checked.errors:
-        yield "<p>A document with this offset manifest is blocked until these errors are fixed.</p>"
-    if checked.acknowledge:
-        needed = ", ".join(one.value for one in checked.acknowledge)
-        yield f"<p>A document that makes this change must contain {code(f'acknowledge: [{needed}]')}.</p>"
-    yield "</header>"
-    yield facts(
-        [
-            ("Entries", f"{checked.entries:,}"),
-            ("Partitions", f"{checked.partitions:,}"),
-            ("Errors", f"{checked.errors:,}"),
-            ("Warnings", f"{checked.warnings:,}"),
-            ("Offsets that change", _changing(checked.difference)),
-        ]
-    )
-
-
-def _files(names: Sequence[str]) -> str:
-    listed = "".join(f"<li>{code(name)}</li>" for name in names)
-    return f"<details><summary>{len(names):,} files</summary><ul>{listed}</ul></details>"
-
-
-def _changing(difference: Difference | None) -> str:
-    if difference is None:
-        return "unknown"
-    return f"{sum(count for way, count in difference.counts.items() if way is not Direction.SAME):,}"
-
-
-def _moves(checked: CheckedManifest) -> Iterator[str]:
-    yield "<h2>What would change</h2>"
-    difference = checked.difference
-    if difference is None:
-        why = checked.why_not or "fix the errors first"
-        yield f"<p>Not compared with the current offsets: {shown(why)}.</p>"
-        return
-    yield _counts(difference)
-    yield from _resume(difference)
-    charts = [
-        _chart(way, checked.distribution, difference) for way in _CHARTS if any(checked.distribution.get(way, ()))
+def _facts(checked: CheckedManifest) -> list[tuple[str, str]]:
+    counts = checked.difference.counts if checked.difference is not None else {}
+    changing = f"{sum(count for way, count in counts.items() if way is not Direction.SAME):,}"
+    return [
+        ("Entries", f"{checked.entries:,}"),
+        ("Partitions", f"{checked.partitions:,}"),
+        ("Errors", f"{checked.errors:,}"),
+        ("Warnings", f"{checked.warnings:,}"),
+        ("Offsets that change", changing if checked.difference is not None else "unknown"),
     ]
-    if charts:
-        yield f'<div class="charts" style="margin-top:1rem">{"".join(charts)}</div>'
-    for way, moves in groupby(difference.moves, key=lambda move: move.direction):
-        yield _largest(way, list(moves), difference)
 
 
-def _counts(difference: Difference) -> str:
-    rows = []
+def _rules(checked: CheckedManifest) -> Iterator[Values]:
+    """The violated rules, each with its first violations. A hint that all of them have is shown once."""
+    for index, (rule, count) in enumerate(ranked_rules(checked)):
+        found = [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
+        hints, severities = {one.hint for one in found}, {one.severity for one in found}
+        yield {
+            "name": rule,
+            "count": count,
+            "caption": f"{rule}: {_some('first', len(found), count)}",
+            "severities": [one.value for one in Severity if one in severities],
+            "hint": hints.pop() if len(hints) == 1 else "",
+            "is_open": index < _OPEN,
+            "violations": found,
+        }
+
+
+def _some(which: str, listed: int, count: int) -> str:
+    return f"the {which} {listed:,} of {count:,}" if listed < count else f"{count:,} in total"
+
+
+def _moves(difference: Difference, distribution: Mapping[Direction, Sequence[int]]) -> Values:
+    grouped = groupby(difference.moves, key=lambda move: move.direction)
+    return {
+        "directions": list(_directions(difference)),
+        "resume": [line.text for line in offset_lines.resume_lines(difference)],
+        "charts": [_chart(way, distribution[way], difference) for way in _CHARTS if any(distribution.get(way, ()))],
+        "largest": [_largest(way, list(moves), difference) for way, moves in grouped],
+    }
+
+
+def _directions(difference: Difference) -> Iterator[Values]:
     for way, meaning in _MEANINGS.items():
         if count := difference.counts.get(way, 0):
             far = difference.distances.get(way, 0)
             amount = offset_lines.quantity(far, difference.scale) if far else ""
             is_distance_only = bool(far) and not difference.scale.counts_what_is_read
             what = offset_lines.WHEN[way] if is_distance_only else meaning
-            rows.append((shown(way.value), f"{count:,}", shown(f"{amount} {what}".strip())))
-    return table("Partitions by direction", ("Direction", "Partitions", "Total"), rows, (1,))
+            yield {"name": way.value, "count": count, "total": f"{amount} {what}".strip()}
 
 
-def _chart(way: Direction, distribution: Mapping[Direction, Sequence[int]], difference: Difference) -> str:
-    counts, (title, style) = distribution[way], _CHARTS[way]
-    unit = _UNITS.get(difference.scale.unit, difference.scale.name) or "distance"
-    scale = " The scale is logarithmic." if is_by_factors(counts) else ""
-    missing = difference.counts.get(way, 0) - sum(counts)
-    untold = f" The distance is unknown for {missing:,}." if missing > 0 else ""
-    caption = f"Partitions by distance, in {shown(unit)}.{scale}{untold}"
-    return (
-        f'<figure><figcaption><h3>{title}</h3><span class="soft">{caption}</span></figcaption>'
-        f"{bars(counts, style, f'{title}: partitions by distance in {unit}')}</figure>"
-    )
+def _chart(way: Direction, counts: Sequence[int], difference: Difference) -> Values:
+    title, style = _CHARTS[way]
+    unit = difference.scale.unit.many if difference.scale.unit is not None else "distance"
+    missing = max(0, difference.counts.get(way, 0) - sum(counts))
+    return {"title": title, "style": style, "unit": unit, "missing": missing, "bars": bars(counts)}
 
 
-def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> str:
-    count = difference.counts.get(way, 0)
-    some = f"the largest {len(moves):,} of {count:,}" if len(moves) < count else f"{count:,} in total"
+def _largest(way: Direction, moves: Sequence[Move], difference: Difference) -> Values:
+    some = _some("largest", len(moves), difference.counts.get(way, 0))
     rows = [
-        (
-            code(offset_lines.partition_words(move.partition)),
-            code(offset_lines.offset_words(move.current)),
-            code(offset_lines.offset_words(move.declared)),
-            shown(_distance(move, difference)),
-        )
+        {
+            "partition": offset_lines.partition_words(move.partition),
+            "current": offset_lines.offset_words(move.current),
+            "declared": offset_lines.offset_words(move.declared),
+            "distance": _distance(move, difference),
+        }
         for move in moves
     ]
-    lines = table(f"{way.value}: {some}", ("Partition", "Current offset", "Declared offset", "Distance"), rows, (3,))
-    return f"<details{' open' if way in _CHARTS else ''}><summary>Largest moves: {way.value}</summary>{lines}</details>"
+    return {"direction": way.value, "caption": f"{way.value}: {some}", "is_open": way in _CHARTS, "moves": rows}
 
 
 def _distance(move: Move, difference: Difference) -> str:
@@ -165,52 +152,92 @@ def _distance(move: Move, difference: Difference) -> str:
     return f"{far} ({also})".lstrip() if also else far
 
 
-def _resume(difference: Difference) -> Iterator[str]:
-    if difference.resume:
-        items = "".join(f"<li>{shown(line.text)}</li>" for line in offset_lines.resume_lines(difference))
-        yield f"<ul>{items}</ul>"
+# The charts: a bar for each power of ten, with its label on the left and its count behind it.
+
+_ROW = 26
+_LEFT = 118
+_LENGTH = 330
+_THICK = 16
+_SPREAD = 100
+"""If the largest count is at least so many times the smallest count, the axis is logarithmic."""
+_ZERO = 0.4
+"""Where the logarithmic axis begins, so that the bar of a single move is still visible."""
+_SUFFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 
-def _problems(checked: CheckedManifest) -> Iterator[str]:
-    yield "<h2>What is wrong</h2>"
-    ranked = ranked_rules(checked)
-    if not ranked:
-        yield "<p>No entry violates a rule.</p>"
-        return
-    named = {
-        rule: [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
-        for rule, _ in ranked
-    }
-    rows = [(code(rule), _severity(named[rule]), f"{count:,}") for rule, count in ranked]
-    yield table("Violated rules, by number of violations", ("Rule", "Severity", "Violations"), rows, (2,))
-    link = '<a href="violations.parquet">violations.parquet</a>'
-    yield f"<p>The first violations of each rule are listed below. All of them, with file and line, are in {link}.</p>"
-    for index, (rule, count) in enumerate(ranked):
-        yield _violations(rule, count, named[rule], is_open=index < _OPEN)
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The moves of one power of ten. Lengths and places are numbers of SVG; `length` is empty without a move."""
+
+    label: str
+    count: int
+    length: str
+    end: str
+    top: str
+    base: str
 
 
-def _severity(violations: Sequence[Diagnostic]) -> str:
-    found = {one.severity for one in violations}
-    return ", ".join(f'<span class="{one.value}">{one.value}</span>' for one in Severity if one in found)
+@dataclass(frozen=True, slots=True)
+class GridLine:
+    """A line of the logarithmic axis with its label."""
+
+    label: str
+    x: str
+    end: int
+    base: int
 
 
-def _violations(rule: str, count: int, violations: Sequence[Diagnostic], *, is_open: bool) -> str:
-    hints = {one.hint for one in violations}
-    hint = f'<p class="soft">{shown(next(iter(hints)))}</p>' if len(hints) == 1 and hints != {""} else ""
-    rows = [
-        (f'<code class="place">{shown(str(one.location))}</code>', _message(one, has_hint=not hint))
-        for one in violations
-    ]
-    some = f"the first {len(rows):,} of {count:,}" if len(rows) < count else f"{count:,} in total"
-    lines = table(f"{rule}: {some}", ("Place", "What is wrong"), rows)
-    return f"<details{' open' if is_open else ''}><summary>{code(rule)}: {count:,}</summary>{hint}{lines}</details>"
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A chart. `by_factors`: the axis is logarithmic, so that small counts are visible next to large counts."""
+
+    rows: Sequence[Bar]
+    grid: Sequence[GridLine]
+    by_factors: bool
+    height: int
+    description: str
 
 
-def _message(one: Diagnostic, *, has_hint: bool) -> str:
-    hint = f'<br><span class="soft">{shown(one.hint)}</span>' if has_hint and one.hint else ""
-    return f"{shown(one.summary)}{hint}"
+def bars(counts: Sequence[int]) -> Bars:
+    """The chart of counts of [1, 10), [10, 100) and so on, of which at least one is not 0."""
+    rows = list(dropwhile(lambda row: not row[1], enumerate(counts)))
+    most, least = max(counts), min(count for count in counts if count)
+    by_factors = most >= _SPREAD * least
+    drawn = []
+    for index, (decade, count) in enumerate(rows):
+        length, middle = _length(count, most, by_factors=by_factors), index * _ROW + _ROW / 2
+        end = f"{_LEFT + length + 7:.1f}"
+        places = (f"{middle - _THICK / 2:g}", f"{middle + 4.5:g}")
+        drawn.append(Bar(_decade(decade), count, f"{length:.1f}" if length else "", end, *places))
+    return Bars(
+        drawn,
+        list(_grid(most, len(rows) * _ROW)) if by_factors else [],
+        by_factors,
+        len(rows) * _ROW + (_ROW if by_factors else 4),
+        "; ".join(f"{one.label}: {one.count:,}" for one in drawn),
+    )
 
 
-def _foot(checked: CheckedManifest, origin: PageOrigin) -> str:
-    when = f'<time datetime="{origin.when.isoformat(timespec="seconds")}">{origin.when:%Y-%m-%d %H:%M:%S} UTC</time>'
-    return f"<footer><p>Checked {shown(effort(checked))}. Written by {shown(origin.program)}, {when}.</p></footer>"
+def _length(count: int, most: int, *, by_factors: bool) -> float:
+    if not count:
+        return 0
+    share = log10(count / _ZERO) / log10(most / _ZERO) if by_factors else count / most
+    return max(1.5, _LENGTH * share)
+
+
+def _grid(most: int, bottom: int) -> Iterator[GridLine]:
+    for power in range(len(str(most))):
+        x = f"{_LEFT + _length(10**power, most, by_factors=True):.1f}"
+        yield GridLine(_rounded(power), x, bottom + 4, bottom + 17)
+
+
+def _decade(power: int) -> str:
+    """`10 to 99`; from a thousand on `1 k to 10 k`, where the end is not part of the interval."""
+    if power < 3:
+        return f"{10**power} to {10 ** (power + 1) - 1}"
+    return f"{_rounded(power)} to {_rounded(power + 1)}"
+
+
+def _rounded(power: int) -> str:
+    thousands, rest = divmod(power, 3)
+    return f"{10**rest}{_SUFFIXES[thousands]}"

@@ -1,17 +1,23 @@
-"""A plan for a pull request or a job summary: the summary first, the steps in a fold, coloured by a diff fence."""
+"""A plan for a pull request or a job summary: the summary first, the steps in a fold, coloured by a diff fence.
+
+Inside such a fence the forges colour only lines that start with `+`, `-` or `!`, so the other symbols become `!`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import is_commit, short
-from gitops_connect.report import offset_lines, symbols, words
-from gitops_connect.report.diff_lines import connector_lines, legend, stray_lines
+from gitops_connect.report import offset_lines, words
 from gitops_connect.report.markdown_blocks import Markdown, bold, bullets, folded_diff, paragraph
-from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.offset_lines import Line
+from gitops_connect.report.plan_view import ConnectorView, PlanView, Row, RowPart, asides, view
+from gitops_connect.report.printable import Sentence
 from gitops_connect.report.summary import summary_line
-from gitops_connect.report.text import asides
+
+_MEANINGS = {"+": "create", "-": "delete", "!": "any other change"}
 
 
 def render(plans: Sequence[Plan], moves: int | None = offset_lines.MOST_MOVES, errors: int = 0) -> str:
@@ -19,19 +25,67 @@ def render(plans: Sequence[Plan], moves: int | None = offset_lines.MOST_MOVES, e
 
     `errors` is the number of errors in the documents.
     """
-    blocks = [bold(Sentence(summary_line(plans, errors))), *map(paragraph, legend(symbols.used(plans, moves)))]
-    for plan in plans:
-        blocks.extend(_plan(plan, moves))
+    views = [view(plan, moves) for plan in plans]
+    blocks = [bold(Sentence(summary_line(plans, errors))), *legend(views)]
+    for one in views:
+        blocks.extend(_plan(one))
     return "\n".join(blocks)
 
 
-def _plan(plan: Plan, moves: int | None) -> Iterator[Markdown]:
+def legend(views: Sequence[PlanView]) -> Iterator[Markdown]:
+    """The symbols that occur in the fences of these plans; nothing if there are none."""
+    found = {_coloured(symbol) for one in views for symbol in one.symbols if symbol}
+    known = [symbol for symbol in _MEANINGS if symbol in found]
+    if known:
+        words_of_all = ", ".join(f"{{}} {_MEANINGS[symbol]}" for symbol in known)
+        yield paragraph(Sentence.of(f"Symbols: {words_of_all}", *known))
+
+
+def connector_lines(connector: ConnectorView) -> Iterator[str]:
+    """The steps and notes of one connector."""
+    return (_row(row) if isinstance(row, Row) else _line(row, "  ") for row in connector.rows)
+
+
+def stray_lines(shown: PlanView) -> tuple[Sentence, list[str]] | None:
+    """The offset changes whose connector is not declared, with their title; None if there are none."""
+    lines = shown.strays
+    return (Sentence(lines[0].text.rstrip(":")), [_line(line, "") for line in lines[1:]]) if lines else None
+
+
+def _row(row: Row) -> str:
+    """The symbol is the first character of the line, so that it colours the line."""
+    mark = _coloured(row.mark or " ")
+    match row.part:
+        case RowPart.CONNECTOR:
+            return f"{mark} {row.name}{f' ({row.note})' if row.note else ''}"
+        case RowPart.STEP:
+            return f"{mark}   {row.number} {row.name}: {row.text}"
+        case RowPart.NEW_KEY | RowPart.KEY:
+            return f"{mark}       {row.name}: {row.text}"
+        case RowPart.EFFECT:
+            return f"!       {row.text}"
+        case RowPart.REMARK:
+            return f"    {row.text}"
+        case _:
+            assert_never(row.part)
+
+
+def _line(line: Line, indent: str) -> str:
+    return f"{_coloured(line.mark or ' ')} {indent}{'    ' if line.inner else ''}{line.text}"
+
+
+def _coloured(symbol: str) -> str:
+    return symbol if symbol in "+-" else " " if symbol in "=& " else "!"
+
+
+def _plan(shown: PlanView) -> Iterator[Markdown]:
+    plan = shown.plan
     yield paragraph(_heading(plan))
-    if plan.connectors:
-        body = [line for connector in plan.connectors for line in connector_lines(connector, moves)]
+    if shown.connectors:
+        body = [line for connector in shown.connectors for line in connector_lines(connector)]
         yield folded_diff(Sentence(words.plural(len(plan.steps), "step")), body)
     yield from bullets(list(asides(plan)))
-    if strays := stray_lines(plan, moves):
+    if strays := stray_lines(shown):
         yield folded_diff(*strays)
     yield from map(paragraph, offset_lines.applied_sentence(plan.applied))
 

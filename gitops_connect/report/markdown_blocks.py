@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NewType
 from urllib.parse import quote
 
-from gitops_connect.report.printable import escaped, shortened
-from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.printable import Sentence, escaped, shortened
 
 Markdown = NewType("Markdown", str)
 """Lines of a document in which every value from outside is in code."""

@@ -13,9 +13,8 @@ from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, OperationStatus, Plan, PlannedOperation
-from gitops_connect.model.units import Scale, Unit
-from gitops_connect.report.printable import escaped, one_line, shortened
-from gitops_connect.report.sentence import Sentence
+from gitops_connect.model.units import Scale
+from gitops_connect.report.printable import Sentence, escaped, one_line, shortened
 
 MOST_MOVES = 10
 
@@ -187,7 +186,7 @@ def _change(move: Move) -> str:
 def _direction(move: Move, scale: Scale) -> str:
     far = ""
     if move.distance:
-        later = f" {WHEN[move.direction]}" if scale.unit is Unit.TIME and move.direction in WHEN else ""
+        later = f" {WHEN[move.direction]}" if scale.is_time and move.direction in WHEN else ""
         far = f" {quantity(move.distance, scale)}{later}"
     also = also_written(move, scale)
     return f"{move.direction.value}{far}{f' ({also})' if also else ''}"
@@ -254,12 +253,6 @@ def waiting(plan: Plan) -> tuple[PlannedOperation, ...]:
     """Every change that was never applied, and that this plan does not carry out."""
     of_connectors = (one for connector in plan.connectors for one in waiting_of(connector))
     return (*of_connectors, *strays_of(plan))
-
-
-def extent(connector: ConnectorPlan) -> str:
-    """The text for a connector without steps."""
-    count = len(waiting_of(connector))
-    return {0: "no steps", 1: "1 offset change blocked"}.get(count, f"{count} offset changes blocked")
 
 
 def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:

@@ -1,56 +1,68 @@
-"""The frame of a page for a browser: one file, in a light and a dark theme, without scripts and external resources.
+"""Pages for a browser, from templates of Jinja2 in which every value is escaped.
 
-All values on the page are escaped by `shown`, because the text of a manifest is not trusted.
+Values come from documents, servers and manifests, which are not trusted. So a value is shown on one line, without
+characters that do not print, cut if it is very long, and with its markup escaped. Only a macro, a block of a template
+and the filters `whole` and `prose` return markup, and these two escape, too.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from gitops_connect.report.printable import escaped, shortened
-from gitops_connect.report.theme import STYLE
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
-def shown(text: str) -> str:
-    """Text that is safe between tags and in attributes: without markup and changes of the writing direction."""
-    return html.escape(shortened(escaped(text)))
+THEME = "theme.css"
+"""The template with the colours and the typography that all pages share."""
+_LONGEST = 4000
+"""Characters of a text of several lines."""
 
 
-def code(text: str) -> str:
-    """Escaped text in a monospaced font."""
-    return f"<code>{shown(text)}</code>"
+def shown(value: object) -> Markup:
+    """A value that is safe between tags and in attributes: without markup and changes of the writing direction."""
+    return value if isinstance(value, Markup) else whole(shortened(escaped(str(value))))
 
 
-def frame(title: str, body: Iterable[str]) -> str:
-    """The whole page; the title is escaped, and the body is markup."""
-    head = (
-        f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{shown(title)}</title>\n<style>{STYLE}</style>"
+def whole(text: str) -> Markup:
+    """Text of any length, which is printable already: its markup is escaped."""
+    return Markup(html.escape(text))  # noqa: S704 - it is escaped
+
+
+def prose(text: str) -> Markup:
+    """A message of several lines, each of which is escaped."""
+    return Markup("<br>").join(whole(escaped(line)) for line in text[:_LONGEST].splitlines())
+
+
+def templates(package: str, filters: Mapping[str, Callable[..., object]] | None = None) -> Environment:
+    """The templates of a package in its directory `templates`. A name that has no value is an error."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    parts = "\n".join(body)
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{parts}\n</body>\n</html>\n'
+    environment.filters |= {"number": _number, "utc": _utc, "whole": whole, "prose": prose, **(filters or {})}
+    return environment
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Names with their values, each in a box; both are escaped."""
-    boxes = "".join(f"<div><dt>{shown(name)}</dt><dd>{shown(value)}</dd></div>" for name, value in pairs)
-    return f'<dl class="facts">{boxes}</dl>'
+@cache
+def own_templates() -> Environment:
+    """The templates of the reports, which need no server."""
+    return templates("gitops_connect.report")
 
 
-def table(caption: str, headers: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """A table of cells with markup under escaped headers. `numbers` are the columns that are aligned to the right."""
-    classes = ['class="number"' if column in numbers else "" for column in range(len(headers))]
-    head = "".join(f'<th scope="col" {css}>{shown(name)}</th>' for name, css in zip(headers, classes, strict=True))
-    lines = (
-        "<tr>" + "".join(f"<td {css}>{cell}</td>" for cell, css in zip(row, classes, strict=True)) + "</tr>"
-        for row in rows
-    )
-    label = shown(caption)
-    return (
-        f'<div class="wide" role="region" tabindex="0" aria-label="{label}"><table>\n<caption>{label}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(lines) + "\n</tbody></table></div>"
-    ).replace(" >", ">")
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _utc(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M:%S} UTC"

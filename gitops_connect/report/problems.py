@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, assert_never
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.report.json_text import in_pieces
-from gitops_connect.report.printable import escaped, one_line
+from gitops_connect.report.printable import escaped, one_line, output
 from gitops_connect.report.words import plural
 
 _RESET = "\x1b[0m"
@@ -90,3 +91,20 @@ def _colour(severity: Severity) -> str:
             return "\x1b[36m"
         case _:
             assert_never(severity)
+
+
+_TOKENS = 4096
+"""Tokens in one piece."""
+
+
+def in_pieces(value: Any, as_value: Callable[[Any], Any]) -> Iterator[str]:
+    """The indented JSON of `value`, with a line end; characters that do not print are escaped.
+
+    A report of very many values is never in memory as values and as text together.
+
+    `as_value` returns the JSON value of an object that is not JSON. It is called when the object is written.
+    """
+    tokens = json.JSONEncoder(indent=2, ensure_ascii=False, default=as_value).iterencode(value)
+    while piece := "".join(islice(tokens, _TOKENS)):
+        yield output(piece)
+    yield "\n"

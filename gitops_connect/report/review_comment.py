@@ -1,31 +1,38 @@
-"""The comment on a pull request: what merging would do, and what prevents it.
+"""The comments on a pull request: what merging would do and what prevents it, and why the merged commit is blocked.
 
-The most important things are first. If the comment would be longer than the forge allows, whole connectors and problems
+The most important things are first. If a comment would be longer than the forge allows, whole connectors and problems
 are left out in the middle, and counted. Destructive changes are left out last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.pull_requests import CommentOptions, NotPlanned, PullRequestPlan
+from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.revisions import short
-from gitops_connect.report import offset_lines, symbols, words
-from gitops_connect.report.comment_writer import CommentWriter
-from gitops_connect.report.cutting import Item, Section
-from gitops_connect.report.destructive import destructive_words, severity
-from gitops_connect.report.diff_lines import legend, stray_lines
+from gitops_connect.report import offset_lines, words
+from gitops_connect.report.comment_writer import (
+    APPROVE,
+    CommentKind,
+    CommentSection,
+    CommentWriter,
+    Item,
+    Marker,
+    command_lines,
+    destructive_words,
+    severity,
+)
 from gitops_connect.report.health_lines import unhealthy_lines
+from gitops_connect.report.markdown import legend, stray_lines
 from gitops_connect.report.markdown_blocks import Markdown, bold, heading, paragraph
+from gitops_connect.report.plan_view import PlanView, suspended_cluster, view, view_connector
+from gitops_connect.report.printable import Sentence
 from gitops_connect.report.problems import summary_line
-from gitops_connect.report.pull_request_plan import CommentOptions, NotPlanned, PullRequestPlan
-from gitops_connect.report.review_commands import command_lines
-from gitops_connect.report.review_marker import CommentKind, Marker
-from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.summary import headline
-from gitops_connect.report.text import suspended_cluster
 
 _NEXT = {
     NotPlanned.FORK: "A pull request from a fork is never planned: a plan shows current configs and offsets. To plan"
@@ -46,19 +53,20 @@ _NOTHING = "Merging the pull request changes nothing on the clusters."
 
 def review_comment(reviewed: PullRequestPlan, options: CommentOptions) -> str:
     """The comment that is replaced after each push."""
-    return _Review(reviewed, CommentWriter.of(reviewed, options)).render()
+    views = tuple(view(plan, offset_lines.MOST_MOVES) for plan in reviewed.plans)
+    return _Review(reviewed, views, CommentWriter.of(reviewed, options)).render()
 
 
 @dataclass(frozen=True, slots=True)
 class _Review:
     reviewed: PullRequestPlan
+    views: tuple[PlanView, ...]
     writer: CommentWriter
 
     def render(self) -> str:
         one = self.reviewed
         marker = Marker(CommentKind.REVIEW, one.number, one.head, one.digest)
-        used = symbols.used(one.plans, offset_lines.MOST_MOVES)
-        head = [bold(self.writer.masked(self._headline())), *map(paragraph, legend(used))]
+        head = [bold(self.writer.masked(self._headline())), *legend(self.views)]
         blocked = tuple(self._blocked())
         return self.writer.write(
             marker, head, list(self._sections(blocked)), list(self._tail(is_blocked=bool(blocked)))
@@ -79,18 +87,20 @@ class _Review:
                 unread = words.plural(len(one.unread), "cluster")
                 return Sentence(f"{said.words} {unread} could not be planned.", said.values) if one.unread else said
 
-    def _sections(self, blocked: tuple[Item, ...]) -> Iterator[Section]:
+    def _sections(self, blocked: tuple[Item, ...]) -> Iterator[CommentSection]:
         writer = self.writer
-        connectors = [(found, plan) for plan in self.reviewed.plans for found in plan.connectors]
-        connectors.sort(key=lambda pair: severity(destructive_words(pair[0])))
-        items = [(destructive_words(found), writer.connector(found, self._of(plan))) for found, plan in connectors]
+        found = [
+            (destructive_words(each.connector), each, view.plan) for view in self.views for each in view.connectors
+        ]
+        found.sort(key=lambda one: severity(one[0]))
+        items = [(marks, writer.connector(each, self._of(plan))) for marks, each, plan in found]
         destructive = tuple(item for marks, item in items if marks)
         others = tuple(item for marks, item in items if not marks)
-        yield Section(heading("Blocked"), blocked, writer.more("problem"))
-        yield Section(heading("Destructive changes"), destructive, writer.more("connector"))
-        yield Section(heading("Warnings"), tuple(self._warnings()), writer.more("warning"))
+        yield CommentSection(heading("Blocked"), blocked, writer.more("problem"))
+        yield CommentSection(heading("Destructive changes"), destructive, writer.more("connector"))
+        yield CommentSection(heading("Warnings"), tuple(self._warnings()), writer.more("warning"))
         title = "Other changes" if destructive else "Changes"
-        yield Section(heading(title), others, writer.more("connector"))
+        yield CommentSection(heading(title), others, writer.more("connector"))
 
     def _blocked(self) -> Iterator[Item]:
         for cluster, reason in self.reviewed.unread.items():
@@ -100,8 +110,8 @@ class _Review:
                 yield self._fact(plan, Sentence.of("the plan is rejected: {}", refusal))
         for problem in self.reviewed.diagnostics.errors:
             yield self.writer.problem(problem)
-        for plan in self.reviewed.plans:
-            if strays := stray_lines(plan, offset_lines.MOST_MOVES):
+        for one in self.views:
+            if strays := stray_lines(one):
                 yield Item(self.writer.diff(*strays))
 
     def _warnings(self) -> Iterator[Item]:
@@ -175,3 +185,48 @@ def _facts(plan: Plan) -> Iterator[Sentence]:
         for effect in step.offset_effects:
             yield Sentence.of("{}: {}", step.connector, effect.message)
     yield from unhealthy_lines(plan.unhealthy)
+
+
+def blocked_comment(merged: PullRequestPlan, changes: Sequence[UnreviewedChange], options: CommentOptions) -> str:
+    """The comment on a merged pull request whose plan makes destructive changes that nobody reviewed.
+
+    It shows the difference from the reviewed plan, and how to continue. `merged.head` is the merged commit.
+    """
+    writer = CommentWriter.of(merged, options)
+    count = words.plural(len(changes), "destructive change")
+    head = [
+        bold(Sentence(f"Blocked: the plan after the merge makes {count} that nobody reviewed.")),
+        paragraph(Sentence.of("Lines with {} are in the reviewed plan, lines with {} in the plan now.", "-", "+")),
+    ]
+    keys = {(one.cluster, one.connector) for one in changes}
+    planned = (
+        writer.connector(view_connector(connector, offset_lines.MOST_MOVES), plan.cluster)
+        for plan in merged.plans
+        for connector in plan.connectors
+        if (plan.cluster, connector.name) in keys
+    )
+    sections = [
+        CommentSection(
+            heading("Not reviewed"), tuple(_difference(writer, one) for one in changes), writer.more("connector")
+        ),
+        CommentSection(heading("Plan of these connectors now"), tuple(planned), writer.more("connector")),
+    ]
+    marker = Marker(CommentKind.BLOCKED, merged.number, merged.head, merged.digest)
+    return writer.write(marker, head, sections, list(_tail(merged, writer)))
+
+
+def _difference(writer: CommentWriter, change: UnreviewedChange) -> Item:
+    title = Sentence.of("{} on {}", change.connector, change.cluster)
+    lines = [f"- {line}" for line in change.reviewed or ("nothing",)]
+    lines += [f"+ {line}" for line in change.planned]
+    return Item(writer.diff(title, lines), writer.fact(title).whole)
+
+
+def _tail(merged: PullRequestPlan, writer: CommentWriter) -> Iterator[Markdown]:
+    yield heading("Next")
+    how = "To apply this plan, someone with write access writes the comment {}."
+    if merged.digest is not None:
+        yield paragraph(Sentence.of(how, f"{APPROVE} {merged.digest}"))
+    other = "To do something else, push a new commit to {}. Merged commit: {}"
+    yield paragraph(writer.masked(Sentence.of(other, merged.target, short(merged.head))))
+    yield from writer.whole_plan()

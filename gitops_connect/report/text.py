@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import groupby
 from typing import assert_never
 
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
-from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
+from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import origin
-from gitops_connect.report import offset_lines, symbols, words
-from gitops_connect.report.health_lines import unhealthy_lines
+from gitops_connect.report import offset_lines, words
 from gitops_connect.report.offset_lines import Line
+from gitops_connect.report.plan_view import PlanView, Row, RowPart, asides, legend, view
 from gitops_connect.report.printable import escaped, one_line
-from gitops_connect.report.sentence import Sentence
 from gitops_connect.report.summary import summary_line
 
 
@@ -28,10 +28,6 @@ class Colour(Enum):
     DIM = "\x1b[2m"
 
 
-NOT_MERGED = (
-    "not merged: no secret was read, and configs were checked against the plugins' definitions; Connect validates them"
-    " after the merge"
-)
 _RESET = "\x1b[0m"
 _OF_SYMBOL = {
     "+": Colour.GREEN,
@@ -65,9 +61,10 @@ class TextReport:
 
         The caller prints the diagnostics of the plans before.
         """
-        blocks = ["\n".join(self._plan(plan)) for plan in plans]
-        if legend := symbols.legend(symbols.used(plans, self._moves)):
-            blocks = [legend, *blocks]
+        views = [view(plan, self._moves, offset_lines.reasons(plan.diagnostics)) for plan in plans]
+        blocks = ["\n".join(self._plan(one)) for one in views]
+        if symbols := legend(views):
+            blocks = [symbols, *blocks]
         return "\n\n".join([*blocks, self._paint(summary_line(plans, errors), Colour.BOLD)]) + "\n"
 
     def step(self, outcome: StepOutcome) -> str:
@@ -110,53 +107,47 @@ class TextReport:
         change = f" ({escaped(of.name)})" if of is not None else ""
         return f"{escaped(outcome.step.connector)}: {outcome.step.action.value}{change}"
 
-    def _plan(self, plan: Plan) -> Iterator[str]:
+    def _plan(self, shown: PlanView) -> Iterator[str]:
+        plan = shown.plan
         cluster = self._paint(escaped(plan.cluster), Colour.BOLD)
         yield f"connect cluster: {cluster}  (Kafka Connect {plan.connect_version})   {escaped(origin(plan.revision))}"
         if plan.connectors:
             yield ""
-        printed = offset_lines.reasons(plan.diagnostics)
-        for connector in plan.connectors:
-            yield from self._connector(connector, printed)
+        for connector in shown.connectors:
+            yield from self._rows(connector.rows)
         yield from self._asides(plan)
         applied = offset_lines.applied_lines(plan.applied) if self._applied else ()
-        for block in (offset_lines.stray_lines(plan, self._moves, printed), applied):
+        for block in (shown.strays, applied):
             if lines := list(self._lines(block, "  ")):
                 yield from ("", *lines)
         if not self._applied:
             yield from (f"\n  {one.render('`{}`'.format)}" for one in offset_lines.applied_sentence(plan.applied))
 
-    def _connector(self, connector: ConnectorPlan, printed: offset_lines.Reasons) -> Iterator[str]:
-        mark = words.symbol(connector)
-        extent = words.plural(len(connector.steps), "step") if connector.steps else offset_lines.extent(connector)
-        drift = "  drift: changed on the cluster since the last apply" if connector.drifted else ""
-        yield f"  {self._mark(mark)} {escaped(connector.name):<{_WIDTH}}  {extent}{drift}"
-        operations = {operation.name: operation for operation in connector.operations}
-        for number, step in enumerate(connector.steps, start=1):
-            yield from self._step(number, step)
-            if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
-                lines = offset_lines.planned_lines(operations[step.operation.name], self._moves)
-                yield from self._lines(lines, "      ")
-        for operation in offset_lines.waiting_of(connector):
-            yield from self._lines(offset_lines.waiting_lines(operation, self._moves, printed), "      ")
-        yield from (f"      {escaped(suspended)}" for suspended in words.suspended_lines(connector))
-        for note in connector.notes:
-            yield f"      note: {escaped(note)}"
+    def _rows(self, rows: Iterable[Row | Line]) -> Iterator[str]:
+        """The rows; the values of neighbouring config keys are aligned."""
+        for _, same in groupby(rows, key=lambda row: row.part if isinstance(row, Row) else None):
+            group = list(same)
+            width = min(max((len(escaped(row.name)) for row in group if isinstance(row, Row)), default=0), _WIDEST) + 1
+            for row in group:
+                yield self._row(row, width) if isinstance(row, Row) else self._line(row, "      ")
 
-    def _step(self, number: int, step: Step) -> Iterator[str]:
-        mark, action = self._mark(step.action.symbol), words.action(step)
-        yield f"      {number} {mark} {action:<{_ACTION_WIDTH}} {self._paint(escaped(step.reason), Colour.DIM)}"
-        yield from self._changes(step.changes, all_new=step.action is Action.CREATE)
-        for line in words.effect_lines(step):
-            yield f"          {self._paint(escaped(line), Colour.YELLOW)}"
-
-    def _changes(self, changes: Sequence[Change], *, all_new: bool) -> Iterator[str]:
-        keys = [escaped(change.key) for change in changes]
-        width = min(max(map(len, keys), default=0), _WIDEST) + 1
-        for name, change in zip(keys, changes, strict=True):
-            mark = "" if all_new else f"{self._mark(words.change_symbol(change))} "
-            key = f"{name}:"
-            yield f"          {mark}{key:<{width}} {words.values(change)}"
+    def _row(self, row: Row, width: int) -> str:
+        mark, name, text = self._mark(row.mark), escaped(row.name), escaped(row.text)
+        match row.part:
+            case RowPart.CONNECTOR:
+                return f"  {mark} {name:<{_WIDTH}}  {text}{f'  {row.note}' if row.note else ''}"
+            case RowPart.STEP:
+                return f"      {row.number} {mark} {name:<{_ACTION_WIDTH}} {self._paint(text, Colour.DIM)}"
+            case RowPart.NEW_KEY:
+                return f"          {f'{name}:':<{width}} {text}"
+            case RowPart.KEY:
+                return f"          {mark} {f'{name}:':<{width}} {text}"
+            case RowPart.EFFECT:
+                return f"          {self._paint(text, Colour.YELLOW)}"
+            case RowPart.REMARK:
+                return f"      {text}"
+            case _:
+                assert_never(row.part)
 
     def _asides(self, plan: Plan) -> Iterator[str]:
         lines = list(asides(plan))
@@ -166,36 +157,17 @@ class TextReport:
             yield f"  {line.render(escaped)}"
 
     def _lines(self, lines: Iterable[Line], indent: str) -> Iterator[str]:
-        for line in lines:
-            mark = f"{self._mark(line.mark)} " if line.mark else ""
-            yield f"{indent}{'    ' if line.inner else ''}{mark}{escaped(line.text)}"
+        return (self._line(line, indent) for line in lines)
+
+    def _line(self, line: Line, indent: str) -> str:
+        mark = f"{self._mark(line.mark)} " if line.mark else ""
+        return f"{indent}{'    ' if line.inner else ''}{mark}{escaped(line.text)}"
 
     def _mark(self, mark: str) -> str:
         return self._paint(mark, _OF_SYMBOL.get(mark, Colour.NONE))
 
     def _paint(self, text: str, colour: Colour) -> str:
         return f"{colour.value}{text}{_RESET}" if self._coloured and colour is not Colour.NONE else text
-
-
-def asides(plan: Plan) -> Iterator[Sentence]:
-    """Further facts about the plan that are no steps, one line each."""
-    if plan.untrusted:
-        yield Sentence(NOT_MERGED)
-    yield from suspended_cluster(plan)
-    for warning in plan.warnings:
-        yield Sentence.of("warning: {}", warning)
-    for refusal in plan.refusals:
-        yield Sentence.of("rejected: {}", refusal)
-    yield from unhealthy_lines(plan.unhealthy)
-    if plan.unmanaged:
-        count = words.plural(len(plan.unmanaged), "connector")
-        yield Sentence.of(f"unmanaged, left unchanged: {count} on the cluster ({{}})", plan.unmanaged)
-
-
-def suspended_cluster(plan: Plan) -> Iterator[Sentence]:
-    """By whom or what the whole cluster is suspended; nothing if it is not."""
-    if plan.suspension is not None:
-        yield Sentence.of("the cluster is suspended {}", one_line(plan.suspension.origin))
 
 
 def _word(result: Result) -> tuple[str, Colour]:

@@ -22,13 +22,20 @@ from types import TracebackType
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import configs, processes
 from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import fetch_jars, kafka
+from gitops_connect.sandbox.jars import BROKER_RELEASE, DEFAULT_RELEASE, fetch_jars, kafka, parse_release
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.launch import BROKER, STOP_TIMEOUT, Launch, Tools, log_file, marker
-from gitops_connect.sandbox.leash import Leash, tie
-from gitops_connect.sandbox.readiness import broker_answers, worker_answers
-from gitops_connect.sandbox.releases import BROKER_RELEASE, DEFAULT_RELEASE, parse
-from gitops_connect.sandbox.state import (
+from gitops_connect.sandbox.launch import (
+    BROKER,
+    STOP_TIMEOUT,
+    Launch,
+    Tools,
+    broker_answers,
+    log_file,
+    marker,
+    worker_answers,
+)
+from gitops_connect.sandbox.processes import Leash, tie
+from gitops_connect.sandbox.sandbox_state import (
     SandboxPart,
     State,
     locked,
@@ -42,8 +49,6 @@ from gitops_connect.sandbox.state import (
 DEFAULT_FOLDER = Path(".sandbox")
 DEFAULT_HEAP = 2048
 """MiB of heap for each worker: the default of Kafka's own scripts."""
-
-_REST_PORTS = tuple(range(8083, 8100))
 
 
 def _silent(text: str, done: int | None, total: int | None) -> None:
@@ -204,7 +209,7 @@ def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> S
     """The stored state, changed by the options. Raises SandboxFailed if running workers have other settings."""
     state = before or State(new_id(), DEFAULT_RELEASE, DEFAULT_HEAP)
     release, heap = options.release or state.release, options.heap or state.heap
-    parse(release)
+    parse_release(release)
     directories = state.plugin_path if options.plugin_path is None else plugin_directories(options.plugin_path)
     exactly_once = state.exactly_once if options.exactly_once is None else options.exactly_once
     chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=directories, exactly_once=exactly_once)
@@ -233,10 +238,7 @@ def _tools(state: State, options: SandboxOptions, progress: Progress) -> Tools:
     java = find_java(os.environ)
     releases = {BROKER_RELEASE, state.release}
     jars = {release: fetch_jars(kafka(release), java, os.environ, progress) for release in releases}
-    tools = Tools(java, jars, os.environ)
-    if options.usual_ports:
-        tools = dataclasses.replace(tools, broker_ports=(9092,), controller_ports=(9093,), worker_ports=_REST_PORTS)
-    return tools
+    return Tools(java, jars, os.environ, options.usual_ports)
 
 
 def _end_strays(state: State) -> None:
@@ -246,8 +248,7 @@ def _end_strays(state: State) -> None:
 
 
 def _ensure(launch: Launch, indices: list[int]) -> State:
-    for name, text in configs.LOGGERS.items():
-        (launch.directory / "conf" / name).write_text(text, encoding="ascii")
+    configs.write_loggers(launch.directory / "conf")
     try:
         launch.ensure([BROKER])
         launch.ensure(indices)

@@ -10,32 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.sandbox.configs import text_of
 from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import fetch_jars, kafka
+from gitops_connect.sandbox.jars import BROKER_RELEASE, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.launch import JAVA_OPTIONS
-from gitops_connect.sandbox.readiness import broker_answers
-from gitops_connect.sandbox.releases import BROKER_RELEASE
-from gitops_connect.sandbox.state import State
+from gitops_connect.sandbox.launch import JAVA_OPTIONS, broker_answers
+from gitops_connect.sandbox.sandbox_state import State
 
 NULL = "<null>"
 """The marker for a null key or value: printed by the consumer, read by the producer."""
 
 _HEAP = 256
 _ERROR = "ERROR "
+"""What begins an error in the log, by `properties/console.properties`."""
 _IDLE = "terminating consumer process: org.apache.kafka.common.errors.TimeoutException"
 """What the consumer logs when no record arrived within --timeout-ms."""
-# Without a configuration, Log4j writes its errors to stdout, between the records.
-_LOGGERS = f"""\
-status=off
-appender.err.type=Console
-appender.err.name=err
-appender.err.target=SYSTEM_ERR
-appender.err.layout.type=PatternLayout
-appender.err.layout.pattern={_ERROR}%m%ex{{1}}%n
-rootLogger.level=error
-rootLogger.appenderRef.err.ref=err
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +48,8 @@ def java_command(directory: Path, state: State, environment: Mapping[str, str], 
     jars = fetch_jars(kafka(BROKER_RELEASE), java, environment, progress)
     configuration = directory / "conf" / "console"
     configuration.mkdir(exist_ok=True)
-    (configuration / "log4j2.properties").write_text(_LOGGERS, encoding="ascii")
+    # Without a configuration, Log4j writes its errors to stdout, between the records.
+    (configuration / "log4j2.properties").write_text(text_of("console"), encoding="ascii")
     return (str(java.path), f"-Xmx{_HEAP}m", *JAVA_OPTIONS, "-cp", f"{configuration}:{jars}/*")
 
 

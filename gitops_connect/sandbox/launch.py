@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import http.client
 import os
 import re
+import socket
+import struct
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import configs, processes
+from gitops_connect.sandbox.configs import HOST
 from gitops_connect.sandbox.ivy import Progress
+from gitops_connect.sandbox.jars import BROKER_RELEASE
 from gitops_connect.sandbox.java import Java
-from gitops_connect.sandbox.ports import choose_port
-from gitops_connect.sandbox.readiness import broker_answers, worker_answers
-from gitops_connect.sandbox.releases import BROKER_RELEASE
-from gitops_connect.sandbox.state import SandboxPart, State, write_state
+from gitops_connect.sandbox.sandbox_state import SandboxPart, State, write_state
 
 BROKER = 0
 """The index of the broker among the parts; workers count from 1."""
@@ -27,6 +29,7 @@ READY_TIMEOUT = 120.0
 STOP_TIMEOUT = 20.0
 """Seconds that a part may take to end by itself."""
 _POLL = 0.05
+_BROKER_PORTS, _CONTROLLER_PORTS, _WORKER_PORTS = (9092,), (9093,), tuple(range(8083, 8100))
 _BROKER_HEAP = 512
 _LAST_LINES = 10
 _LAST_BYTES = 262_144
@@ -39,18 +42,22 @@ _PORT_TAKEN = "Address already in use"
 JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError")
 # No other variable of our environment reaches the workers, where `${env:…}` in a connector could read it.
 _VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
+_TIMEOUT = 5.0
+"""Seconds for a connection, and for each answer."""
+_METADATA, _METADATA_VERSION = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools to start parts: a Java, the jars of each release, our environment, and the ports to try first."""
+    """The tools to start parts: a Java, the jars of each release, and our environment.
+
+    `usual_ports`: Kafka's customary ports are tried first, otherwise the kernel chooses.
+    """
 
     java: Java
     jars: Mapping[str, Path]
     environment: Mapping[str, str]
-    broker_ports: tuple[int, ...] = ()
-    controller_ports: tuple[int, ...] = ()
-    worker_ports: tuple[int, ...] = ()
+    usual_ports: bool = False
 
 
 class Launch:
@@ -98,7 +105,8 @@ class Launch:
         return next((part for part in self.state.parts if part.index == index), SandboxPart(index, 0))
 
     def _usual_ports(self, index: int) -> tuple[int, ...]:
-        return self._tools.worker_ports if index else self._tools.broker_ports
+        usual = _WORKER_PORTS if index else _BROKER_PORTS
+        return usual if self._tools.usual_ports else ()
 
     def _save(self, part: SandboxPart) -> None:
         self.state = self.state.with_part(part)
@@ -130,7 +138,7 @@ class Launch:
         if part.port != known.port:
             processes.end((worker.process for worker in self.state.workers if worker.process), STOP_TIMEOUT)
         controller = self.state.controller_port
-        controllers = (controller,) if controller else self._tools.controller_ports
+        controllers = (controller,) if controller else _CONTROLLER_PORTS if self._tools.usual_ports else ()
         chosen = choose_port(controllers, self.state.ports - {controller} | {part.port})
         self.state = dataclasses.replace(self.state, controller_port=chosen)
         data = self.directory / "data"
@@ -223,3 +231,62 @@ def recent(log: Path) -> list[str]:
             return file.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on the port. Binds and connects: macOS allows two binds, one to all addresses."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            server.bind((HOST, port))
+        except OSError:
+            return False
+    with socket.socket() as client:
+        client.settimeout(1)
+        return client.connect_ex((HOST, port)) != 0
+
+
+def choose_port(preferred: Iterable[int], taken: Collection[int]) -> int:
+    """The first of `preferred` that is free and not in `taken`, else any that the kernel knows to be free."""
+    for port in preferred:
+        if port not in taken and is_free(port):
+            return port
+    while True:
+        with socket.socket() as server:
+            server.bind((HOST, 0))
+            port = int(server.getsockname()[1])
+        if port not in taken:
+            return port
+
+
+def broker_answers(port: int) -> bool:
+    """Whether the broker answers a Metadata request (version 4, for no topic) and counts itself among the brokers."""
+    client = b"sandbox"
+    request = struct.pack(">hhih", _METADATA, _METADATA_VERSION, 1, len(client)) + client + struct.pack(">ib", 0, 0)
+    try:
+        with socket.create_connection((HOST, port), timeout=_TIMEOUT) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            with connection.makefile("rb") as answer:
+                header = answer.read(16)
+    except OSError:
+        return False
+    if len(header) < 16:
+        return False
+    _, correlation, _, brokers = struct.unpack(">iiii", header)
+    return bool(correlation == 1 and brokers > 0)
+
+
+def worker_answers(port: int) -> bool:
+    """Whether the herder answers for a connector that does not exist: it does once it has read the config topic.
+
+    The list of connectors is available earlier, and empty at first. Before that, Jetty answers 404 to every request.
+    """
+    connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT)
+    try:
+        connection.request("GET", "/connectors/sandbox/config")
+        answer = connection.getresponse()
+        return answer.status in (200, 404) and "json" in answer.getheader("Content-Type", "")
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,3 +108,35 @@ def marked(argument: str) -> tuple[ProcessId, ...]:
         for process in found
         if argument in (process.info["cmdline"] or ())
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Leash:
+    """This process's end of a pipe, and the process that reads the other end (`watch.py`), and then stops the sandbox.
+
+    The kernel closes the pipe at any end of this process, even by `kill -9`, so nothing is polled, no pid can be
+    confused, and it works on every system with pipes. `PR_SET_PDEATHSIG` is Linux only, and is sent when the *thread*
+    that started a child ends.
+    """
+
+    descriptor: int
+    watcher: ProcessId
+
+    def drop(self) -> None:
+        """End the watcher before it stops the sandbox, and close the pipe."""
+        kill(self.watcher)
+        os.close(self.descriptor)
+
+
+def tie(directory: Path, environment: Mapping[str, str]) -> Leash:
+    """From now on, the sandbox in the directory is stopped when this process ends."""
+    reading, writing = os.pipe()
+    try:
+        command = (sys.executable, "-m", "gitops_connect.sandbox.watch", str(directory))
+        watcher = start(command, directory / "logs" / "watch.log", environment, stdin=reading)
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
+    return Leash(writing, watcher)

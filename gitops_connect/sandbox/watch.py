@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gitops_connect.sandbox.cluster import Sandbox
-from gitops_connect.sandbox.state import read_state
+from gitops_connect.sandbox.sandbox_state import read_state
 
 
 def main(directory: Path) -> None:

@@ -16,9 +16,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.server.problems import problem
+from gitops_connect.server.error_answers import problem
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import ServerSettings
+from gitops_connect.settings.sections import ServerSettings
 
 OPEN_PATHS = ("/healthz", "/readyz", "/static/", "/webhooks/")
 """Paths that need no token: probes, files without data, and webhooks, which have a signature."""

@@ -18,10 +18,9 @@ from gitops_connect.report import plan_json
 from gitops_connect.report.health_lines import auto_restart_status
 from gitops_connect.server import queries, values
 from gitops_connect.server.access import Access
+from gitops_connect.server.error_answers import JSONAnswer
 from gitops_connect.server.openapi import document
-from gitops_connect.server.outcomes import outcome_word
 from gitops_connect.server.pages import plan_text
-from gitops_connect.server.problems import JSONAnswer
 from gitops_connect.server.queries import ConnectorFilter
 from gitops_connect.server.served import (
     Served,
@@ -31,6 +30,7 @@ from gitops_connect.server.served import (
     pull_request_in,
     served,
 )
+from gitops_connect.server.values import outcome_word
 
 
 def openapi(_request: Request) -> Response:
@@ -170,7 +170,7 @@ def pull_request(request: Request) -> Response:
         {
             **values.pull_request_value(view),
             "comment": view.comment,
-            "text": plan_text.of_pull_request(view.plan),
+            "text": plan_text(view.plan),
             "diagnostics": values.diagnostic_values(view.plan.diagnostics, None),
             "approvals": [values.approval_value(each) for each in one.ledger.reviews.approvals(view.plan.number)],
         }

@@ -1,4 +1,4 @@
-"""The application: every path with its endpoint, and what happens to every request before."""
+"""The application: every path with its endpoint, what happens to every request before, the probes and the events."""
 
 from __future__ import annotations
 
@@ -6,19 +6,49 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.server import api, page_routes, probes
+from gitops_connect.server import api, page_routes
 from gitops_connect.server.access import Access, Gate
-from gitops_connect.server.problems import disconnected, failed, rejected
-from gitops_connect.server.served import Served
+from gitops_connect.server.error_answers import JSONAnswer, disconnected, failed, problem, rejected
+from gitops_connect.server.served import Served, served
 from gitops_connect.server.webhooks import webhook
+
+
+# Probes only read memory. They need no thread, and are answered even if slow requests use all threads.
+async def healthz(request: Request) -> Response:
+    """Whether the daemon starts jobs. It does not depend on Connect, Git or the ledger."""
+    is_alive = served(request).daemon.is_alive
+    return JSONAnswer({"alive": is_alive}, 200 if is_alive else 503)
+
+
+async def readyz(request: Request) -> Response:
+    """Whether the repository was polled once, so that the server has something to show."""
+    is_ready = served(request).snapshot.repository.polled is not None
+    return JSONAnswer({"ready": is_ready}, 200 if is_ready else 503)
+
+
+def metrics(request: Request) -> Response:
+    """All metrics, in the format that the client accepts."""
+    encode, media_type = choose_encoder(request.headers.get("accept", ""))
+    return Response(encode(served(request).metrics.registry), media_type=media_type)
+
+
+async def events(request: Request) -> Response:
+    """An event for each change of the daemon's state."""
+    changes = served(request).changes
+    if changes.has_most_streams:
+        return problem(503, "too many pages are open", {"Retry-After": "60"})
+    return StreamingResponse(changes.stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
 
 API = (
     Route("/status", api.status),
@@ -41,10 +71,10 @@ API = (
     Route("/openapi.json", api.openapi),
 )
 _ROUTES: tuple[BaseRoute, ...] = (
-    Route("/healthz", probes.healthz),
-    Route("/readyz", probes.readyz),
-    Route("/metrics", probes.metrics),
-    Route("/events", probes.events),
+    Route("/healthz", healthz),
+    Route("/readyz", readyz),
+    Route("/metrics", metrics),
+    Route("/events", events),
     Route("/webhooks/{provider}", webhook, methods=["POST"]),
     Mount("/api/v1", routes=API),
     Route("/", page_routes.front),

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: counters of log events and of reconciliations, and the gauges of `snapshot_metrics`.
+"""Metrics for Prometheus: counters of log events and of reconciliations, and gauges of the snapshot at each request.
 
 docs/reference/metrics.md explains each; a test compares the page with the metrics. Labels have a bounded number of
 values: names from outside become labels only for `[server] metrics_connectors` connectors of each cluster.
@@ -12,14 +12,148 @@ from contextlib import contextmanager
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
+from gitops_connect import __version__
 from gitops_connect.daemon.reconciliations import Reconciliations, Result
-from gitops_connect.daemon.state import DaemonState
+from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
+from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import Result as StepResult
-from gitops_connect.model.plans import Action
-from gitops_connect.server.outcomes import WORDS, outcome_word
-from gitops_connect.server.snapshot_metrics import PREFIX, SnapshotCollector, label
+from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
+from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
+from gitops_connect.report.offset_lines import strays_of
+from gitops_connect.report.printable import escaped, shortened
+from gitops_connect.server.values import WORDS, outcome_word
+
+PREFIX = "gitops_connect_"
+Samples = Mapping[Any, float]
+"""A number for each tuple of label values."""
+
+
+class SnapshotCollector(Collector):
+    """The gauges, from the snapshot at the time of the request."""
+
+    def __init__(self, state: DaemonState, most_connectors: int) -> None:
+        self._state = state
+        self._most = most_connectors
+
+    def collect(self) -> Iterator[Metric]:
+        """Every gauge with its samples."""
+        snapshot = self._state.snapshot
+        yield _gauge("build_info", "The version of gitops-connect.", ("version",), {(__version__,): 1})
+        yield _gauge("leader", "1 if this process makes the changes.", (), {(): snapshot.is_leader})
+        yield from _of_repository(snapshot)
+        yield from _of_clusters(snapshot)
+        yield from self._of_connectors(snapshot)
+        yield from _of_plans(snapshot)
+
+    def _of_connectors(self, snapshot: Snapshot) -> Iterator[Metric]:
+        views = snapshot.clusters.values()
+        info = {
+            (one.cluster, one.name, one.sync.value, one.health.value): 1
+            for view in views
+            for one in view.connectors[: self._most]
+        }
+        left_out = {(view.cluster,): max(0, len(view.connectors) - self._most) for view in views}
+        labels = ("cluster", "connector", "sync_status", "health_status")
+        yield _gauge("connector_info", "The state of a connector; always 1.", labels, info)
+        yield _gauge("connectors_omitted", "Connectors without connector_info.", ("cluster",), left_out)
+
+
+def _of_repository(snapshot: Snapshot) -> Iterator[Metric]:
+    view = snapshot.repository
+    problems = {*view.diagnostics, *(one for each in snapshot.clusters.values() for one in each.diagnostics)}
+    counts = {(severity.value,): sum(one.severity is severity for one in problems) for severity in Severity}
+    is_up = view.polled is not None and not view.error
+    yield _gauge("repository_up", "1 if the last poll of the repository succeeded.", (), {(): is_up})
+    polled = {(): view.polled.timestamp()} if view.polled else {}
+    yield _gauge("repository_last_poll_timestamp_seconds", "When the last poll ended.", (), polled)
+    yield _gauge("documents", "Documents in the repository.", (), {(): view.documents})
+    yield _gauge("diagnostics", "Problems of the documents.", ("severity",), counts)
+
+
+def _of_clusters(snapshot: Snapshot) -> Iterator[Metric]:
+    views = list(snapshot.clusters.values())
+    observed = [view for view in views if view.observed is not None]
+    stamps = {(view.cluster,): view.observed.timestamp() for view in observed if view.observed}
+    up = {(view.cluster,): not view.error for view in observed}
+    conditions = {(view.cluster, kind.value): _is_true(view, kind) for view in views for kind in _CLUSTER_CONDITIONS}
+    yield _gauge("last_success_timestamp_seconds", "When the cluster was last read.", ("cluster",), stamps)
+    yield _gauge("cluster_up", "1 unless the last reconciliation failed as a whole.", ("cluster",), up)
+    yield _gauge("cluster_condition", "1 if the condition is True.", ("cluster", "type"), conditions)
+
+
+_CLUSTER_CONDITIONS = (ConditionType.READY, ConditionType.STALLED)
+
+
+def _is_true(view: ClusterView, kind: ConditionType) -> bool:
+    return any(
+        one.status is ConditionStatus.TRUE
+        for (name, _), one in view.conditions.items()
+        if not name and one.type is kind
+    )
+
+
+_PENDING = (
+    OperationStatus.PLANNED,
+    OperationStatus.WAITING,
+    OperationStatus.UNFINISHED,
+    OperationStatus.UNKNOWN,
+)
+
+
+def not_applied(plan: Plan) -> tuple[PlannedOperation, ...]:
+    """The offset changes of the plan that were not applied before."""
+    return (*(one for connector in plan.connectors for one in connector.operations), *strays_of(plan))
+
+
+def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
+    views = list(snapshot.clusters.values())
+    counts = {
+        (view.cluster, sync.value, health.value): sum(
+            one.sync is sync and one.health is health for one in view.connectors
+        )
+        for view in views
+        for sync in Sync
+        for health in Health
+    }
+    given_up = {
+        (view.cluster,): sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind in view.conditions) for view in views
+    }
+    plans = [view.plan for view in views if view.plan is not None]
+    pending = {
+        (plan.cluster, status.value): sum(one.status is status for one in not_applied(plan))
+        for plan in plans
+        for status in _PENDING
+    }
+    labels = ("cluster", "sync_status", "health_status")
+    yield _gauge("connectors", "Connectors by state.", labels, counts)
+    yield _gauge("connectors_given_up", "Connectors that are no longer restarted.", ("cluster",), given_up)
+    rolled_back = {(plan.cluster,): len(plan.rolled_back) for plan in plans}
+    yield _gauge("connectors_rolled_back", "Connectors whose config was rolled back.", ("cluster",), rolled_back)
+    suspended = {(view.cluster,): sum(one.suspension is not None for one in view.connectors) for view in views}
+    yield _gauge("connectors_suspended", "Connectors that are only observed.", ("cluster",), suspended)
+    drift = {(plan.cluster,): len(plan.drifted) for plan in plans}
+    yield _gauge("drift", "Connectors that were changed on the cluster.", ("cluster",), drift)
+    steps = {(plan.cluster,): len(plan.steps) for plan in plans}
+    yield _gauge("planned_steps", "Steps of the last plan.", ("cluster",), steps)
+    of = ("cluster", "status")
+    yield _gauge("offset_changes_pending", "Offset changes of the last plan that are not applied.", of, pending)
+
+
+def _gauge(name: str, documentation: str, labels: tuple[str, ...], samples: Samples) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"{PREFIX}{name}", documentation, labels=labels)
+    for values, number in samples.items():
+        family.add_metric([label(value) for value in values], float(number))
+    return family
+
+
+def label(text: str) -> str:
+    """The text as the value of a label: printable, and not very long."""
+    return shortened(escaped(text))
+
 
 OTHERS = "(others)"
 """The label of all connectors above the limit. No connector has this name: Connect's plugins accept no parentheses."""

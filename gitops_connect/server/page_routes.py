@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -11,12 +10,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.offset_changes.recorded_difference import recorded_difference
-from gitops_connect.server import queries
-from gitops_connect.server.pages import details, lists, overview, plan_text
-from gitops_connect.server.pages import pull_requests as pull_requests_page
-from gitops_connect.server.pages.layout import Page, render, static_file
+from gitops_connect.server import page_values, queries
+from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
 from gitops_connect.server.queries import ConnectorFilter
 from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in, connector_in, pull_request_in, served
 
@@ -28,21 +26,44 @@ _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.sv
 def front(request: Request) -> Response:
     """`/`."""
     one, snapshot = served(request), served(request).snapshot
-    chosen = ConnectorFilter.of(request.query_params)
-    changes = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
-    shown = overview.Overview(snapshot, chosen, changes, one.ledger.status.steps(limit=_RECENT))
-    return _page("Status", "/", overview.body(shown), snapshot)
+    lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
+    changes, more = page_values.first_changes(lines)
+    return _page(
+        "overview.html",
+        "Status",
+        snapshot,
+        path="/",
+        tiles=page_values.tiles(snapshot),
+        cards=[page_values.cluster_card(view) for view in snapshot.clusters.values()],
+        connectors=page_values.all_connectors(snapshot, ConnectorFilter.of(request.query_params)),
+        changes=changes,
+        more_changes=more,
+        has_clusters=len(snapshot.clusters) > 1,
+        steps=one.ledger.status.steps(limit=_RECENT),
+    )
 
 
 def cluster(request: Request) -> Response:
     """`/clusters/X`."""
     one, snapshot = served(request), served(request).snapshot
     view = cluster_in(snapshot, request.path_params["cluster"])
-    chosen = replace(ConnectorFilter.of(request.query_params), cluster=view.cluster)
-    problems = [(of, each) for of, each in _problems(one, snapshot) if of in (None, view.cluster)]
-    steps = one.ledger.status.steps(view.cluster, limit=_RECENT)
-    page = details.Detail(snapshot, view, _changes(one, view), steps, problems)
-    return _page(view.cluster, "", details.cluster_body(page, chosen), snapshot)
+    chosen = ConnectorFilter.of(request.query_params)
+    return _page(
+        "cluster.html",
+        view.cluster,
+        snapshot,
+        view=view,
+        bar=page_values.health_bar(view.connectors),
+        conditions=page_values.conditions_of(view),
+        plan=coloured_plan(view.plan) if view.plan else None,
+        connectors=page_values.connectors_of(snapshot, view, chosen, url("clusters", view.cluster)),
+        changes=_changes(one, view),
+        restarts=page_values.restarts_of(view),
+        rollbacks=page_values.rollbacks_of(view),
+        problems=[(of, each) for of, each in _problems(one, snapshot) if of in (None, view.cluster)],
+        journal=urlencode({"cluster": view.cluster}),
+        steps=one.ledger.status.steps(view.cluster, limit=_RECENT),
+    )
 
 
 def plan(request: Request) -> Response:
@@ -50,7 +71,7 @@ def plan(request: Request) -> Response:
     view = cluster_in(served(request).snapshot, request.path_params["cluster"])
     if view.plan is None:
         raise HTTPException(404, f"there is no plan of the cluster {view.cluster} yet")
-    return PlainTextResponse(plan_text.plain(view.plan))
+    return PlainTextResponse(plan_text(view.plan))
 
 
 def connector(request: Request) -> Response:
@@ -58,15 +79,26 @@ def connector(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
     view = cluster_in(snapshot, request.path_params["cluster"])
     found = connector_in(view, request.path_params["connector"])
-    changes = [line for line in _changes(one, view) if line.connector == found.name]
-    problems = [
-        (of or view.cluster, each)
-        for of, each in _problems(one, snapshot)
-        if each.connector == found.name and of in (None, view.cluster)
-    ]
-    steps = one.ledger.status.steps(view.cluster, found.name, limit=_RECENT)
-    page = details.Detail(snapshot, view, changes, steps, problems)
-    return _page(found.name, "", details.connector_body(page, found), snapshot)
+    planned = view.plan.connectors if view.plan else ()
+    return _page(
+        "connector.html",
+        found.name,
+        snapshot,
+        view=view,
+        one=found,
+        conditions=page_values.conditions_of(view, found.name),
+        planned=next((each for each in planned if each.name == found.name), None),
+        journal=urlencode({"cluster": view.cluster, "connector": found.name}),
+        steps=one.ledger.status.steps(view.cluster, found.name, limit=_RECENT),
+        restarts=page_values.restarts_of(view, found.name),
+        rollbacks=page_values.rollbacks_of(view, found.name),
+        changes=[line for line in _changes(one, view) if line.connector == found.name],
+        problems=[
+            (of or view.cluster, each)
+            for of, each in _problems(one, snapshot)
+            if each.connector == found.name and of in (None, view.cluster)
+        ],
+    )
 
 
 def offset_change(request: Request) -> Response:
@@ -74,44 +106,55 @@ def offset_change(request: Request) -> Response:
     one, snapshot, name = served(request), served(request).snapshot, request.path_params["operation"]
     view = cluster_in(snapshot, request.path_params["cluster"])
     record = one.ledger.operations.records(view.cluster).get(OperationName(name))
-    planned = details.planned_change(view, name)
+    planned = page_values.planned_change(view, name)
     if record is not None:
-        line = lists.recorded_line(view.cluster, record)
+        line = page_values.recorded_line(view.cluster, record)
         difference = recorded_difference(one.ledger.operations, view.cluster, record)
         difference = difference or (planned.difference if planned else None)
     elif planned is not None:
-        line, difference = lists.planned_line(view.cluster, planned), planned.difference
+        line, difference = page_values.planned_line(view.cluster, planned), planned.difference
     else:
         raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
-    return _page(name, "", details.change_body(view, line, difference, record), snapshot)
+    moves = page_values.moves(difference)
+    return _page("offset_change.html", name, snapshot, view=view, line=line, record=record, moves=moves)
 
 
 def pull_requests(request: Request) -> Response:
     """`/pull-requests`."""
     one = served(request)
-    body = pull_requests_page.list_body(one.snapshot, has_forge=one.settings.forge.kind is not None)
-    return _page("Pull requests", "/pull-requests", body, one.snapshot)
+    has_forge = one.settings.forge.kind is not None
+    return _page("pull_requests.html", "Pull requests", one.snapshot, path="/pull-requests", has_forge=has_forge)
 
 
 def pull_request(request: Request) -> Response:
     """`/pull-requests/N`."""
     one = served(request)
     view = pull_request_in(one.snapshot, request.path_params["number"])
-    body = pull_requests_page.body(view, one.ledger.reviews.approvals(view.plan.number))
-    return _page(f"#{view.plan.number}", "/pull-requests", body, one.snapshot)
+    return _page(
+        "pull_request.html",
+        f"#{view.plan.number}",
+        one.snapshot,
+        path="/pull-requests",
+        view=view,
+        unread=[(name, mask(reason, view.plan.secrets)) for name, reason in view.plan.unread.items()],
+        plan=coloured_plan(view.plan) if view.plan.plans else None,
+        problems=[(None, each) for each in view.plan.diagnostics],
+        approvals=one.ledger.reviews.approvals(view.plan.number),
+    )
 
 
 def pull_request_plan(request: Request) -> Response:
     """`/pull-requests/N/plan.txt`."""
     view = pull_request_in(served(request).snapshot, request.path_params["number"])
-    return PlainTextResponse(plan_text.of_pull_request(view.plan))
+    return PlainTextResponse(plan_text(view.plan))
 
 
 def offset_changes(request: Request) -> Response:
     """`/offset-changes`."""
     one, snapshot = served(request), served(request).snapshot
     lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
-    return _page("Offset changes", "/offset-changes", details.changes_body(lines[: queries.MOST]), snapshot)
+    changes = lines[: queries.MOST]
+    return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=changes)
 
 
 def journal(request: Request) -> Response:
@@ -125,16 +168,16 @@ def journal(request: Request) -> Response:
         limit=queries.USUAL,
     )
     kept = {key: value for key, value in (("cluster", cluster_name), ("connector", name)) if value}
-    following = {**kept, "before": str(entries[-1].id)} if len(entries) == queries.USUAL else None
+    following = urlencode({**kept, "before": str(entries[-1].id)}) if len(entries) == queries.USUAL else ""
     of = " / ".join(kept.values())
-    return _page("Journal", "/journal", details.journal_body(entries, following, of), one.snapshot)
+    return _page("journal.html", "Journal", one.snapshot, path="/journal", steps=entries, following=following, of=of)
 
 
 def problems(request: Request) -> Response:
     """`/problems`."""
     one, snapshot = served(request), served(request).snapshot
     found = _problems(one, snapshot)[: queries.MOST]
-    return _page("Problems", "/problems", details.problems_body(found), snapshot)
+    return _page("problems.html", "Problems", snapshot, path="/problems", problems=found)
 
 
 def static(request: Request) -> Response:
@@ -148,14 +191,12 @@ def static(request: Request) -> Response:
     return Response(static_file(name), media_type=media_type, headers={"Cache-Control": cache})
 
 
-def _page(title: str, path: str, body: Iterable[str], snapshot: Snapshot) -> Response:
-    of_clusters = (one for view in snapshot.clusters.values() for one in view.diagnostics.errors)
-    count = len({*snapshot.repository.diagnostics.errors, *of_clusters})
-    return HTMLResponse(render(Page(title, path, body, overview.summary(snapshot), snapshot.number, count)))
+def _page(template: str, title: str, snapshot: Snapshot, **values: object) -> Response:
+    return HTMLResponse(render(template, title, snapshot, **values))
 
 
-def _changes(one: Served, view: ClusterView) -> list[lists.ChangeLine]:
-    return lists.change_lines(view, one.ledger.operations.records(view.cluster).values())
+def _changes(one: Served, view: ClusterView) -> list[page_values.ChangeLine]:
+    return page_values.change_lines(view, one.ledger.operations.records(view.cluster).values())
 
 
 def _problems(one: Served, snapshot: Snapshot) -> list[tuple[ClusterName | None, Diagnostic]]:

@@ -1,64 +1,57 @@
-"""What the endpoints use: the settings, the daemon with its snapshots, the ledger and the metrics."""
+"""What the endpoints use: settings, the daemon with its snapshots, the ledger, metrics, and the log of webhooks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import logging
+import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from gitops_connect.daemon.reconciliations import Reconciliations
-from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, Snapshot
-from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.review_store import ReviewStore
-from gitops_connect.ledger.status_store import StatusStore
+from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.daemon.state import ClusterView, PullRequestView, Snapshot
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.restarts import RestartRecord
+from gitops_connect.model.names import ClusterName
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.server.changes import Changes
 from gitops_connect.server.metrics import Metrics
-from gitops_connect.server.webhook_log import WebhookLog
 from gitops_connect.settings.sections import Settings
 
-
-class ServedDaemon(Protocol):
-    """The part of `Daemon` that the server uses."""
-
-    @property
-    def state(self) -> DaemonState:
-        """The snapshots."""
-
-    @property
-    def reconciliations(self) -> Reconciliations:
-        """The requests, and their results."""
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the daemon starts jobs."""
-
-    def poll_now(self) -> None:
-        """Poll the repository at once."""
-
-    def review_now(self) -> None:
-        """Review the open pull requests at once, if a forge is configured."""
-
-    def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
-        """Poll the repository at once, then reconcile these clusters. Returns the number of the request."""
+PAUSE = 60.0
+"""Seconds between two events `webhook_rejected`."""
+log = logging.getLogger("gitops_connect")
 
 
-class ServedLedger(Protocol):
-    """The part of `Ledger` that the server uses. It is only read."""
+class WebhookLog:
+    """Logs webhooks. Anyone may send a wrong one, so that rejected webhooks are logged at most once a minute.
 
-    operations: Operations
-    status: StatusStore
-    reviews: ReviewStore
+    Safe for several threads.
+    """
 
-    def restarts(self, cluster: ClusterName) -> Mapping[ConnectorName, RestartRecord]:
-        """The automatic restarts that still count."""
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last = float("-inf")
+        self._left_out = 0
+
+    def accepted(self, provider: str, reason: str) -> None:
+        """An authentic webhook."""
+        log.info("webhook_received", extra={"fields": {"provider": provider, "message": reason}})
+
+    def rejected(self, provider: str, reason: str) -> None:
+        """A webhook that is not authentic, or too large. The event counts those that were not logged before it."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now - self._last < PAUSE:
+                self._left_out += 1
+                return
+            left_out, self._left_out, self._last = self._left_out, 0, now
+        fields = {"provider": provider, "message": reason, "not_logged": left_out or None}
+        log.warning("webhook_rejected", extra={"fields": fields})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +59,8 @@ class Served:
     """The objects that all endpoints share."""
 
     settings: Settings
-    daemon: ServedDaemon
-    ledger: ServedLedger
+    daemon: Daemon
+    ledger: Ledger
     metrics: Metrics
     changes: Changes
     webhook_log: WebhookLog

@@ -1,4 +1,4 @@
-"""The snapshot and the ledger as JSON values of the API. `openapi.py` describes each of them."""
+"""The snapshot and the ledger as JSON values of the API. `openapi.yaml` describes each of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView, Snapshot
-from gitops_connect.model.conditions import Condition, Conditions
+from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.journal import JournalEntry
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import OperationRecord
-from gitops_connect.model.outcomes import StepOutcome
-from gitops_connect.model.restarts import RestartOutlook, RestartRecord
+from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, StepOutcome
+from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
-from gitops_connect.model.status import ConnectorStatus, Health, Sync
-from gitops_connect.report.offsets_json import value as offset_value
+from gitops_connect.model.status import Condition, Conditions, ConnectorStatus, Health, Sync
+from gitops_connect.report.plan_json import value as offset_value
 from gitops_connect.report.problems import problem_value
 
 Value = dict[str, Any]
@@ -208,3 +207,15 @@ def pull_request_value(view: PullRequestView) -> Value:
 def approval_value(one: Approval) -> Value:
     """Who has approved which plan."""
     return {"digest": one.digest, "who": one.who, "at": time_value(one.at), "place": one.place}
+
+
+WORDS = ("applied", "unchanged", "failed", "postponed")
+
+
+def outcome_word(result: ReconciliationOutcome | Exception) -> str:
+    """`applied`, `unchanged` (there was no step), `failed`, or `postponed`: another process holds the lease."""
+    if isinstance(result, LedgerBusy):
+        return "postponed"
+    if isinstance(result, Exception) or not (result.succeeded or result.interrupted):
+        return "failed"
+    return "applied" if result.steps else "unchanged"

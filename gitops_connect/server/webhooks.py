@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gitops_connect.server.problems import JSONAnswer, problem
+from gitops_connect.server.error_answers import JSONAnswer, problem
 from gitops_connect.server.served import Served, served
 from gitops_connect.settings.sections import RepositorySettings
 

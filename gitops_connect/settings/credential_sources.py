@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.errors import UsageError
-from gitops_connect.regular_files import open_regular
+from gitops_connect.safe_files import open_regular
 
 _LONGEST = 64 * 1024
 """Bytes. A certificate chain or a JSON key has a few KiB; `/dev/zero` has no end."""

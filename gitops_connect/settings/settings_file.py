@@ -17,23 +17,21 @@ from typing import Any
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.regular_files import read_text
-from gitops_connect.settings.convert import section
-from gitops_connect.settings.daemon_sections import (
+from gitops_connect.safe_files import read_text
+from gitops_connect.settings.coerce import section
+from gitops_connect.settings.sections import (
+    ClusterSettings,
     DaemonSettings,
     ForgeSettings,
     NotificationSettings,
-    ServerSettings,
-)
-from gitops_connect.settings.hosts import is_http_url
-from gitops_connect.settings.sections import (
-    ClusterSettings,
     RepositorySettings,
     SecretsSettings,
+    ServerSettings,
     Settings,
     SparkSettings,
     StateSettings,
     StrimziSettings,
+    is_http_url,
 )
 
 DEFAULT_FILE = "gitops-connect.toml"

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import posixpath
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
+from gitops_connect.errors import UsageError
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.documents import Blob
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Blob, Entry
 from gitops_connect.model.names import Revision
+from gitops_connect.settings.sections import RepositorySettings
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# git-check-ref-format(1). A colon or a star would change the meaning of a refspec.
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^/|/$|\.$|\.lock$|^\.|/\.|^-")
 
 
 class ContentReader(Protocol):
@@ -36,11 +45,8 @@ class History(Protocol):
         """Whether a commit, which may have an abbreviated id, is in the history of another one."""
 
 
-class Histories(Protocol):
-    """The histories of all revisions of a repository."""
-
-    def at(self, tips: Sequence[Revision], head_ref: str = "") -> History:
-        """The history of the commit `tips`, or of the merge of these commits: `head_ref` is on the server the last."""
+HistoryOf = Callable[[Sequence[Revision], str], History]
+"""Returns the history of a commit, or of the merge of several: the last one is the given reference of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +106,67 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release all resources."""
+
+
+class TargetKind(Enum):
+    """The type of reference that the settings name."""
+
+    BRANCH = "branch"
+    TAG = "tag"
+    COMMIT = "commit"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A branch, tag or commit, by its short name."""
+
+    kind: TargetKind
+    name: str
+
+    @property
+    def wanted(self) -> str:
+        """The value that git gets: the full name of the reference, or the commit's id."""
+        match self.kind:
+            case TargetKind.BRANCH:
+                return f"refs/heads/{self.name}"
+            case TargetKind.TAG:
+                return f"refs/tags/{self.name}"
+            case TargetKind.COMMIT:
+                return self.name
+
+    @property
+    def good_ref(self) -> str:
+        """The reference in the clone that stores the last good commit of this target."""
+        digest = hashlib.sha256(str(self).encode()).hexdigest()[:16]
+        return f"refs/gitops-connect/good/{digest}"
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.name!r}"
+
+
+def parse_target(settings: RepositorySettings) -> Target:
+    """The target of the settings. Raises UsageError if both a tag and a commit are set, or if a name is invalid."""
+    if settings.tag and settings.commit:
+        raise UsageError("[repository] tag and commit are both set; keep one of them")
+    if settings.commit:
+        commit = settings.commit.strip().lower()
+        if not _COMMIT.fullmatch(commit):
+            raise UsageError(f"[repository] commit: expected all 40 hex digits, found {settings.commit!r}")
+        return Target(TargetKind.COMMIT, commit)
+    target = Target(TargetKind.TAG, settings.tag) if settings.tag else Target(TargetKind.BRANCH, settings.branch)
+    if not target.name or _NO_REF.search(target.name):
+        raise UsageError(f"[repository] {target.kind.value}: {target.name!r} is not a valid name in git")
+    return target
+
+
+def is_full_name(ref: str) -> bool:
+    """Whether git can only read it as the full name of one reference, and not as an option, a pattern or a refspec."""
+    return ref.startswith("refs/") and ref.isprintable() and not _NO_REF.search(ref)
+
+
+def parse_directory(path: str) -> str:
+    """The directory inside the repository, normalized; empty for its root. Raises UsageError if it is outside."""
+    directory = posixpath.normpath(path or ".")
+    if directory.startswith(("/", "../")) or directory == ".." or not directory.isprintable():
+        raise UsageError(f"[repository] path: expected a directory inside the repository, found {path!r}")
+    return "" if directory == "." else directory

@@ -10,10 +10,9 @@ from pathlib import Path
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
+from gitops_connect.source.checkout import Target
 from gitops_connect.source.directory_listing import Listing, PathKind, arrange, printable
-from gitops_connect.source.environment import local_environment
-from gitops_connect.source.program import GitFailed, Program
-from gitops_connect.source.target import Target
+from gitops_connect.source.git_program import GitFailed, Program, local_environment
 
 FETCHED = "refs/gitops-connect/fetched"
 _DAMAGED = "gitops-connect-damaged"
@@ -99,13 +98,17 @@ class Clone:
 
     def commit(self, name: str) -> Revision | None:
         """The commit of a reference or an id, or None if it does not exist."""
+        found = self._found("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return found[0] if found else None
+
+    def _found(self, *arguments: str) -> list[Revision]:
+        """The commits that git prints; none if git ends with 1, because there is no such commit."""
         try:
-            found = self.program.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            return [Revision(line) for line in self.program.run(*arguments).decode().split()]
         except GitFailed as failure:
             if failure.status == 1:
-                return None
+                return []
             raise
-        return Revision(found.decode().strip())
 
     def keep(self, target: Target, revision: Revision) -> None:
         """Record the last good commit of a target."""
@@ -129,13 +132,7 @@ class Clone:
 
     def merge_bases(self, one: Revision, other: Revision) -> list[Revision]:
         """The best common ancestors of two commits, as far as the clone has their history."""
-        try:
-            found = self.program.run("merge-base", "--all", one, other)
-        except GitFailed as failure:
-            if failure.status == 1:
-                return []
-            raise
-        return [Revision(line) for line in found.decode().split()]
+        return self._found("merge-base", "--all", one, other)
 
     def knows_history(self, one: Revision, other: Revision, bases: Sequence[Revision]) -> bool:
         """Whether more history cannot change the merge bases of two commits.

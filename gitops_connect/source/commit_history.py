@@ -7,37 +7,40 @@ answered. It has no blobs except the versions of the files that are searched. It
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 
 from gitops_connect.errors import SourceUnavailable
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import file_versions
-from gitops_connect.source.checkout import Checkout
+from gitops_connect.source import objects
+from gitops_connect.source.checkout import Checkout, TargetKind
 from gitops_connect.source.clone import FETCHED, Clone
-from gitops_connect.source.file_versions import AdditionSearch, HistoryEnds, IsPresent, TooManyVersions
-from gitops_connect.source.program import GitFailed
+from gitops_connect.source.git_program import GitFailed, Program
 from gitops_connect.source.remote import NOT_BY_ID, Remote
 from gitops_connect.source.repository import CloneReader, Repository
-from gitops_connect.source.target import TargetKind
 
 _DEPTHS = (50, 1000, 10_000)
 """How many commits are fetched, until the question is answered."""
 MOST_ANSWERS = 10_000
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,40}")
 _REF = f"{FETCHED}-history"
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """`commit` added the part, as seen from the revision `tip`."""
-
-    tip: Revision
-    commit: Revision | None
+MOST_VERSIONS = 5_000
+"""Versions of a file that are searched. A file that changes daily has so many after 13 years."""
+_WINDOW = 64
+"""Versions that are fetched together."""
+_LARGEST = 10 * 1024**2
+"""Bytes. No larger file is a document (`desired.load.MAX_SIZE`)."""
+_NO_BLOB = "0" * 40
+_SUFFIXES = (b".yaml", b".yml", b".json")
+IsPresent = Callable[[Blob], bool]
+"""Whether a version of a file contains the part that is searched."""
+FetchBlobs = Callable[[Sequence[str]], None]
 
 
 class CommitHistory(Repository):
@@ -50,12 +53,13 @@ class CommitHistory(Repository):
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid."""
         super().__init__(settings, directory.with_name(f"{directory.name}.history"))
         self._depth: int | None = None
-        self._answers: dict[Hashable, _Answer] = {}
+        self._answers: dict[Hashable, tuple[Revision, Revision | None]] = {}
+        """The commit that added a part, as seen from a revision, which comes first."""
         self._asking = RLock()
         self._references: Mapping[str, str] = {}
         self._tips: Sequence[Revision] = ()
 
-    def at(self, tips: Sequence[Revision], head_ref: str = "") -> RevisionHistory:
+    def at(self, tips: Sequence[Revision], head_ref: str) -> RevisionHistory:
         """The history of the commit `tips`, or of the merge of two commits: the target branch, and then `head_ref`."""
         return RevisionHistory(self, tuple(tips), head_ref)
 
@@ -69,15 +73,16 @@ class CommitHistory(Repository):
         self._ensure(at)
         for number, tip in enumerate(at.tips):
             key = (path, part, number)
-            known = self._answers.get(key)
-            if known is not None and self._still_holds(known, tip, root_path):
-                found = known.commit
-            else:
+            known, found = self._answers.get(key, (None, None))
+            if known is None or not self._still_holds(known, tip, root_path):
                 try:
                     found = self._search(at, tip, root_path, is_present)
                 except TooManyVersions:
                     return None
-            self._keep(key, _Answer(tip, found))
+            self._answers.pop(key, None)  # the newest is the last
+            self._answers[key] = tip, found
+            if len(self._answers) > MOST_ANSWERS:
+                del self._answers[next(iter(self._answers))]
             if found is not None:
                 return found
         return at.tips[-1] if len(at.tips) > 1 else None
@@ -96,20 +101,15 @@ class CommitHistory(Repository):
     def _is_ancestor(self, earlier: str, later: Revision) -> bool:
         clone = self._clone()
         commit = self._asked(clone, earlier)
-        return commit is not None and file_versions.is_ancestor(clone.program, commit, later)
+        return commit is not None and clone.descends(later, commit)
 
-    def _still_holds(self, known: _Answer, tip: Revision, path: str) -> bool:
-        if known.tip == tip:
+    def _still_holds(self, known: Revision, tip: Revision, path: str) -> bool:
+        """Whether what is known about a revision also holds for a later one."""
+        if known == tip:
             return True
         clone = self._clone()
-        is_appended = clone.commit(known.tip) is not None and clone.descends(tip, known.tip)
-        return is_appended and file_versions.is_unchanged(clone.program, known.tip, tip, path)
-
-    def _keep(self, key: Hashable, answer: _Answer) -> None:
-        self._answers.pop(key, None)
-        self._answers[key] = answer
-        if len(self._answers) > MOST_ANSWERS:
-            del self._answers[next(iter(self._answers))]
+        is_appended = clone.commit(known) is not None and clone.descends(tip, known)
+        return is_appended and is_unchanged(clone.program, known, tip, path)
 
     def _search(self, at: RevisionHistory, tip: Revision, path: str, is_present: IsPresent) -> Revision | None:
         while True:
@@ -192,3 +192,168 @@ class RevisionHistory:
     def contains(self, earlier: str, later: Revision) -> bool:
         """Whether the commit `earlier` is in the history of `later`, see `History.contains`."""
         return self.repository.contains(self, earlier, later)
+
+
+class HistoryEnds(Exception):
+    """The part is in the oldest commit of the clone, which has older commits on the server."""
+
+
+class TooManyVersions(Exception):
+    """The part is older than `MOST_VERSIONS` versions of its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """A commit that changed the file, with the content after it: empty if the commit deleted the file.
+
+    `parents` are the nearest earlier commits that changed the file, as Git's history simplification finds them. A merge
+    that took the whole file from one side has only the commits of that side.
+    """
+
+    commit: Revision
+    parents: tuple[Revision, ...]
+    blob_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that a commit has changed, with its blob ids; `after` is empty if the commit deleted it."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class AdditionSearch:
+    """Finds the commit that added a part to a file, from a commit backwards.
+
+    A merge did not add what one of its parents has: the search follows this parent. If the part is in no parent at this
+    path, it may have been in another file, which the commit renamed or split.
+    """
+
+    program: Program
+    is_present: IsPresent
+    fetch: FetchBlobs
+    shallow: frozenset[str]
+    """The commits whose parents are not in the clone."""
+    _verdicts: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _count: int = 0
+
+    def find(self, tip: Revision, path: str) -> Revision | None:
+        """The commit that added the part; None if the file of `tip` does not contain it.
+
+        Raises HistoryEnds, TooManyVersions and GitFailed.
+        """
+        place: tuple[Revision, str] | None = (tip, path)
+        found = None
+        while place is not None:
+            found = self._oldest(*place)
+            place = None if found is None else self._moved_from(found, place[1])
+        return found
+
+    def _oldest(self, tip: Revision, path: str) -> Revision | None:
+        """The oldest commit with the part at this path, without a gap from `tip` on."""
+        versions = list_versions(self.program, tip, path, MOST_VERSIONS + 1 - self._count)
+        by_commit = {one.commit: one for one in versions}
+        order = {one.commit: number for number, one in enumerate(versions)}
+        version = versions[0] if versions else None
+        if version is None or not self._has(version, path, versions):
+            return None
+        while True:
+            self._count += 1
+            if self._count > MOST_VERSIONS or any(parent not in by_commit for parent in version.parents):
+                raise TooManyVersions
+            parents = [by_commit[parent] for parent in version.parents]
+            later = (one for one in parents if self._has(one, path, versions[order[one.commit] :]))
+            following = next(later, None)
+            if following is None:
+                if version.commit in self.shallow:
+                    raise HistoryEnds
+                return version.commit
+            version = following
+
+    def _has(self, version: FileVersion, path: str, following: Sequence[FileVersion]) -> bool:
+        """Whether the version contains the part. The versions that follow are fetched with it."""
+        if not version.blob_id:
+            return False
+        if (path, version.blob_id) not in self._verdicts:
+            window = [one for one in following[:_WINDOW] if one.blob_id]
+            missing = objects.missing_versions(self.program, [one.commit for one in window], path)
+            self._read([(path, one.blob_id) for one in window], missing)
+        return self._verdicts[path, version.blob_id]
+
+    def _read(self, files: Iterable[tuple[str, str]], missing: set[str]) -> None:
+        """Read these files, by path and blob id. Those that are `missing` are fetched first, all at once."""
+        unread = list(dict.fromkeys(one for one in files if one not in self._verdicts))
+        blob_ids = [blob_id for _, blob_id in unread]
+        self.fetch(sorted(missing.intersection(blob_ids)))
+        contents = objects.read_blobs(self.program, blob_ids, _LARGEST)
+        for (path, blob_id), content in zip(unread, contents, strict=True):
+            self._verdicts[path, blob_id] = self.is_present(Blob(path, blob_id, content))
+
+    def _moved_from(self, commit: Revision, path: str) -> tuple[Revision, str] | None:
+        """The parent and the other file that contained the part before this commit; None if no file did."""
+        if commit in self.shallow:
+            raise HistoryEnds
+        for parent in parents_of(self.program, commit):
+            changed = (one for one in list_changed(self.program, parent, commit) if one.path != path)
+            missing = {one for each in (parent, commit) for one in objects.missing(self.program, f"{each}^{{tree}}")}
+            while window := list(islice(changed, _WINDOW)):
+                both = ((one.path, blob_id) for one in window for blob_id in (one.before, one.after) if blob_id)
+                self._read(both, missing)
+                old = (one.path for one in window if self._verdicts[one.path, one.before] and not self._is_in(one))
+                if (old_path := next(old, None)) is not None:
+                    return parent, old_path
+        return None
+
+    def _is_in(self, file: ChangedFile) -> bool:
+        return bool(file.after) and self._verdicts[file.path, file.after]
+
+
+def list_versions(program: Program, tip: Revision, path: str, most: int) -> list[FileVersion]:
+    """The versions of a file, the newest first. Raises GitFailed."""
+    log = ("log", "-z", f"--max-count={most}", "--parents", "--format=%H %P", "--raw", "--no-abbrev", "--no-renames")
+    listed = program.run("--literal-pathspecs", *log, "-c", tip, "--", path)
+    return list(_parse_log(listed, path.encode()))
+
+
+def _parse_log(listed: bytes, path: bytes) -> Iterator[FileVersion]:
+    """Each version has a field with its commit and parents; then each path has one with ids and one with its name."""
+    fields = iter(listed.split(b"\0"))
+    version: FileVersion | None = None
+    for one in fields:
+        content = one.strip()
+        if content.startswith(b":"):
+            blob_id = content.split()[-2].decode()
+            if next(fields, b"") == path and version is not None and blob_id != _NO_BLOB:
+                version = FileVersion(version.commit, version.parents, blob_id)
+        elif content:
+            if version is not None:
+                yield version
+            commit, *parents = map(Revision, content.decode().split())
+            version = FileVersion(commit, tuple(parents), "")
+    if version is not None:
+        yield version
+
+
+def parents_of(program: Program, commit: Revision) -> list[Revision]:
+    """All parents of a commit that are in the clone. Raises GitFailed."""
+    return [Revision(one) for one in program.run("rev-parse", f"{commit}^@").decode().split()]
+
+
+def list_changed(program: Program, before: Revision, after: Revision) -> list[ChangedFile]:
+    """The YAML and JSON files of the first commit that the second one has changed or deleted. Raises GitFailed."""
+    raw = program.run("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after).split(b"\0")
+    found = []
+    for ids, path in zip(raw[::2], raw[1::2], strict=False):
+        _, _, old, new, _ = ids.decode().split()
+        if path.endswith(_SUFFIXES) and old != _NO_BLOB:
+            found.append(ChangedFile(path.decode(errors="replace"), old, "" if new == _NO_BLOB else new))
+    return found
+
+
+def is_unchanged(program: Program, earlier: Revision, later: Revision, path: str) -> bool:
+    """Whether no commit between the two has changed the file."""
+    between = ("rev-list", "--max-count=1", later, f"^{earlier}", "--", path)
+    return not program.run("--literal-pathspecs", *between)

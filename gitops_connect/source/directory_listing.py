@@ -13,7 +13,7 @@ from enum import Enum
 
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Entry
 
 MOST_FILES = 100_000
 """The limit includes directories, because a dozen tree objects can describe 10^10 directories without a single file."""
@@ -37,7 +37,7 @@ class PathKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """One path in bytes, which may be in no known encoding. `link` is the target of a symbolic link."""
 
     path: bytes
@@ -63,7 +63,25 @@ class _Refused(Exception):
         self.rule, self.hint = rule, hint
 
 
-def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
+_SPECIAL = ("source/special-file", "this is neither a file nor a directory, and is not read", "remove it")
+_NOT_READ = {
+    PathKind.SUBMODULE: (
+        "source/submodule",
+        "a submodule is not read, so its content is not part of the desired state",
+        "move the documents into this repository, or set [repository] path",
+    ),
+    PathKind.TOO_LARGE: (
+        "source/file-too-large",
+        f"the file is larger than {LARGEST // 1024**3} GiB and is not read",
+        "remove it; if it is an offset manifest, store it elsewhere and use manifest.uri",
+    ),
+    PathKind.SPECIAL: _SPECIAL,
+    PathKind.DIRECTORY: _SPECIAL,
+}
+"""The rule, the reason and the hint for paths that are left out."""
+
+
+def bounded(found: Iterable[FoundFile], where: str) -> Iterator[FoundFile]:
     """The paths without directories. Raises SourceRefused if there are more than `MOST_FILES`, directories included."""
     for number, item in enumerate(found, start=1):
         if number > MOST_FILES:
@@ -75,7 +93,7 @@ def bounded(found: Iterable[Found], where: str) -> Iterator[Found]:
             yield item
 
 
-def arrange(found: Iterable[Found]) -> Listing:
+def arrange(found: Iterable[FoundFile]) -> Listing:
     """Select the files that are read, and report the others."""
     by_path = {item.path: item for item in found}
     directories = {directory for path in by_path for directory in _parents(path)}
@@ -135,32 +153,18 @@ def _is_odd(character: str) -> bool:
     return odd_category or unicodedata.bidirectional(character) in _BIDI_CONTROLS
 
 
-def _resolve(item: Found, by_path: dict[bytes, Found], directories: set[bytes]) -> Found:
+def _resolve(item: FoundFile, by_path: dict[bytes, FoundFile], directories: set[bytes]) -> FoundFile:
     """The file that is read at this path."""
     match item.kind:
         case PathKind.FILE:
             return item
         case PathKind.LINK:
             return _target(item, by_path, directories)
-        case PathKind.SUBMODULE:
-            summary = "a submodule is not read, so its content is not part of the desired state"
-            raise _Refused(
-                "source/submodule", summary, "move the documents into this repository, or set [repository] path"
-            )
-        case PathKind.TOO_LARGE:
-            summary = f"the file is larger than {LARGEST // 1024**3} GiB and is not read"
-            raise _Refused(
-                "source/file-too-large",
-                summary,
-                "remove it; if it is an offset manifest, store it elsewhere and use manifest.uri",
-            )
-        case PathKind.SPECIAL | PathKind.DIRECTORY:
-            raise _Refused(
-                "source/special-file", "this is neither a file nor a directory, and is not read", "remove it"
-            )
+        case kind:
+            raise _Refused(*_NOT_READ[kind])
 
 
-def _target(link: Found, by_path: dict[bytes, Found], directories: set[bytes]) -> Found:
+def _target(link: FoundFile, by_path: dict[bytes, FoundFile], directories: set[bytes]) -> FoundFile:
     shown = printable(link.link)
     path = _follow(link, by_path, shown)
     target = by_path.get(path)
@@ -172,9 +176,11 @@ def _target(link: Found, by_path: dict[bytes, Found], directories: set[bytes]) -
     raise _Refused("source/broken-link", f"the link points to {shown}, which does not exist", "fix or remove the link")
 
 
-def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
+def _follow(link: FoundFile, by_path: dict[bytes, FoundFile], shown: str) -> bytes:
     """The target of the link, resolved as in a file system: a part of its path may be a link too."""
+    summary = f"the link points to {shown}, outside of the directory that is read"
     hint = "copy the file here: nothing outside of [repository] path is read"
+    outside = _Refused("source/link-out-of-tree", summary, hint)
     done: list[bytes] = []
     todo = link.path.split(b"/")
     links = 0
@@ -182,11 +188,7 @@ def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
         part = todo.pop(0)
         if part == b"..":
             if not done:
-                raise _Refused(
-                    "source/link-out-of-tree",
-                    f"the link points to {shown}, outside of the directory that is read",
-                    hint,
-                )
+                raise outside
             done.pop()
         elif part not in (b"", b"."):
             here = by_path.get(b"/".join([*done, part]))
@@ -199,10 +201,6 @@ def _follow(link: Found, by_path: dict[bytes, Found], shown: str) -> bytes:
                     "source/broken-link", f"the link points to {shown}, which leads back to the link", "remove it"
                 )
             if here.link.startswith(b"/"):
-                raise _Refused(
-                    "source/link-out-of-tree",
-                    f"the link points to {shown}, outside of the directory that is read",
-                    hint,
-                )
+                raise outside
             todo = here.link.split(b"/") + todo
     return b"/".join(done)

@@ -12,13 +12,12 @@ from pathlib import Path
 from gitops_connect.errors import SourceRefused, UsageError
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source.checkout import Checkout, Histories, History
+from gitops_connect.source.checkout import Checkout, History, HistoryOf, TargetKind, is_full_name
 from gitops_connect.source.clone import Clone
 from gitops_connect.source.directory_listing import printable
-from gitops_connect.source.program import GitFailed, require_git
+from gitops_connect.source.git_program import GitFailed, require_git
 from gitops_connect.source.remote import ABSENT, Remote
 from gitops_connect.source.repository import Repository
-from gitops_connect.source.target import TargetKind, is_full_name
 
 MERGE_HEAD = "refs/gitops-connect/merge/head"
 MERGE_TARGET = "refs/gitops-connect/merge/target"
@@ -47,13 +46,13 @@ class MergeResult(Repository):
     """
 
     def __init__(
-        self, settings: RepositorySettings, directory: Path, head_ref: str, histories: Histories | None = None
+        self, settings: RepositorySettings, directory: Path, head_ref: str, history_of: HistoryOf | None = None
     ) -> None:
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid.
 
         Raises SourceRefused if `head_ref` is not the full name of a reference.
         """
-        super().__init__(settings, directory.with_name(f"{directory.name}.merges"), histories)
+        super().__init__(settings, directory.with_name(f"{directory.name}.merges"), history_of)
         if self._target.kind is not TargetKind.BRANCH:
             raise UsageError(f"[repository] {self._target.kind.value} is set: pull requests need [repository] branch")
         if not is_full_name(head_ref):
@@ -97,9 +96,9 @@ class MergeResult(Repository):
     def _history(self, clone: Clone, revision: Revision) -> History | None:
         """The history of both commits: an annotation that the target branch has was not added by the pull request."""
         target = clone.commit(MERGE_TARGET)
-        if self._histories is None or target is None:
+        if self._history_of is None or target is None:
             return None
-        return self._histories.at([target, revision], self._head_ref)
+        return self._history_of([target, revision], self._head_ref)
 
     def _fetch_both(self, clone: Clone, remote: Remote) -> Revision:
         """Fetch the head and the target branch, with as much history as their merge needs; the value is the head."""

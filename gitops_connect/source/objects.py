@@ -8,8 +8,8 @@ from contextlib import closing
 from subprocess import Popen
 from typing import IO
 
-from gitops_connect.source.directory_listing import Found, PathKind, bounded
-from gitops_connect.source.program import GitFailed, Program
+from gitops_connect.source.directory_listing import FoundFile, PathKind, bounded
+from gitops_connect.source.git_program import GitFailed, Program
 
 _WINDOW = 512
 """So many ids certainly fit into a pipe, so that neither side waits for the other: 512 ids of 41 bytes."""
@@ -37,14 +37,7 @@ def stream_blob(program: Program, blob_id: str) -> Iterator[bytes]:
     with program.started("cat-file", "--batch") as process:
         stdin, stdout = _pipes(process)
         _ask(stdin, [blob_id])
-        size = _size(stdout, blob_id)
-        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-        left = size
-        while left > 0 and (chunk := stdout.read(min(left, _CHUNK))):
-            digest.update(chunk)
-            left -= len(chunk)
-            yield chunk
-        _check(digest.hexdigest(), blob_id)
+        yield from _chunks(stdout, blob_id)
 
 
 def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
@@ -77,7 +70,7 @@ def _missing(listed: bytes) -> set[str]:
     return {line[1:] for line in listed.decode().splitlines() if line.startswith("?")}
 
 
-def walk(program: Program, tree: str, where: str) -> list[Found]:
+def walk(program: Program, tree: str, where: str) -> list[FoundFile]:
     """All paths under this tree, without sizes and link targets. Raises SourceRefused if there are too many."""
     with program.started("ls-tree", "-r", "-t", "-z", tree) as process:
         with closing(_records(_pipes(process)[1])) as records:
@@ -92,10 +85,10 @@ def links(program: Program, blob_ids: Sequence[str]) -> dict[str, bytes]:
     return dict(zip(blob_ids, read_blobs(program, blob_ids, _LONGEST_LINK), strict=True))
 
 
-def _parse(record: bytes) -> Found:
+def _parse(record: bytes) -> FoundFile:
     about, _, path = record.partition(b"\t")
     mode, _, blob_id = about.split(b" ")
-    return Found(path, _KINDS.get(mode[:3], PathKind.SPECIAL), blob_id.decode())
+    return FoundFile(path, _KINDS.get(mode[:3], PathKind.SPECIAL), blob_id.decode())
 
 
 def _records(stream: IO[bytes]) -> Generator[bytes, None, None]:
@@ -121,26 +114,26 @@ def _ask(stdin: IO[bytes], blob_ids: Sequence[str]) -> None:
 
 
 def _answer(stdout: IO[bytes], blob_id: str, at_most: int | None) -> bytes:
-    size = _size(stdout, blob_id)
-    content = stdout.read(size if at_most is None else min(size, at_most))
-    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-    digest.update(content)
-    left = size - len(content)
-    while left > 0 and (chunk := stdout.read(min(left, _CHUNK))):
-        digest.update(chunk)
-        left -= len(chunk)
-    stdout.read(1)
-    _check(digest.hexdigest(), blob_id)
-    return content
+    chunks = _chunks(stdout, blob_id)
+    if at_most is None:
+        return b"".join(chunks)
+    kept = bytearray()
+    for chunk in chunks:
+        kept += chunk[: at_most - len(kept)]
+    return bytes(kept)
 
 
-def _size(stdout: IO[bytes], blob_id: str) -> int:
+def _chunks(stdout: IO[bytes], blob_id: str) -> Iterator[bytes]:
+    """The content of the blob that is answered next, checked at its end."""
     header = stdout.readline().split()
     if len(header) != 3 or header[1] != b"blob":
         raise GitFailed("cat-file", 0, f"error: blob {blob_id} is missing or cannot be read".encode())
-    return int(header[2])
-
-
-def _check(found: str, blob_id: str) -> None:
-    if found != blob_id:
+    left = int(header[2])
+    digest = hashlib.sha1(b"blob %d\0" % left, usedforsecurity=False)
+    while left > 0 and (chunk := stdout.read(min(left, _CHUNK))):
+        digest.update(chunk)
+        left -= len(chunk)
+        yield chunk
+    stdout.read(1)  # the line feed after it
+    if digest.hexdigest() != blob_id:
         raise GitFailed("cat-file", 0, f"error: blob {blob_id} is damaged".encode())

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitops_connect.errors import SourceUnavailable
-from gitops_connect.file_modes import users_umask
 from gitops_connect.model.names import Revision
+from gitops_connect.safe_files import users_umask
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
 from gitops_connect.source.clone import Clone
-from gitops_connect.source.program import GitFailed, Program
+from gitops_connect.source.git_program import GitFailed, Program
 from gitops_connect.source.remote import Remote
 from gitops_connect.source.repository import Repository
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.names import Revision
+from gitops_connect.source.checkout import Target, TargetKind
 from gitops_connect.source.clone import FETCHED, Clone
-from gitops_connect.source.program import GitFailed, GitTimedOut, Program
-from gitops_connect.source.target import Target, TargetKind
+from gitops_connect.source.git_program import GitFailed, GitTimedOut, Program
 
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
 _FILTER = "--filter=blob:none"
@@ -100,13 +100,8 @@ class Remote:
         """
         refspecs = [f"+{theirs}:{ours}" for theirs, ours in references.items()]
         filters = [_FILTER] if self.clone.is_filtered else []
-        try:
-            limit = [f"--depth={depth}"] if depth else []
-            self.program.run(*_FETCH, *limit, *filters, "origin", *refspecs)
-        except GitFailed as failure:
-            if isinstance(failure, GitTimedOut) or "shallow" not in failure.stderr:
-                raise
-            self.program.run(*_FETCH, *filters, "origin", *refspecs)
+        limit = [f"--depth={depth}"] if depth else []
+        self._fetch_first([[*limit, *filters], filters], *refspecs)
 
     def merge(self, target: Revision, head: Revision) -> tuple[str, tuple[bytes, ...]]:
         """The tree of merging two commits, and the paths in which they conflict. Git fetches the blobs that it lacks.
@@ -129,17 +124,23 @@ class Remote:
     def _fetch_shallow(self, refspec: str, since: list[str]) -> bool:
         """Fetch as little as the server supports: since a date, else without history, else everything."""
         filters = [_FILTER] if self.clone.is_filtered else []
-        attempts = [[*since, *filters], ["--depth=1", *filters], []] if since else [["--depth=1", *filters], []]
+        attempts = [[*since, *filters]] if since else []
+        return self._fetch_first([*attempts, ["--depth=1", *filters], []], refspec)
+
+    def _fetch_first(self, attempts: Sequence[Sequence[str]], *refspecs: str) -> bool:
+        """Fetch with the first options whose limit of history the server supports. The value is False without it."""
         complete = True
-        while True:
+        for options in attempts[:-1]:
             try:
-                self.program.run(*_FETCH, *attempts.pop(0), "origin", refspec)
+                self.program.run(*_FETCH, *options, "origin", *refspecs)
             except GitFailed as failure:
-                if not attempts or isinstance(failure, GitTimedOut) or "shallow" not in failure.stderr:
+                if isinstance(failure, GitTimedOut) or "shallow" not in failure.stderr:
                     raise
                 complete = complete and "does not support" not in failure.stderr
             else:
                 return complete
+        self.program.run(*_FETCH, *attempts[-1], "origin", *refspecs)
+        return complete
 
     def _fetch_commit(self, commit: str) -> None:
         try:

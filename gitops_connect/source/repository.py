@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import Revision
+from gitops_connect.safe_files import locked_file
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source import objects
-from gitops_connect.source.address import GitTransport, parse_address
-from gitops_connect.source.checkout import Checkout, Histories, History
+from gitops_connect.source.checkout import Checkout, History, HistoryOf, TargetKind, parse_directory, parse_target
 from gitops_connect.source.clone import Clone
 from gitops_connect.source.directory_listing import printable
-from gitops_connect.source.environment import read_password, remote_environment
 from gitops_connect.source.git_errors import SourceError, explain, recognise
-from gitops_connect.source.lock import locked
-from gitops_connect.source.program import GitFailed, GitTimedOut, git_version
+from gitops_connect.source.git_program import GitFailed, GitTimedOut, git_version, read_password, remote_environment
+from gitops_connect.source.git_url import GitTransport, parse_address
 from gitops_connect.source.remote import NotById, Remote
-from gitops_connect.source.target import TargetKind, parse_directory, parse_target
+
+_PAUSE = 0.05
 
 
 class Repository:
@@ -36,9 +37,9 @@ class Repository:
     Several processes may use one directory: the lock lets one of them at a time write to it.
     """
 
-    def __init__(self, settings: RepositorySettings, directory: Path, histories: Histories | None = None) -> None:
+    def __init__(self, settings: RepositorySettings, directory: Path, history_of: HistoryOf | None = None) -> None:
         """Raises UsageError if a setting is invalid. Nothing is read, and no request is sent."""
-        self._histories = histories
+        self._history_of = history_of
         self._settings = settings
         self._directory = directory.absolute()
         self._address = parse_address(settings.url)
@@ -149,7 +150,7 @@ class Repository:
         return replace(checkout, history=self._history(clone, revision))
 
     def _history(self, clone: Clone, revision: Revision) -> History | None:
-        return None if self._histories is None else self._histories.at([revision])
+        return None if self._history_of is None else self._history_of([revision], "")
 
     def _tree(self, clone: Clone, revision: Revision) -> str:
         if not self._path:
@@ -259,3 +260,27 @@ def _again(error: SourceError, damage: SourceError | None) -> SourceError:
 def _names(names: Sequence[str]) -> str:
     shown = ", ".join(repr(printable(name.encode())) for name in names[:5])
     return f"the directories {shown}" if shown else "no directories"
+
+
+@contextmanager
+def locked(file: Path, timeout: float) -> Iterator[int]:
+    """Hold the lock; the value is the file descriptor for child processes to inherit. Waits `timeout` seconds at most.
+
+    Raises SourceUnavailable if another process still has the lock then, SourceRefused if the file cannot be created.
+    """
+    deadline = time.monotonic() + timeout
+
+    def wait() -> None:
+        if time.monotonic() >= deadline:
+            what = f"another process has used the clone next to {file} for {timeout:g} s"
+            raise SourceUnavailable(f"{what}: wait until it ends, or set GITOPS_CONNECT_CACHE to another directory")
+        time.sleep(_PAUSE)
+
+    with ExitStack() as held:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = held.enter_context(locked_file(file, wait=wait))
+        except OSError as error:
+            what = f"cannot write a clone to {file.parent}: {error.strerror}"
+            raise SourceRefused(f"{what}; set GITOPS_CONNECT_CACHE to a writable directory") from error
+        yield descriptor

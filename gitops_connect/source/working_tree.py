@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import Revision
-from gitops_connect.regular_files import NotRegular, open_regular
+from gitops_connect.safe_files import NotRegular, open_regular
 from gitops_connect.source.checkout import Checkout
-from gitops_connect.source.directory_listing import LARGEST, Found, PathKind, arrange, bounded, printable
+from gitops_connect.source.directory_listing import LARGEST, FoundFile, PathKind, arrange, bounded, printable
 
 _CHUNK = 1 << 20
 
@@ -66,9 +66,7 @@ class _DirectoryReader:
             yield content
 
     def stream(self, entry: Entry) -> Iterator[bytes]:
-        with _opened(self.root / entry.path, entry.path) as stream:
-            size = os.fstat(stream.fileno()).st_size
-            digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        with _opened(self.root / entry.path, entry.path) as (stream, _, digest):
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
                 yield chunk
@@ -76,7 +74,7 @@ class _DirectoryReader:
             raise _changed(entry.path)
 
 
-def _walk(root: Path) -> Iterator[Found]:
+def _walk(root: Path) -> Iterator[FoundFile]:
     waiting = [""]
     while waiting:
         directory = waiting.pop()
@@ -85,7 +83,7 @@ def _walk(root: Path) -> Iterator[Found]:
             if not child.is_dir(follow_symlinks=False):
                 yield _find(path, child)
             elif _is_entered(child.name):
-                yield Found(os.fsencode(path), PathKind.DIRECTORY)
+                yield FoundFile(os.fsencode(path), PathKind.DIRECTORY)
                 waiting.append(f"{path}/")
 
 
@@ -107,27 +105,25 @@ def _is_entered(name: str) -> bool:
     return not name.startswith(".") or name.startswith("..")
 
 
-def _find(path: str, child: os.DirEntry[str]) -> Found:
+def _find(path: str, child: os.DirEntry[str]) -> FoundFile:
     name = os.fsencode(path)
     if child.is_symlink():
         try:
-            return Found(name, PathKind.LINK, link=os.fsencode(Path(child.path).readlink()))
+            return FoundFile(name, PathKind.LINK, link=os.fsencode(Path(child.path).readlink()))
         except OSError as error:
             raise _changed(path) from error
     if not child.is_file(follow_symlinks=False):
-        return Found(name, PathKind.SPECIAL)
+        return FoundFile(name, PathKind.SPECIAL)
     size = child.stat(follow_symlinks=False).st_size
     if size > LARGEST:
-        return Found(name, PathKind.TOO_LARGE)
+        return FoundFile(name, PathKind.TOO_LARGE)
     blob_id, _ = _read(Path(child.path), path, at_most=0)
-    return Found(name, PathKind.FILE, blob_id, size)
+    return FoundFile(name, PathKind.FILE, blob_id, size)
 
 
 def _read(file: Path, path: str, at_most: int | None) -> tuple[str, bytes]:
     """The blob id that git would give the file, and its first `at_most` bytes."""
-    with _opened(file, path) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    with _opened(file, path) as (stream, size, digest):
         content = stream.read(size if at_most is None else min(size, at_most))
         digest.update(content)
         while chunk := stream.read(_CHUNK):
@@ -136,10 +132,12 @@ def _read(file: Path, path: str, at_most: int | None) -> tuple[str, bytes]:
 
 
 @contextmanager
-def _opened(file: Path, path: str) -> Iterator[IO[bytes]]:
+def _opened(file: Path, path: str) -> Iterator[tuple[IO[bytes], int, Any]]:
+    """The file, its size, and the beginning of the digest that is its blob id."""
     try:
         with open_regular(file) as stream:
-            yield stream
+            size = os.fstat(stream.fileno()).st_size
+            yield stream, size, hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     except (FileNotFoundError, NotRegular) as error:
         raise _changed(path) from error
     except OSError as error:

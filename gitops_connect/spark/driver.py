@@ -27,8 +27,7 @@ from typing import IO, Any
 from gitops_connect.errors import GitopsConnectError, SandboxFailed, SparkUnusable, UsageError
 from gitops_connect.sandbox.java import Java, find_java
 from gitops_connect.settings.sections import SparkSettings
-from gitops_connect.spark.error_messages import failed
-from gitops_connect.spark.executor_modules import prepare_executors
+from gitops_connect.spark.executor_modules import failed, prepare_executors
 from gitops_connect.spark.master_url import Master, MasterKind, master_of
 
 JAVA_ENDED = 3

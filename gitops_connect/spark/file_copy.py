@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from gitops_connect.errors import SparkFailed
-from gitops_connect.model.copies import CopiedFile
+from gitops_connect.model.manifests import CopiedFile
 from gitops_connect.spark.session import Session
 
 _CODEC = {"io.compression.codecs": "org.apache.hadoop.io.compress.PassthroughCodec"}

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import set_tracer_provider
 
 from gitops_connect import __version__
-from gitops_connect.http.session import BoundedSession
+from gitops_connect.bounded_http import BoundedSession
 
 _LONGEST = 60.0
 """Seconds that one request to the collector may take."""

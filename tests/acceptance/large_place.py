@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from acceptance.workplace import MIRROR, Ran, Workplace
-from gitops_connect.desired.manifests import MAX_SIZE
+from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 MANY = 180_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from desired.foreign.writers import WRITERS
+from exchange.writers import WRITERS
 
 from acceptance.workplace import SOURCE, Workplace
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 import zstandard
-from memory_journal import reconcile_options
+from support.cluster.memory_journal import reconcile_options
 
 from acceptance.workplace import SINK, Workplace
+from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
-from gitops_connect.reconcile import Caches, declare, reconcile
+from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
 

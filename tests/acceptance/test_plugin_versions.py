@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plugins.builder import build_versions
+from support.plugins.builder import build_versions
 
 from acceptance.workplace import Workplace
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions

@@ -6,15 +6,17 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from manual_clock import ManualClock
-from memory_journal import reconcile_options
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_journal import reconcile_options
 
 from acceptance.test_offsets import LINES, LOCAL, Lines
 from acceptance.workplace import Workplace
+from gitops_connect.declare import Caches, declare
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan, ReviewMode, Reviews
 from gitops_connect.plan.reviewed import reviewed_plan
-from gitops_connect.reconcile import Caches, declare, propose, reconcile
+from gitops_connect.propose import propose
+from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import open_merge, open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
 

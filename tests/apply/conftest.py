@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from manual_clock import ManualClock
+from support.cluster.manual_clock import ManualClock
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from manual_clock import ManualClock
-from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
-from memory_journal import MemoryJournal, execute_options
-from plans_of_steps import plan, step
-from situations import current_offsets
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
+from support.cluster.memory_journal import MemoryJournal, execute_options
+from support.planner.plans_of_steps import plan, step
+from support.planner.situations import current_offsets
 
 from gitops_connect.apply.executor import execute
-from gitops_connect.apply.stopped import StoppedConnectors
+from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.errors import OutcomeUnknown
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from memory_cluster import connector
-from plans_of_steps import step
+from support.cluster.memory_cluster import connector
+from support.planner.plans_of_steps import step
 
 from gitops_connect.apply.effects import Progress, check_effect, wanted
 from gitops_connect.model.desired import TargetState

@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from manual_clock import START, ManualClock
-from memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
-from memory_journal import MemoryJournal, execute_options
-from plans_of_steps import OF_THE_CONNECTOR, plan, step
+from support.cluster.manual_clock import START, ManualClock
+from support.cluster.memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
+from support.cluster.memory_journal import MemoryJournal, execute_options
+from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, step
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from contract.under_test import Contract
-from manual_clock import ManualClock
-from memory_journal import execute_options
-from plans_of_steps import plan, step
 from standin.connect import StandIn
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_journal import execute_options
+from support.planner.plans_of_steps import plan, step
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.connect.client import ConnectClient

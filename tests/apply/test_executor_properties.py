@@ -8,10 +8,10 @@ from itertools import groupby
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from manual_clock import ManualClock
-from memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
-from memory_journal import execute_options
-from plans_of_steps import OF_THE_CONNECTOR, plan, step
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
+from support.cluster.memory_journal import execute_options
+from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, step
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import ConnectUnavailable, OutcomeUnknown, RebalanceInProgress, Rejected

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from large_world import APPLY, LargeWorld, lines
-from manual_clock import ManualClock
 from standin.connect import StandIn
+from support.cluster.large_world import APPLY, LargeWorld, lines
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.ledger.pieces import OffsetsPart
+from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.outcomes import Result

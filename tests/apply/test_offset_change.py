@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from manual_clock import ManualClock
-from memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
-from memory_journal import CONFIG, MemoryJournal, execute_options
-from plans_of_steps import plan
-from situations import current_offsets
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
+from support.cluster.memory_journal import CONFIG, MemoryJournal, execute_options
+from support.planner.plans_of_steps import plan
+from support.planner.situations import current_offsets
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from manual_clock import ManualClock
-from memory_cluster import MemoryCluster, connector
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import MemoryCluster, connector
 
-from gitops_connect.apply.polling import BUSY_PAUSE, LONGEST_PAUSE, SHORTEST_PAUSE, PollInterval, take_snapshot
+from gitops_connect.apply.step_execution import BUSY_PAUSE, LONGEST_PAUSE, SHORTEST_PAUSE, PollInterval, take_snapshot
 from gitops_connect.errors import ConnectUnavailable
 
 NONE: frozenset[str] = frozenset()

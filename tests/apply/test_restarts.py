@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from manual_clock import ManualClock
-from memory_cluster import FAILED, RUNNING, TRACE, Fault, MemoryCluster, connector
-from memory_journal import MemoryJournal, execute_options
-from plans_of_steps import plan, step
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import FAILED, RUNNING, TRACE, Fault, MemoryCluster, connector
+from support.cluster.memory_journal import MemoryJournal, execute_options
+from support.planner.plans_of_steps import plan, step
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import LedgerUnusable, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
 
 RESTART = step("a", Action.RESTART)
 

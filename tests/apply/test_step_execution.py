@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import pytest
-from memory_cluster import connector
-from plans_of_steps import step
+from support.cluster.memory_cluster import connector
+from support.planner.plans_of_steps import step
 
-from gitops_connect.apply.polling import ClusterSnapshot
-from gitops_connect.apply.step_execution import LONGEST_RETRY, AwaitEffect, SendAgain, StepExecution, StepResult
+from gitops_connect.apply.step_execution import (
+    RETRY,
+    AwaitEffect,
+    ClusterSnapshot,
+    SendAgain,
+    StepExecution,
+    StepResult,
+)
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -63,7 +69,7 @@ def test_pauses_between_refusals_grow_up_to_a_limit_and_end_at_the_timeout(error
         pauses.append(move.at - now)
         now = move.at
     assert pauses == sorted(pauses)
-    assert pauses[-1] == LONGEST_RETRY
+    assert pauses[-1] == RETRY.longest
     assert 25 < now <= 30
     assert isinstance(move, StepResult)
     assert move.result is Result.FAILED

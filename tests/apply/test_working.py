@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from memory_cluster import connector
-from plans_of_steps import step
+from support.cluster.memory_cluster import connector
+from support.planner.plans_of_steps import step
 
-from gitops_connect.apply.advice import advice
+from gitops_connect.apply.connector_run import advice
 from gitops_connect.apply.effects import STALE_SECONDS, Progress
-from gitops_connect.apply.polling import ClusterSnapshot
-from gitops_connect.apply.step_execution import AwaitEffect, StepExecution, StepResult
-from gitops_connect.apply.working import (
+from gitops_connect.apply.step_execution import (
     TASKS_SECONDS,
+    AwaitEffect,
+    ClusterSnapshot,
+    StepExecution,
+    StepResult,
     Watched,
     check_working,
     failed_parts,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from situations import wanted
+from support.planner.situations import wanted
 
-from gitops_connect.checks.config_errors import config_errors
+from gitops_connect.checks.plugin_validation import config_errors
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from manual_clock import ManualClock
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
+from support.cluster.manual_clock import ManualClock
 
-from gitops_connect.checks import connect
-from gitops_connect.checks.connect import PATIENCE, ValidateOptions
+from gitops_connect.checks import plugin_validation
+from gitops_connect.checks.plugin_validation import PATIENCE, ValidateOptions
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
@@ -46,7 +46,7 @@ def validate(
     client: ConnectClient, connectors: Iterable[DesiredConnector], plugins: Sequence[Plugin] | None = None
 ) -> ConnectChecks:
     """Validate with a clock that does not advance, so that the timeout is never reached."""
-    return connect.validate(client, connectors, ValidateOptions(ManualClock(), 60, lambda _: None), plugins)
+    return plugin_validation.validate(client, connectors, ValidateOptions(ManualClock(), 60, lambda _: None), plugins)
 
 
 def source(name: str = "orders", **more: str) -> DesiredConnector:
@@ -195,7 +195,7 @@ def test_after_the_timeout_the_remaining_configs_are_counted_and_not_validated(
 
     connectors = [source(f"c{number:02}") for number in range(10)]
     client = make_client(standin.url, parallelism=1)
-    checks = connect.validate(client, connectors, ValidateOptions(clock, 60, say))
+    checks = plugin_validation.validate(client, connectors, ValidateOptions(clock, 60, say))
     assert standin.count("PUT") == 2, "the time was over before the third was sent"
     assert messages == [f"validating configs on Connect: {number} of 10" for number in (1, 2, 3)]
     [problem] = checks.diagnostics
@@ -215,7 +215,7 @@ def test_requests_in_progress_end_at_the_timeout(standin: StandIn, workers: int)
     settings = ClusterSettings(ClusterName("local"), (standin.url,) * workers, timeout=3600, parallelism=2)
     with ConnectClient(settings, SystemClock()) as client:
         options = ValidateOptions(SystemClock(), 0.3, lambda _: None)
-        checks = connect.validate(client, [source(f"c{number}") for number in range(5)], options)
+        checks = plugin_validation.validate(client, [source(f"c{number}") for number in range(5)], options)
     assert standin.count("PUT") == 2
     [problem] = checks.diagnostics
     assert problem.summary.startswith("Connect did not check this config and 4 more: validate_timeout")

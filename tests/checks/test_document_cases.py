@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 import pytest
-from document_files import declare
+from support.files.document_files import declare
 
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostic

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document_files import config, connector, declare, read, rules
 from jsonschema import Draft202012Validator
+from support.files.document_files import config, connector, declare, read
 
 from gitops_connect.checks import document_schemas
-from gitops_connect.checks.document_schemas import SchemaCache
-from gitops_connect.checks.schema_files import read_schema, schema_directory
-from gitops_connect.desired.recognition import API_VERSION
+from gitops_connect.checks.document_schemas import read_schema, schema_directory
+from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
-from gitops_connect.model.documents import KINDS
+from gitops_connect.model.documents import KINDS, DocumentCache
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 REPOSITORY = Path(__file__).parents[2]
@@ -103,19 +102,15 @@ def test_no_value_is_repeated_unless_the_schema_lists_the_values() -> None:
     assert not [item for item in diagnostics if "hunter2" in item.summary + item.hint]
 
 
-def test_what_is_known_is_not_checked_again() -> None:
-    documents = read({"a.yaml": config("a: []"), "b.yaml": connector("b")})
-    cache = SchemaCache()
-    first = document_schemas.check(documents, cache)
-    assert rules(first) == ["schema/type"]
-    verdicts = [cache.get(document) for document in documents.documents]
-    assert document_schemas.check(documents, cache) == first
-    assert all(cache.get(document) is known for document, known in zip(documents.documents, verdicts, strict=True))
+def test_what_is_known_is_not_computed_again_until_its_document_is_gone() -> None:
+    cache, text = DocumentCache[object](), {"a.yaml": connector("a"), "b.yaml": connector("b")}
+    documents, others = read(text).documents, read(text).documents
+    first = cache.results(documents, lambda _: object())
+    assert cache.results(documents, lambda _: object()) == first
+    assert not set(cache.results(others, lambda _: object())) & set(first)
+    assert not set(cache.results(documents, lambda _: object())) & set(first)
 
 
-def test_a_document_that_is_gone_is_forgotten() -> None:
-    cache = SchemaCache()
-    old = read({"a.yaml": connector("a")})
-    document_schemas.check(old, cache)
-    document_schemas.check(read({"a.yaml": connector("a")}), cache)
-    assert cache.get(old.documents[0]) is None
+def test_other_options_make_every_result_new() -> None:
+    cache, documents = DocumentCache[object](), read({"a.yaml": connector("a")}).documents
+    assert cache.results(documents, lambda _: object(), 1) != cache.results(documents, lambda _: object(), 2)

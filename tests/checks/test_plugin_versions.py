@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from situations import parse_version, wanted
+from support.planner.situations import parse_version, wanted
 
-from gitops_connect.checks.config_errors import config_errors
+from gitops_connect.checks.plugin_validation import config_errors
 from gitops_connect.checks.plugin_versions import cannot_load, not_loaded, unsupported
 from gitops_connect.model.validation import ConfigVerdict
 

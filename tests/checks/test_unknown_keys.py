@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import pytest
-from checks.debezium import DEFINED, POSTGRES
-from situations import DOCUMENT, wanted
+from offsets.rules.debezium import DEFINED, POSTGRES
+from support.planner.situations import DOCUMENT, wanted
 
-from gitops_connect.checks.undefined_keys import FRAMEWORK
-from gitops_connect.checks.unknown_keys import unknown_keys
+from gitops_connect.checks.unknown_keys import FRAMEWORK, unknown_keys
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.names import ConnectorName
@@ -31,7 +31,7 @@ def reported(
     config: Mapping[str, str], *more: str, defined: Iterable[str] = DEFINED, allow: tuple[str, ...] = ()
 ) -> list[Diagnostic]:
     connector = wanted("orders", config={**BASE, **config}, allow_unknown_keys=allow)
-    return list(unknown_keys(connector, ConfigVerdict(defined=frozenset(defined) | set(more))))
+    return list(unknown_keys(connector, ConfigVerdict(defined=frozenset(defined) | set(more)), BUILT_IN))
 
 
 def test_a_misspelt_key_is_a_warning_that_suggests_a_key() -> None:
@@ -154,7 +154,7 @@ def test_mirror_maker_passes_keys_on_to_its_clients() -> None:
         "consumer.max.poll.records": "1",
     }
     connector = DesiredConnector(NAME, TargetState.RUNNING, {**config, "replication.facto": "1"}, DOCUMENT)
-    [warning] = unknown_keys(connector, ConfigVerdict(defined=defined))
+    [warning] = unknown_keys(connector, ConfigVerdict(defined=defined), BUILT_IN)
     assert warning.hint.startswith("did you mean 'replication.factor'? ")
 
 
@@ -163,7 +163,7 @@ def test_every_connector_of_a_mirror_has_the_patterns_of_the_mirror() -> None:
     keys = ("topics", "groups", "groups.exclude", "prometheus.metrics.reporter.listener.enable")
     config = {"connector.class": MIRROR, **dict.fromkeys(keys, "x")}
     connector = DesiredConnector(NAME, TargetState.RUNNING, config, DOCUMENT)
-    assert list(unknown_keys(connector, ConfigVerdict(defined=defined))) == []
+    assert list(unknown_keys(connector, ConfigVerdict(defined=defined), BUILT_IN)) == []
 
 
 def test_a_plugin_that_defines_no_key_of_its_own_accepts_any_key() -> None:

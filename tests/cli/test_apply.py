@@ -8,7 +8,7 @@ import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
-from terminal import Terminal
+from support.terminal import Terminal
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName

@@ -16,13 +16,13 @@ import pytest
 import yaml
 import zstandard
 from acceptance.workplace import Ran, Workplace
-from terminal import Terminal
+from support.terminal import Terminal
 
-from gitops_connect.desired.manifests import MAX_SIZE
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.observed import MAX_HELD
+from gitops_connect.observe import MAX_HELD
+from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

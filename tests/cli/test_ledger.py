@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from acceptance.workplace import Ran, Workplace
-from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
-from terminal import Terminal
+from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from support.terminal import Terminal
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, OperationName, Revision

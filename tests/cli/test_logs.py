@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gitops_connect import secrets
+from gitops_connect import secret_values
 from gitops_connect.cli.logs import logging_to_stderr
-from gitops_connect.settings.daemon_sections import LogFormat
+from gitops_connect.settings.sections import LogFormat
 
 log = logging.getLogger("gitops_connect")
 
@@ -57,7 +57,7 @@ def test_a_line_of_text_quotes_what_could_be_misread(written: Callable[..., str]
 def test_a_secret_is_masked_wherever_it_comes_from(
     written: Callable[..., str], monkeypatch: pytest.MonkeyPatch, log_format: LogFormat
 ) -> None:
-    monkeypatch.setattr(secrets, "_values_read", {"hunter2", 'qu"ote'})
+    monkeypatch.setattr(secret_values, "_values_read", {"hunter2", 'qu"ote'})
     error = ValueError('hunter2 in a bug, and qu"ote')
     text = written(log_format, message="rejects hunter2", hint='and qu"ote', exc_info=error)
     assert "hunter2" not in text
@@ -67,7 +67,7 @@ def test_a_secret_is_masked_wherever_it_comes_from(
 
 
 def test_a_library_is_named_and_masked(written: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_values_read", {"hunter2"})
+    monkeypatch.setattr(secret_values, "_values_read", {"hunter2"})
     line = json.loads(written(LogFormat.JSON, "retrying http://me:x@host/hunter2", logger=logging.getLogger("urllib3")))
     assert (line["event"], line["logger"]) == ("library", "urllib3")
     assert line["message"] == "retrying http://me:***@host/***"

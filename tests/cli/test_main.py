@@ -14,7 +14,7 @@ import pytest
 from acceptance.workplace import Ran, Workplace
 
 import gitops_connect
-from gitops_connect import secrets
+from gitops_connect import secret_values
 from gitops_connect.cli import main
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, StalePlan, UsageError
@@ -144,7 +144,7 @@ def test_each_error_has_its_code(error: BaseException, code: int, failing: list[
 def test_a_bug_is_reported_ready_for_an_issue_and_without_private_values(
     failing: list[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(secrets, "_values_read", {"hunter2-of-orders"})
+    monkeypatch.setattr(secret_values, "_values_read", {"hunter2-of-orders"})
     failing.append(ZeroDivisionError("hunter2-of-orders at http://me:pass@connect:8083"))
     ran = run("--config=/srv/me/private.toml", "fail", "--name", "private-name", "--cluster=payments-prod")
     assert (ran.code, ran.out) == (70, "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recognizable_secrets import BY_FORM
+from support.files.recognizable_secrets import BY_FORM
 
 from gitops_connect.cli.main import run_command
 

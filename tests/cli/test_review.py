@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
-from server_parts.made_up import World, pull_request, world, write_ledger
-from server_parts.running import served
+from support.server.made_up import World, pull_request, world, write_ledger
+from support.server.running import served
 
 from gitops_connect.cli.review import ci_pull_request
 from gitops_connect.daemon.state import PullRequestView
 from gitops_connect.model.names import Revision
 from gitops_connect.server.app import application
-from gitops_connect.settings.daemon_sections import ForgeSettings
+from gitops_connect.settings.sections import ForgeSettings
 
 HEAD = Revision("5" * 40)
 

@@ -17,12 +17,6 @@ def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    program = "import sys; import gitops_connect.cli.sandbox; print(*sorted(sys.modules))"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"psutil", "platformdirs", "rich", "gitops_connect.sandbox.cluster"} & set(result.stdout.split())
-
-
 @pytest.mark.slow
 def test_down_without_a_sandbox_is_nothing_to_do(tmp_path: Path) -> None:
     result = run("down", directory=tmp_path)

@@ -9,18 +9,19 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gitops_connect.checks.small import check
-from gitops_connect.cli.current_offsets import Saving, listed, save
+from gitops_connect.cli.offset_commands import listed
 from gitops_connect.cli.options import TableOutput
-from gitops_connect.desired import yaml
-from gitops_connect.desired.manifests import parse
+from gitops_connect.documents import yaml
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.families.shapes import Shape, ShapeFields
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.families import FAMILIES, SINK
-from gitops_connect.model.manifests import ManifestContext
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text, to_json
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.shape_fields import Shape, ShapeFields
+from gitops_connect.offset_changes.offset_files import OffsetFile
+from gitops_connect.offsets.context import ManifestContext
+from gitops_connect.offsets.formats.manifest_parser import parse
+from gitops_connect.offsets.rules.small import check
 from gitops_connect.report.change_document import ChangeDocument, render
 
 SUFFIXES = (".json", ".yaml", ".yml", ".jsonl", ".ndjson")
@@ -49,7 +50,7 @@ def part(draw: st.DrawFn, fields: ShapeFields) -> dict[str, Any]:
 
 @st.composite
 def saved_offsets(draw: st.DrawFn) -> Offsets:
-    found: Shape = draw(st.sampled_from([*FAMILIES.values(), SINK]))
+    found: Shape = draw(st.sampled_from([one.shape for one in BUILT_IN.classes.values() if one.shape is not None]))
     entries = [
         (part(draw, draw(st.sampled_from(found.partitions))), part(draw, found.offset))
         for _ in range(draw(st.integers(1, 3)))
@@ -69,7 +70,7 @@ def read_back(path: str, content: bytes) -> Any:
 @given(found=saved_offsets())
 def test_what_is_saved_is_read_back_as_it_was(found: Offsets, suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"saved{suffix}"
-    save(found, Saving(file, force=True))
+    OffsetFile(file, force=True).write(found)
     if found:
         assert read_back(file.name, file.read_bytes()) == found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect import secrets
+from gitops_connect import secret_values
 from gitops_connect.cli.main import run_command
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.key import load_key
@@ -91,8 +91,8 @@ def test_as_a_credential_key_or_secret(kind: str) -> None:
         Credential(file=file).read()
     with pytest.raises(LedgerUnusable, match=rf"{KINDS[kind]}|every user"):
         load_key(file)
-    with pytest.raises(secrets.SecretMissing):
-        secrets.read(SecretReference(SecretSource.FILE, str(file)), load_settings(Path("a.toml"), {}), {})
+    with pytest.raises(secret_values.SecretMissing):
+        secret_values.read(SecretReference(SecretSource.FILE, str(file)), load_settings(Path("a.toml"), {}), {})
 
 
 def test_stdin_may_be_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import MIRROR, Ran, Workplace
-from operation_values import LOCAL, NOON, STOOD
+from support.planner.operation_values import LOCAL, NOON, STOOD
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitops_connect.connect.authentication import check_addresses, check_authentication, identify
+from gitops_connect.connect.transport import check_addresses, check_authentication, identify
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.settings.credential_sources import Credential

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manual_clock import ManualClock
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect import wire
 from gitops_connect.connect.client import ConnectClient
@@ -27,7 +27,7 @@ from gitops_connect.errors import (
     UsageError,
 )
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gitops_connect.connect.responses import FEW, ONCE, PATIENT, Accepted, Answer, Refusal, Request, read
+from gitops_connect.connect.responses import FEW, ONCE, PATIENT, Accepted, Answer, ConnectRequest, RefusedAnswer, read
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -23,18 +23,18 @@ from gitops_connect.errors import (
     Waiting,
 )
 
-READ = Request("GET", "/connectors")
-WRITE = Request("PUT", "/connectors/x/stop", effect=True)
-CHANGE = Request("PATCH", "/connectors/x/offsets", effect=True, changes_offsets=True)
+READ = ConnectRequest("GET", "/connectors")
+WRITE = ConnectRequest("PUT", "/connectors/x/stop", effect=True)
+CHANGE = ConnectRequest("PATCH", "/connectors/x/offsets", effect=True, changes_offsets=True)
 WORKER = "http://worker:8083"
 TIMED_OUT = "Request timed out. The worker is currently flushing, which began at 2026-01-01T00:00:00Z"
 REFUSED_FORWARD = "IO Error trying to forward REST request: java.net.ConnectException: Connection refused"
 LOST_FORWARD = "IO Error trying to forward REST request: java.io.EOFException: HttpConnectionOverHTTP"
 
 
-def refusal(request: Request, status: int, body: str, secrets: frozenset[str] = frozenset()) -> Refusal:
+def refusal(request: ConnectRequest, status: int, body: str, secrets: frozenset[str] = frozenset()) -> RefusedAnswer:
     reading = read(request, Answer(WORKER, status, body.encode(), "https://u:p@other/login"), secrets)
-    assert isinstance(reading, Refusal)
+    assert isinstance(reading, RefusedAnswer)
     return reading
 
 
@@ -138,7 +138,7 @@ def test_success_with_and_without_a_body() -> None:
 
 
 def test_secrets_of_either_side_are_in_no_message() -> None:
-    request = Request("POST", "/connectors", {"x": "hunter2"}, effect=True, secrets=frozenset({"hunter2"}))
+    request = ConnectRequest("POST", "/connectors", {"x": "hunter2"}, effect=True, secrets=frozenset({"hunter2"}))
     text = "Invalid value hunter2 for configuration x; seen: Bearer t0ken; jdbc:pg://me:pw@db/x"
     shown = str(refusal(request, 400, of_connect(400, text), frozenset({"t0ken"})).error)
     assert "Invalid value *** for configuration x; seen: Bearer ***; jdbc:pg://me:***@db/x" in shown
@@ -160,7 +160,7 @@ def test_every_refusal_that_is_tried_again_is_one_that_waiting_helps() -> None:
     for status in (200, 302, 400, 401, 404, 409, 429, 500, 503):
         for body in ("", "<html>", of_connect(status, "a rebalance is expected"), of_connect(status, "x")):
             reading = read(WRITE, Answer(WORKER, status, body.encode()))
-            if isinstance(reading, Refusal) and reading.tries > 1:
+            if isinstance(reading, RefusedAnswer) and reading.tries > 1:
                 assert isinstance(reading.error, Waiting)
                 assert not isinstance(reading.error, OutcomeUnknown)
 
@@ -244,10 +244,15 @@ def test_what_a_change_of_offsets_is_answered(
         (CHANGE, "Failed to reset consumer group offsets for sink connector x"),
         (CHANGE, "Failed to modify offsets for source connector x"),
         (CHANGE, "Failed to perform zombie fencing for source connector prior to modifying offsets"),
-        (Request("GET", "/connectors/x/offsets"), "Failed to retrieve consumer group offsets for sink connector x"),
+        (
+            ConnectRequest("GET", "/connectors/x/offsets"),
+            "Failed to retrieve consumer group offsets for sink connector x",
+        ),
     ],
 )
-def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls(request_: Request, words: str) -> None:
+def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls(
+    request_: ConnectRequest, words: str
+) -> None:
     """The answers are those of Connect 4.3.1, on a cluster where the ACL was missing; none of them names the reason."""
     text = str(refusal(request_, 500, of_connect(500, words)).error)
     assert "find the cause in the log of " in text
@@ -257,5 +262,5 @@ def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls
 @pytest.mark.parametrize("words", [IN_USE, UNSUPPORTED, "what a plugin throws"])
 def test_words_about_offsets_mean_nothing_to_other_requests(words: str) -> None:
     """A connector may be called `offsets`, so the request says what it changes, not its path."""
-    delete = Request("DELETE", "/connectors/offsets", effect=True)
+    delete = ConnectRequest("DELETE", "/connectors/offsets", effect=True)
     assert type(refusal(delete, 500, of_connect(500, words)).error) is OutcomeUnknown

@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from manual_clock import ManualClock
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.transport import PAUSES
+from gitops_connect.connect.transport import RETRY
 from gitops_connect.errors import (
     AlreadyExists,
     ConnectRefused,
@@ -161,7 +161,7 @@ def test_a_rebalance_is_waited_for_by_reads_and_writes(
 ) -> None:
     standin.refuse("POST|GET", "/connectors", 409 if "conflict" in message else 500, message, times=3)
     client.create(NAME, CONFIG)
-    assert clock.slept == list(PAUSES[:3])
+    assert clock.slept == [0.25, 0.5, 1.0]
     assert client.names() == {NAME}
 
 
@@ -169,7 +169,7 @@ def test_a_rebalance_that_does_not_end_is_reported(standin: StandIn, client: Con
     standin.refuse("GET", "/connectors.*", 500, EXPECTED, times=100)
     with pytest.raises(RebalanceInProgress, match=f"connect cluster local: GET /connectors: {EXPECTED}"):
         client.names()
-    assert clock.slept == list(PAUSES)
+    assert clock.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
 
 
 def test_a_name_that_is_taken_is_not_tried_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
@@ -193,7 +193,7 @@ def test_a_hiccup_is_asked_again_and_elsewhere(
 ) -> None:
     pair[0].answer("GET", "/connectors", 502, "<html>Bad Gateway</html>", times=9)
     assert make_client(pair[0].url, pair[1].url).names() == frozenset()
-    assert clock.slept == [PAUSES[0]]
+    assert clock.slept == [RETRY.first]
 
 
 def test_a_worker_that_is_starting_makes_nothing_absent(pair: tuple[StandIn, StandIn], make_client: MakeClient) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from gitops_connect.connect.worker_probe import WorkerProbe
+from gitops_connect.connect.client import WorkerProbe
 
 
 def test_only_a_worker_that_was_reached_before_can_be_gone() -> None:

@@ -9,7 +9,7 @@ from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, Rejec
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.observed import observe
+from gitops_connect.observe import observe
 
 pytestmark = pytest.mark.slow
 

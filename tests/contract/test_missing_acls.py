@@ -21,13 +21,10 @@ from gitops_connect.errors import ConnectUnavailable, OffsetsNotChanged
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox import configs
-from gitops_connect.sandbox.jars import fetch_jars, kafka
+from gitops_connect.sandbox.jars import BROKER_RELEASE, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.launch import JAVA_OPTIONS
-from gitops_connect.sandbox.ports import choose_port
-from gitops_connect.sandbox.readiness import broker_answers, worker_answers
-from gitops_connect.sandbox.releases import BROKER_RELEASE
-from gitops_connect.sandbox.state import new_id
+from gitops_connect.sandbox.launch import JAVA_OPTIONS, broker_answers, choose_port, worker_answers
+from gitops_connect.sandbox.sandbox_state import new_id
 from gitops_connect.settings.sections import ClusterSettings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
@@ -50,8 +47,7 @@ class Guarded:
         self.broker = choose_port((), ())
         self.controller = choose_port((), (self.broker,))
         self.worker = choose_port((), (self.broker, self.controller))
-        for name, text in configs.LOGGERS.items():
-            (directory / name).write_text(text)
+        configs.write_loggers(directory)
 
     def java(self, main: str, *arguments: str) -> list[str]:
         jars = fetch_jars(kafka(BROKER_RELEASE), self.found, os.environ, lambda *_: None)

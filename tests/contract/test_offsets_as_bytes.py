@@ -9,7 +9,7 @@ import pytest
 
 from contract.under_test import TOPIC, Contract, entry, sink_entry
 from gitops_connect.errors import NotFound, NotStopped, OffsetsNotChanged, Rejected
-from gitops_connect.model.large_manifests import SavedOffsets
+from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text, to_json
 

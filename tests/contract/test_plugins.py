@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from situations import wanted
+from support.planner.situations import wanted
 
 from contract.under_test import MIRROR, SINK, SOURCE, Contract
-from gitops_connect.checks.definitions import verdict
-from gitops_connect.checks.undefined_keys import FRAMEWORK
-from gitops_connect.checks.unknown_keys import unknown_keys
+from gitops_connect.checks.unknown_keys import FRAMEWORK, unknown_keys
+from gitops_connect.checks.unmerged import verdict
+from gitops_connect.connect.plugin_definitions import observe_definitions
 from gitops_connect.errors import NotFound, Rejected
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.observed import observe_definitions
 
 pytestmark = pytest.mark.slow
 
@@ -133,20 +133,20 @@ def test_usual_configs_have_no_unknown_key(contract: Contract) -> None:
     creation = {"topic.creation.default.partitions": "1", "topic.creation.default.cleanup.policy": "compact"}
     for config in (contract.source(**usual, **creation), contract.sink(**usual), contract.mirror(**usual, **client)):
         verdict = contract.client.validate(config["connector.class"], {**config, "name": "x"})
-        assert list(unknown_keys(wanted("x", config=config), verdict)) == []
+        assert list(unknown_keys(wanted("x", config=config), verdict, BUILT_IN)) == []
 
 
 def test_a_misspelt_key_is_found_among_those_of_the_plugin(contract: Contract) -> None:
     config = contract.source(**{"batch.sizes": "10", "errors.tolerence": "all"})
     verdict = contract.client.validate(SOURCE, {**config, "name": "x"})
-    hints = [item.hint.split("?")[0] for item in unknown_keys(wanted("x", config=config), verdict)]
+    hints = [item.hint.split("?")[0] for item in unknown_keys(wanted("x", config=config), verdict, BUILT_IN)]
     assert hints == ["did you mean 'batch.size'", "did you mean 'errors.tolerance'"]
 
 
 def test_a_plugin_that_is_given_keys_of_its_own(contract: Contract) -> None:
     config = contract.numbers(streams="a,b", stream="c")
     verdict = contract.client.validate(config["connector.class"], {**config, "name": "x"})
-    [warning] = unknown_keys(wanted("x", config=config), verdict)
+    [warning] = unknown_keys(wanted("x", config=config), verdict, BUILT_IN)
     assert "'stream'" in warning.summary
 
 

@@ -78,7 +78,7 @@ class Contract:
         return self._fixture(f"{kind}NumberSource", topic="numbers", **more)
 
     def records(self, topic: str, kind: str = "Movable", **more: str) -> dict[str, str]:
-        """The config of a sink of tests/plugins, which writes `partition offset key value` lines to `records.txt`."""
+        """The config of a sink that writes `partition offset key value` lines to `records.txt`."""
         file = str(self.directory / "records.txt")
         return self._fixture(f"{kind}RecordSink", topics=topic, file=file, **more)
 

@@ -1,29 +1,6 @@
-"""A user's directory with a stand-in or with a real worker, for the tests of the daemon."""
+"""A user's directory with a stand-in or with a real worker."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from acceptance.workplace import Workplace
-from standin.connect import StandIn
 from standin.fixtures import standin
+from support.workplaces import at, really
 
-from gitops_connect.sandbox.cluster import Sandbox
-
-__all__ = ["standin"]
-
-
-@pytest.fixture
-def at(standin: StandIn, tmp_path: Path) -> Iterator[Workplace]:
-    workplace = Workplace(tmp_path, (standin.url,))
-    yield workplace
-    workplace.session.close()
-
-
-@pytest.fixture
-def really(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
-    workplace = Workplace(tmp_path, sandbox.worker_urls)
-    yield workplace
-    workplace.clean()
+__all__ = ["at", "really", "standin"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import InThread
 from standin.connect import StandIn
+from support.daemon_log import InThread
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon.cluster_progress import HEARTBEAT

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import logging
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from situations import change, seen, situation, wanted
+from support.docs.package_source import MODULES, nodes
+from support.planner.situations import change, seen, situation, wanted
 
-from gitops_connect.daemon import events, held_back, process_events
+from gitops_connect.daemon import events
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -29,14 +30,16 @@ def test_only_new_items_are_news() -> None:
 
 
 def test_every_event_and_field_is_documented() -> None:
-    source = "".join(Path(module.__file__).read_text() for module in (events, held_back, process_events))
     page = (ROOT / "docs" / "reference" / "log-events.md").read_text()
-    names = set(re.findall(r'say(?:_error)?\((?:\s*logging\.\w+|\s*level|\s*_level\([\w.]+\)),\s*"([^"]+)"', source))
-    names |= set(re.findall(r'say_error\("([^"]+)"', source)) | set(re.findall(r'log\.error\("([^"]+)"', source))
+    calls = [call for module in MODULES for call in nodes(module) if isinstance(call, ast.Call)]
+    said = [call for call in calls if ast.unparse(call.func).rpartition(".")[2] in ("say", "say_error")]
+    texts = [text.value for call in said for text in call.args[:2] if isinstance(text, ast.Constant)]
+    names = {text for text in texts if isinstance(text, str) and " " not in text}
     names |= {f"step_{result.value}" for result in Result}
     assert len(names) >= 28
     assert not {name for name in names if f"`{name}`" not in page}
-    fields = set(re.findall(r"\b(\w+)=(?!exc_info)", source.partition("def revision_seen")[2])) - {"extra", "exc_info"}
+    fields = {field.arg for call in said for field in call.keywords if field.arg}
+    assert len(fields) >= 20
     assert not {field for field in fields if f"`{field}`" not in page}
 
 

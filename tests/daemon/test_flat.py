@@ -7,8 +7,8 @@ import time
 import psutil
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess
 from standin.connect import StandIn
+from support.daemon_log import AsProcess
 
 RECONCILIATIONS = 5000
 REQUESTS = 2

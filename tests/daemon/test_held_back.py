@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import InThread
 from standin.connect import StandIn
+from support.daemon_log import InThread
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manual_clock import ManualClock
 from sqlalchemy import update
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.daemon.leadership import RETRY, Leadership
 from gitops_connect.errors import LedgerBusy

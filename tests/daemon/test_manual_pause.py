@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess, InThread
 from standin.connect import StandIn
+from support.daemon_log import AsProcess, InThread
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from acceptance.workplace import SINK, Workplace
-from daemon_log import InThread
-from manual_clock import ManualClock
 from standin.connect import StandIn
+from support.cluster.manual_clock import ManualClock
+from support.daemon_log import InThread
 
 from gitops_connect.daemon.notifications import (
     Notification,
@@ -24,9 +24,9 @@ from gitops_connect.daemon.notifications import (
     sender,
 )
 from gitops_connect.errors import UsageError
-from gitops_connect.model.durations import Duration
+from gitops_connect.model.clock import Duration
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import NotificationSettings
+from gitops_connect.settings.sections import NotificationSettings
 
 FAILED = {"cluster": "local", "connector": "orders", "message": "task 0 is FAILED"}
 

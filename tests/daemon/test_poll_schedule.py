@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.daemon.poll_schedule import PollSchedule
+from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized, UsageError
-from gitops_connect.model.durations import Duration
-from gitops_connect.settings.daemon_sections import DaemonSettings
-from gitops_connect.settings.sections import RepositorySettings, Settings
+from gitops_connect.model.clock import Duration
+from gitops_connect.settings.sections import DaemonSettings, RepositorySettings, Settings
 
 STEADY = PollSchedule(interval=60, retry=10, longest=300, jitter=0)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess
-from git_parts.http_server import serving
 from standin.connect import StandIn
+from support.daemon_log import AsProcess
+from support.git.http_server import serving
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName

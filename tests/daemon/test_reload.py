@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess, InThread
 from standin.connect import StandIn
+from support.daemon_log import AsProcess, InThread
 
 from gitops_connect.daemon.settings_reload import differences, in_effect
 from gitops_connect.settings.sections import Settings

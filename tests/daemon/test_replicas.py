@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess
-from ledger_places import LedgerPlace, postgres_place
 from live.databases import Server
 from standin.cluster import Cluster
 from standin.connect import StandIn
+from support.daemon_log import AsProcess
+from support.ledger.ledger_places import LedgerPlace, postgres_place
 
 pytestmark = pytest.mark.slow
 FOR_EVER = 10**9

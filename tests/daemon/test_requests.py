@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import QUICK, InThread
+from support.daemon_log import QUICK, InThread
 
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.reconciliations import Reconciliations

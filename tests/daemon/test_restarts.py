@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from acceptance.test_health import broken_sink
 from acceptance.workplace import Workplace
-from daemon_log import InThread
 from standin.connect import StandIn
+from support.daemon_log import InThread
 
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import Runtime

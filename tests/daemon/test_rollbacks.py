@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from acceptance.workplace import SINK, Workplace
 from daemon.test_restarts import FastClock
-from daemon_log import InThread
 from standin.connect import StandIn
+from support.daemon_log import InThread
 
-from gitops_connect.model.conditions import ConditionStatus, ConditionType
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.status import ConditionStatus, ConditionType
 
 LOCAL = ClusterName("local")
 WATCHED = "rollback: {watch: 10m}"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import InThread
 from standin.connect import StandIn
+from support.daemon_log import InThread
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
-from gitops_connect.model.conditions import ConditionStatus, ConditionType
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action
-from gitops_connect.model.status import Health, Sync
+from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
 
 LOCAL = ClusterName("local")
 

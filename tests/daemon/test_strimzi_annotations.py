@@ -7,8 +7,8 @@ import json
 import pytest
 from acceptance.test_strimzi_annotations import ALTER, OFFSETS, Resource
 from acceptance.workplace import Workplace
-from daemon_log import InThread
 from standin.connect import StandIn
+from support.daemon_log import InThread
 
 pytestmark = pytest.mark.slow
 

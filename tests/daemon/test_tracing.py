@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 import requests
 from acceptance.workplace import Workplace
-from daemon_log import PROGRAM, AsProcess
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from standin.connect import StandIn
+from support.daemon_log import PROGRAM, AsProcess
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from large_world import APPLY, LargeWorld
+from support.cluster.large_world import APPLY, LargeWorld
 
 from death.program import Fate, main
 from gitops_connect.connect.client import ConnectClient

@@ -20,12 +20,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn
 
-from memory_journal import reconcile_options
+from support.cluster.memory_journal import reconcile_options
 
 from death.watched import watch
+from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.reconcile import Caches, declare, reconcile
+from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import open_runtime
 from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.working_tree import WorkingTree

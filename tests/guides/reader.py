@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from docs_pages import Code
+from support.docs.docs_pages import Code
 
 FILES = ("yaml", "toml", "json", "ini", "hcl", "sql")
 """The languages of blocks that are written to a file."""

@@ -318,6 +318,7 @@ def nothing(at: Place) -> None:
 
 
 SITUATIONS: Mapping[str, Callable[[Place], None]] = {
+    "add-a-connector-family": nothing,
     "back-up-and-restore-the-ledger": back_up_and_restore_the_ledger,
     "check-a-very-large-manifest": check_a_very_large_manifest,
     "look-at-the-status-page": nothing,

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from docs_pages import DOCS, code
+from support.docs.docs_pages import DOCS, code
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from guides.reader import Reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from docs_pages import DOCS, Code, code
+from support.docs.docs_pages import DOCS, Code, code
 
 from guides.reader import FILE_NAME, FILES, comment, file_name
 from guides.situations import EVENTS, SITUATIONS

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docs_pages import DOCS, code
+from support.docs.docs_pages import DOCS, code
 
 from guides.reader import Reader
 

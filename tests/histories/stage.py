@@ -10,23 +10,24 @@ from threading import Event
 from typing import Any, cast
 
 from death.watched import watch
-from manual_clock import ManualClock
-from memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
-from memory_journal import reconcile_options
 from sqlalchemy import Engine, event
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
+from support.cluster.memory_journal import reconcile_options
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Duration
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.durations import Duration
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.model.validation import Plugin
-from gitops_connect.reconcile import Caches, declare, reconcile
+from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from memory_cluster import Fault
+from support.cluster.memory_cluster import Fault
 
 from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.names import OperationName

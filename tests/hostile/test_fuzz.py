@@ -14,21 +14,20 @@ from typing import Any
 
 import pytest
 import zstandard
-from every_field import DOCUMENTS, NEW, OWN, declare, fields, kafka_connector, put, text
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from situations import NOW, seen, situation
+from support.files.every_field import DOCUMENTS, NEW, OWN, declare, fields, kafka_connector, put, text
+from support.planner.situations import NOW, seen, situation
 
-from gitops_connect.checks import own_schemas
+from gitops_connect.bounded_http import decode
 from gitops_connect.connect import wire
-from gitops_connect.desired import manifests
-from gitops_connect.desired.load import ParseCache, load
-from gitops_connect.desired.yaml import parse
+from gitops_connect.documents.load import ParseCache, load
+from gitops_connect.documents.yaml import parse
 from gitops_connect.errors import UsageError
-from gitops_connect.http.decoding import decode
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.documents import Blob
-from gitops_connect.model.listed_files import Entry
+from gitops_connect.model.documents import Blob, Entry
+from gitops_connect.offsets.formats import manifest_parser
+from gitops_connect.offsets.rules import own_schemas
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown, plan_json
 from gitops_connect.report.printable import one_line
@@ -241,7 +240,7 @@ def test_format_strings_and_nulls_in_documents(case: tuple[Any, str]) -> None:
 
 
 def read_manifest(name: str, content: bytes) -> None:
-    found = manifests.parse(Blob(name, "0", content))
+    found = manifest_parser.parse(Blob(name, "0", content))
     assert found.entries or found.faults
     for fault in found.faults:
         one_line(fault.found).encode()

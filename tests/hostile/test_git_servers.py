@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from git_web_servers import SMART, Parts, endless_references, web_server
+from support.git.git_web_servers import SMART, Parts, endless_references, web_server
 
 from hostile.packed import gzip_of_zeros
 from hostile.place import Bounds, Place, graded

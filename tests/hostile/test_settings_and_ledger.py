@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edited_ledger import edit, fill
+from filled_ledger import edit, fill_file
 from standin.connect import StandIn
 
 from hostile.place import BOUNDS, SECRETS, Bounds, Place, document, graded
@@ -103,7 +103,7 @@ def test_a_damaged_ledger(row: Damage, tmp_path: Path) -> None:
         place.settings(f'[repository]\nurl = "repository"\n[clusters.local]\nurl = "{worker.url}"\n')
         place.write("clusters/local/a.yaml", document())
         place.commit()
-        fill(tmp_path)
+        fill_file(tmp_path)
         edit(tmp_path, row.table, row.column, row.value)
         ran = place.run("apply", "--yes", bounds=BOUNDS)
         assert worker.count("POST|PUT|PATCH|DELETE", "/connectors.*") == 0

@@ -12,7 +12,7 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from standin.faults import Parts
 from standin.raw_answers import ALWAYS, drops, endless, head, whole
-from terminal import Terminal
+from support.terminal import Terminal
 
 from hostile.place import Bounds, Place, document, graded
 from hostile.test_connect_answers import VALIDATE

@@ -9,9 +9,9 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from ledger_places import LedgerPlace, postgres_place
 from live.databases import Server
-from manual_clock import ManualClock
+from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_places import LedgerPlace, postgres_place
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import METADATA, PROPERTIES

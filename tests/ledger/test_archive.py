@@ -13,48 +13,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filled_ledger import KEY, ORDERS, fill
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_places import LedgerPlace
-from manual_clock import ManualClock
-from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_places import LedgerPlace
+from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD, offsets
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, Archive, read_archive, write_archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import METADATA
-from gitops_connect.model.desired import OnDelete, TargetState
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, offset_text, pack, partition_text
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationState
-from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restarts import RestartKind, RestartRecord, RestartRequest
-from gitops_connect.model.reviewed_plans import (
-    Approval,
-    DestructiveEffect,
-    DestructiveKind,
-    PlanPurpose,
-    ReviewedConnector,
-    ReviewedPlan,
-)
-from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
-from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.ownership import Ownership
 
 pytestmark = pytest.mark.slow
 
-KEY, OTHER_KEY = b"k" * 32, b"o" * 32
-ORDERS = Ownership(
-    LOCAL,
-    ConnectorName("orders"),
-    Origin.CREATED,
-    Revision("a" * 40),
-    NOON,
-    Digest("d" * 64),
-    {"database.password": Digest("e" * 64)},
-    OnDelete.RESET,
-)
-
+OTHER_KEY = b"o" * 32
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
 times = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds
 objects = st.dictionaries(words, st.none() | st.booleans() | st.integers() | words, max_size=2)
@@ -81,41 +60,6 @@ ownerships = st.builds(
     applied=st.dictionaries(words, words, max_size=2),
     on_delete=st.sampled_from(OnDelete),
 )
-
-
-HISTORY = ConfigHistory(
-    DeclaredConfig({"topic": "a"}, {"password": ("env", "ORDERS")}),
-    ConfigTrial(Digest("d1"), Revision("a" * 40), NOON, was_healthy=True),
-    RolledBack(Digest("d2"), Revision("b" * 40), "task 0 is FAILED", ("topic",), LATER),
-)
-
-REVIEWED = ReviewedPlan(
-    7,
-    Revision("a" * 40),
-    Digest("d" * 64),
-    {LOCAL: {ORDERS.connector: ReviewedConnector((Digest("e" * 64),), (DestructiveEffect(DestructiveKind.DELETE),))}},
-)
-
-
-def fill(ledger: Ledger) -> Ledger:
-    """Write rows of every kind."""
-    ledger.record(ORDERS)
-    ledger.record_attempt(LOCAL, Revision("b" * 40), LATER, "1 of 3 steps failed")
-    ledger.record_applied(LOCAL, Revision("a" * 40), NOON)
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.operations.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
-    ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("open")), STOOD, NOON)
-    unknown = replace(record_of(SKIP), name=OperationName("unknown"), state=OperationState.UNKNOWN, digest=None)
-    ledger.operations.mark(LOCAL, unknown)
-    ledger.record_restart(LOCAL, ORDERS.connector, RestartRecord(2, LATER))
-    ledger.record_restart_request(LOCAL, ORDERS.connector, RestartRequest(RestartKind.CONNECTOR, "INC-1"))
-    ledger.configs.record(LOCAL, {ORDERS.connector: HISTORY})
-    for name in (ORDERS.connector, None):
-        ledger.suspend(LOCAL, name, Suspension(SuspendedBy.COMMAND, name is None, "ana@ops-1", NOON, "INC-1"))
-    ledger.record_stopped(LOCAL, ORDERS.connector, TargetState.RUNNING)
-    ledger.reviews.record(REVIEWED, PlanPurpose.REVIEW, NOON)
-    assert ledger.reviews.approve(Approval(7, REVIEWED.digest, "ana", LATER, "https://git.example/7#1"))
-    return ledger
 
 
 def _sample() -> str:
@@ -188,7 +132,8 @@ def test_with_another_key_digests_are_left_out_and_nothing_else(full: Ledger, ne
     other = replace(new_place, key=OTHER_KEY).open()
     restored = other.restore(full.export(), NOON)
     assert restored.without_digests == 1
-    assert other.ownership(LOCAL) == {"orders": replace(ORDERS, desired=None, applied={})}
+    expected = {name: replace(one, desired=None, applied={}) for name, one in full.ownership(LOCAL).items()}
+    assert other.ownership(LOCAL) == expected
     assert other.operations.records(LOCAL) == full.operations.records(LOCAL)
     assert other.revisions(LOCAL) == full.revisions(LOCAL)
     again = other.restore(full.export(), NOON)

@@ -9,8 +9,8 @@ from sqlite3 import connect
 from typing import Any
 
 import pytest
-from edited_ledger import NAME, edit, fill
-from operation_values import LOCAL, STOOD
+from filled_ledger import edit, fill_file
+from support.planner.operation_values import LOCAL, SKIP, STOOD
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
@@ -19,7 +19,7 @@ from gitops_connect.ledger.ledger import Ledger
 @pytest.fixture(scope="module")
 def filled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("filled")
-    fill(directory)
+    fill_file(directory)
     return directory
 
 
@@ -53,6 +53,10 @@ def filled(tmp_path: Path, filled_once: Path) -> Path:
         ("operation_pieces", "part", "after"),
         ("operation_pieces", "content", "text"),
         ("revisions", "at", "2026-11-21T12:00:00+00:00"),
+        ("conditions", "status", "true"),
+        ("config_histories", "history", '{"healthy": null}'),
+        ("steps", "seconds", "long"),
+        ("stopped_connectors", "returns_to", "RUNNING"),
         ("reviewed_plans", "purpose", "fun"),
         ("reviewed_plans", "plan", "{}"),
         ("reviewed_plans", "plan", "[" * 100_000),
@@ -65,7 +69,7 @@ def filled(tmp_path: Path, filled_once: Path) -> Path:
 )
 def test_the_table_the_row_and_the_column_are_named(filled: Path, table: str, column: str, value: Any) -> None:
     edit(filled, table, column, value)
-    with pytest.raises(LedgerUnusable, match=f"is damaged: table {table}, row '.+', column {column}: found .*backup"):
+    with pytest.raises(LedgerUnusable, match=f"is damaged: table {table}, row '.+, column {column}: found .*backup"):
         Ledger.open("sqlite:///state.db", filled, None)
 
 
@@ -78,7 +82,7 @@ def test_a_version_that_is_no_number_is_damage(filled: Path) -> None:
 
 def test_what_is_as_it_was_written_is_opened(filled: Path) -> None:
     ledger = Ledger.open("sqlite:///state.db", filled, None)
-    assert ledger.operations.snapshot(LOCAL, NAME) == STOOD
+    assert ledger.operations.snapshot(LOCAL, SKIP.name) == STOOD
 
 
 @pytest.mark.parametrize("packed", [b"", b"no zlib", bytes.fromhex("789c8b8e05000089008a"), "other"])
@@ -91,4 +95,4 @@ def test_a_snapshot_that_is_not_what_was_saved_is_never_given_out(filled: Path, 
         edit(filled, "operations", "snapshot", packed)
     ledger = Ledger.open("sqlite:///state.db", filled, None)
     with pytest.raises(LedgerUnusable, match="the offsets of skip on local cannot be read; restore a backup"):
-        ledger.operations.snapshot(LOCAL, NAME)
+        ledger.operations.snapshot(LOCAL, SKIP.name)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from operation_values import FREE, LOCAL, NOON, REWRITTEN, SKIP, offsets, record_of
+from support.planner.operation_values import FREE, LOCAL, NOON, REWRITTEN, SKIP, offsets, record_of
 
 from gitops_connect.errors import LedgerUnusable, OperationSettled
 from gitops_connect.ledger.ledger import Ledger

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import psutil
 
-from gitops_connect.ledger.holder import Process
+from gitops_connect.ledger.leases import Process
 
 
 def test_this_process_has_not_ended() -> None:

@@ -8,9 +8,9 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from ledger_places import LedgerPlace
-from manual_clock import ManualClock
 from sqlalchemy import Engine, event, select
+from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database

@@ -7,13 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from operation_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerUnusable, UsageError
-from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operation_history import read_history
-from gitops_connect.model.history import Past
+from gitops_connect.ledger.ledger import Ledger, read_history
 from gitops_connect.model.names import ClusterName, OperationName, Revision
+from gitops_connect.model.operations import Past
 
 URL = "sqlite:///state.db"
 OTHER = ClusterName("other")

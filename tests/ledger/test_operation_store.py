@@ -9,10 +9,22 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from ledger_places import LedgerPlace
-from manual_clock import ManualClock
-from operation_values import FREE, LATER, LOCAL, NOON, REWRITTEN, SKIP, STATES, STOOD, bring_to, offsets, record_of
 from sqlalchemy import Engine, event, update
+from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_places import LedgerPlace
+from support.planner.operation_values import (
+    FREE,
+    LATER,
+    LOCAL,
+    NOON,
+    REWRITTEN,
+    SKIP,
+    STATES,
+    STOOD,
+    bring_to,
+    offsets,
+    record_of,
+)
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
 from gitops_connect.ledger.ledger import Ledger

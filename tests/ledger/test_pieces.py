@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_places import LedgerPlace
-from manual_clock import ManualClock
-from operation_values import LATER, LOCAL, NOON, SKIP, STOOD, bring_to, offsets, record_of
 from sqlalchemy import select
+from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_places import LedgerPlace
+from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, bring_to, offsets, record_of
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled, UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.pieces import PIECE, BlockCounts, OffsetsPart
-from gitops_connect.ledger.tables import PIECES
+from gitops_connect.ledger.pieces import PIECE, BlockCounts
+from gitops_connect.ledger.tables import PIECES, OffsetsPart
 from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.operations import OperationState
 

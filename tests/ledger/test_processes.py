@@ -11,9 +11,9 @@ from pathlib import Path
 from sqlite3 import connect
 
 import pytest
-from ledger_talk import line, tell
-from manual_clock import ManualClock
-from operation_values import LOCAL, NOON, SKIP, STOOD
+from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_talk import kill, line, tell
+from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
@@ -84,8 +84,7 @@ def test_a_writer_that_is_killed_leaves_all_that_it_reported(
     assert line(writer) == "ready"
     tell(writer)
     reported = [line(writer) for _ in range(written)]
-    writer.kill()
-    rest = writer.communicate()[0].split()
+    rest = kill(writer).split()
     # A record may be durable without its report, but no report is without a durable record. A truncated one is ignored.
     names = {*reported, *(name for name in rest[:-1])}
     owned = Ledger.open("sqlite:///state.db", tmp_path, None).ownership("local")
@@ -121,8 +120,7 @@ def test_operations_of_a_killed_process_are_as_far_as_it_reported(
     assert line(writer) == "ready"
     tell(writer)
     reported = [line(writer) for _ in range(written)]
-    writer.kill()
-    reported += writer.communicate()[0].splitlines()[:-1]  # the last may be cut short
+    reported += kill(writer).splitlines()[:-1]  # the last may be cut short
     records = ledger.operations.records(LOCAL)
     settled = {name for name, record in records.items() if record.state is OperationState.SETTLED}
     assert {report.split()[1] for report in reported if report.startswith("begun")} <= set(records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from operation_values import LATER, LOCAL, NOON
+from support.planner.operation_values import LATER, LOCAL, NOON
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision

@@ -13,9 +13,9 @@ from threading import Barrier
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from ledger_places import LedgerPlace
-from operation_values import LOCAL, NOON
 from sqlalchemy import inspect
+from support.ledger.ledger_places import LedgerPlace
+from support.planner.operation_values import LOCAL, NOON
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
@@ -26,7 +26,7 @@ from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restarts import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
 pytestmark = pytest.mark.slow

@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from operation_values import LOCAL, NOON
+from support.planner.operation_values import LOCAL, NOON
 
 from gitops_connect.ledger import status_store
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.conditions import Condition, ConditionStatus, ConditionType
-from gitops_connect.model.journal import JournalEntry
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import OffsetPosition
-from gitops_connect.model.outcomes import Result
+from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.plans import Action
+from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 
 ORDERS = ConnectorName("orders")
 READY = Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", NOON, Revision("r1"))

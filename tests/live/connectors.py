@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from plugins.builder import build_jar
+from support.plugins.builder import build_jar
 
 from gitops_connect.sandbox.ivy import Progress
 from gitops_connect.sandbox.jars import JarSet, fetch_jars

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.launch import choose_port
 
 HOST = "127.0.0.1"
 USER = "connect"

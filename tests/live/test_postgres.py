@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gitops_connect.secrets import values_read
+from gitops_connect.secret_values import values_read
 from live.sources import PostgresSource
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough]

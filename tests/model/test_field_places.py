@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from manifests import FILE_SOURCE, MIRROR, ORDERS
+from support.files.manifests import FILE_SOURCE, MIRROR, context_of
 
-from gitops_connect.checks.small import check
-from gitops_connect.desired import manifests, operation_documents, yaml
-from gitops_connect.desired.manifest_files import ManifestFiles
+from gitops_connect.documents import offset_changes, yaml
+from gitops_connect.documents.offset_changes import ManifestFiles
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.field_places import is_json
-from gitops_connect.model.manifests import Manifest, ManifestContext
+from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.operations import OperationKind
+from gitops_connect.offsets.formats import manifest_parser
+from gitops_connect.offsets.rules.small import check
 
 BODY = """{"offsets": [
   {"partition": {"filename": "/data/order.txt"}, "offset": {"position": 5}}, {"offset":
@@ -47,13 +48,13 @@ spec:
 
 
 def places(manifest: Manifest, config: dict[str, str]) -> list[tuple[str, int, int]]:
-    verdict = check(manifest, ManifestContext(ORDERS, config), OperationKind.ALTER)
+    verdict = check(manifest, context_of(config), OperationKind.ALTER)
     return [(one.rule.removeprefix("manifest/"), one.location.line, one.location.column) for one in verdict.diagnostics]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
-    manifest = manifests.parse(Blob("a.json", "", BODY.replace("\n", end).encode()))
+    manifest = manifest_parser.parse(Blob("a.json", "", BODY.replace("\n", end).encode()))
     assert places(manifest, FILE_SOURCE) == [
         ("file", 2, 18),
         ("negative", 3, 6),
@@ -64,7 +65,7 @@ def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
 
 def test_an_error_of_an_inline_manifest_points_at_the_field() -> None:
     (document,) = yaml.parse(Blob("changes/back.yaml", "", DOCUMENT.encode())).documents
-    operation = operation_documents.change(document, ManifestFiles([]))
+    operation = offset_changes.change(document, ManifestFiles([]))
     assert isinstance(operation, DesiredOperation)
     assert isinstance(operation.manifest, Manifest)
     assert places(operation.manifest, MIRROR) == [
@@ -77,7 +78,7 @@ def test_an_error_of_an_inline_manifest_points_at_the_field() -> None:
 
 def test_an_error_of_a_line_points_at_the_line() -> None:
     lines = b'{"partition": {"filename": "/data/orders.txt"}, "offset": {"position": -5}}\n'
-    assert places(manifests.parse(Blob("a.jsonl", "", lines)), FILE_SOURCE) == [("negative", 1, 1)]
+    assert places(manifest_parser.parse(Blob("a.jsonl", "", lines)), FILE_SOURCE) == [("negative", 1, 1)]
 
 
 names = st.text('ab"\\\u00e9 {}[],:', max_size=4)
@@ -95,7 +96,7 @@ def test_a_field_is_located_at_the_start_of_its_key(
     entries: list[dict[str, Any]], indent: int | None, separators: tuple[str, str], end: str
 ) -> None:
     text = json.dumps(entries, indent=indent, separators=separators, ensure_ascii=False)
-    manifest = manifests.parse(Blob("a.json", "", text.replace("\n", end).encode()))
+    manifest = manifest_parser.parse(Blob("a.json", "", text.replace("\n", end).encode()))
     lines = text.split("\n")
     for entry in manifest.entries:
         for half, part in entry.value.items():

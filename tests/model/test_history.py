@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from situations import change, record
+from support.planner.situations import change, record
 
-from gitops_connect.model.history import OperationHistory, Past
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.operations import OperationHistory, OperationState, Past
 
 CHANGE = change("skip", "orders")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from recognizable_secrets import BASIC, BY_FORM, BY_KEY, DER, WORD, A
+from support.files.recognizable_secrets import BASIC, BY_FORM, BY_KEY, DER, WORD, A
 
-from gitops_connect.desired.foreign.properties import parse
+from gitops_connect.exchange.readers.properties import parse
+from gitops_connect.model.credentials import shaped
 from gitops_connect.model.masking import BY_KEY as LOOKS_LIKE
 from gitops_connect.model.masking import clear_secret, mask, masked_value
-from gitops_connect.model.token_shapes import shaped
 
 HARMLESS = list(parse(Path(__file__).with_name("harmless_configs.properties").read_bytes()))
 MISTAKEN = {"sql"}

@@ -15,8 +15,8 @@ from gitops_connect.model.worker_heap import (
     HeapEstimate,
     count_copies,
     estimate,
+    heap_refusal,
     largest_chunk,
-    refusal,
     size_text,
 )
 
@@ -52,18 +52,18 @@ def test_the_estimate_is_near_to_what_was_measured_and_rather_above(
 
 def test_a_million_is_refused_on_one_gibibyte_and_passes_on_two() -> None:
     # On 1 GiB it could be sent, but not read back: that took 101s and the whole heap. On 2 GiB reading took 28s.
-    assert refusal(of_a_million(50_000), GIB) is not None
-    assert refusal(of_a_million(250_000), 2 * GIB) is None
+    assert heap_refusal(of_a_million(50_000), GIB) is not None
+    assert heap_refusal(of_a_million(250_000), 2 * GIB) is None
 
 
 def test_with_exactly_once_a_million_is_refused_on_two_gibibytes() -> None:
     # On 2 GiB it could be sent, more slowly with each chunk; reading it back took more than 90s and the whole heap.
-    assert refusal(of_a_million(100_000, copies=3), 2 * GIB) is not None
-    assert refusal(of_a_million(100_000, copies=3), 4 * GIB) is None
+    assert heap_refusal(of_a_million(100_000, copies=3), 2 * GIB) is not None
+    assert heap_refusal(of_a_million(100_000, copies=3), 4 * GIB) is None
 
 
 def test_a_refusal_has_the_arithmetic_and_says_what_to_do() -> None:
-    assert refusal(of_a_million(50_000), GIB) == (
+    assert heap_refusal(of_a_million(50_000), GIB) == (
         "each worker would need 1.23 GiB of heap, but worker_heap is 1 GiB "
         "(1,000,000 partitions of 89 bytes: 1,000,000 x (480 + 2 x 89) = 628 MiB, 467 MiB for reading them back, "
         "96 MiB for the worker itself, and 5 % more for its garbage collector). "
@@ -82,13 +82,13 @@ def test_the_arithmetic_names_the_chunk_where_that_takes_more_than_reading_back_
 @pytest.mark.parametrize("limit", [GIB, 2 * GIB, 4 * GIB, 64 * GIB])
 def test_the_heap_that_a_refusal_asks_for_is_enough(limit: int, copies: int) -> None:
     estimated = estimate(30 * MILLION, 30 * MILLION * LINE, MIB, copies)
-    words = refusal(estimated, limit)
+    words = heap_refusal(estimated, limit)
     asked = float(words.partition('worker_heap = "')[2].partition("GiB")[0]) if words else 0
-    assert words is None or refusal(estimated, int(asked * GIB)) is None
+    assert words is None or heap_refusal(estimated, int(asked * GIB)) is None
 
 
 def test_without_a_limit_nothing_is_refused() -> None:
-    assert refusal(of_a_million(MILLION, copies=9), 0) is None
+    assert heap_refusal(of_a_million(MILLION, copies=9), 0) is None
 
 
 def test_few_partitions_need_little_more_than_the_worker() -> None:
@@ -140,10 +140,10 @@ def test_sizes_are_rounded_up_so_that_what_is_too_much_never_looks_equal(size: i
 )
 def test_the_largest_chunk_fits_whenever_the_smallest_does(partitions: int, line: int, copies: int, limit: int) -> None:
     size = partitions * line
-    if refusal(estimate(partitions, size, LARGEST_CHUNK, copies), limit) is None:
+    if heap_refusal(estimate(partitions, size, LARGEST_CHUNK, copies), limit) is None:
         chunk = largest_chunk(partitions, size, copies, limit)
         assert LARGEST_CHUNK <= chunk <= LARGEST_BODY
-        assert refusal(estimate(partitions, size, chunk, copies), limit) is None
+        assert heap_refusal(estimate(partitions, size, chunk, copies), limit) is None
 
 
 def test_the_largest_chunk_follows_the_heap() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from situations import current_offsets
+from support.planner.situations import current_offsets
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.names import ConnectorName, OperationName
-from gitops_connect.model.strimzi_annotations import RequestedListing
+from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.offset_changes.listed_offsets import config_map_path, write_to_directory
 
 LISTING = RequestedListing(

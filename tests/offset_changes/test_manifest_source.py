@@ -8,15 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from situations import change
+from support.planner.situations import change
 
-from gitops_connect.desired import manifests
 from gitops_connect.model.desired import ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.large_manifests import LargeFile
-from gitops_connect.model.manifests import Manifest
-from gitops_connect.offset_changes.manifests import ManifestSource
+from gitops_connect.model.manifests import LargeFile, Manifest
+from gitops_connect.offset_changes.manifest_source import ManifestSource
+from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import SharedSession
@@ -65,7 +64,7 @@ def test_faults_have_their_places(tmp_path: Path) -> None:
     text = '{"offsets": [\n{"partition": {"a": 1, "a": 2}, "offset": null}\n], "more": 1}'
     (tmp_path / "x.json").write_text(text)
     found = read(at_uri(tmp_path, f"file:{tmp_path}/x.json", text.encode(), "file:*"))
-    parsed = manifests.parse(_blob(text))
+    parsed = manifest_parser.parse(_blob(text))
     assert {(one.rule, one.found, one.location.line) for one in found.faults} == {
         (one.rule, one.found, one.location.line) for one in parsed.faults
     }

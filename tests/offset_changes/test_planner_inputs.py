@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,22 +10,26 @@ from typing import cast
 
 import pytest
 from histories.stage import Numbers
-from manual_clock import ManualClock
-from memory_cluster import STOPPED, connector
-from situations import current_offsets
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import STOPPED, connector
+from support.planner.situations import current_offsets
 
-from gitops_connect.checks.large.verdict_cache import CachedVerdict
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.declare import Caches, Declared, declare
+from gitops_connect.families import Family, Shape
+from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Duration
+from gitops_connect.model.diagnostics import INTERNAL_ERROR
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.durations import Duration
-from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, Digest
 from gitops_connect.model.plans import OperationStatus, Plan
-from gitops_connect.observed import observe
+from gitops_connect.observe import observe
 from gitops_connect.offset_changes.planner_inputs import _CacheKeys
+from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.situation import Situation
-from gitops_connect.reconcile import Caches, Declared, declare, propose
+from gitops_connect.propose import propose
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
@@ -105,6 +109,17 @@ def test_errors_of_a_cached_verdict_are_reported_again(runtime: Runtime, declare
     plan = planned_by(runtime, declared, cluster, CachedVerdict(broken, SavedOffsets("gone", 0, 0, Digest(""))))
     (shown,) = plan.operations
     assert (shown.status, shown.message) == (OperationStatus.WAITING, "its offsets have errors")
+
+
+def test_a_bug_in_a_family_blocks_only_its_connectors(runtime: Runtime, declared: Declared) -> None:
+    def broken(shape: Shape, config: Mapping[str, str]) -> Shape:
+        raise ZeroDivisionError(shape, config)
+
+    known = replace(BUILT_IN.classes[CLASS], shape_of_config=broken)
+    families = Registry((Family(1, "broken", {CLASS: known}),))
+    proposal = propose(replace(runtime, families=families), declared, LOCAL)
+    assert [(one.rule, one.connector) for one in proposal.diagnostics.errors] == [(INTERNAL_ERROR, "a")]
+    assert [one.message for one in proposal.plan.operations] == ["its offsets have errors"]
 
 
 @pytest.mark.slow

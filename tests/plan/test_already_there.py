@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import change, current_offsets, full, record, seen, situation, wanted
+from support.planner.situations import change, current_offsets, full, record, seen, situation, wanted
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.large_manifests import LargeVerdict
+from gitops_connect.model.manifests import LargeVerdict
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import Plan
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
 
@@ -31,7 +31,7 @@ def planned(
     **more: Any,
 ) -> Plan:
     connector: DesiredConnector = more.pop("connector", wanted("a", state, config=config))
-    shapes = {} if (shape := shape_of(connector.config)) is None else {connector.name: shape}
+    shapes = {} if (shape := BUILT_IN.shape(connector.config)) is None else {connector.name: shape}
     manifests = {} if declared is None else {one.name: declared for one in changes}
     about = OffsetSituation(more.pop("records", {}), manifests=manifests, current={"a": current}, shapes=shapes)  # type: ignore[dict-item]
     observed = seen("a", there, config=more.pop("observed", config))
@@ -85,7 +85,7 @@ def test_a_change_without_effect_is_applied_together_with_others_that_have_one()
     about = OffsetSituation(
         manifests={first.name: AB, second.name: current_offsets(a=30)},
         current={"a": AB},  # type: ignore[dict-item]
-        shapes={"a": shape_of(full({}))},  # type: ignore[dict-item]
+        shapes={"a": BUILT_IN.shape(full({}))},  # type: ignore[dict-item]
     )
     made = plan(situation([wanted("a")], [seen("a")], owned=["a"], changes=[first, second], offsets=about))
     assert actions(made) == ["stop", "alter", "alter", "resume"]
@@ -132,7 +132,7 @@ def test_a_seed_whose_connector_was_created_and_stopped_is_recorded() -> None:
         intended,
         manifests={seed.name: AB},
         current={"a": AB},  # type: ignore[dict-item]
-        shapes={"a": shape_of(full({}))},  # type: ignore[dict-item]
+        shapes={"a": BUILT_IN.shape(full({}))},  # type: ignore[dict-item]
     )
     made = plan(situation([connector], [seen("a", "STOPPED")], owned=["a"], offsets=about))
     assert actions(made) == ["record"]

@@ -6,16 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import CLUSTER, DOCUMENT, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.planner.situations import (
+    CLUSTER,
+    DOCUMENT,
+    REVISION,
+    change,
+    current_offsets,
+    record,
+    seen,
+    situation,
+    wanted,
+)
 
-from gitops_connect.model.conditions import ConditionType
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
-from gitops_connect.model.strimzi_annotations import AnnotationAction, AnnotationWarning, RequestedListing
+from gitops_connect.model.status import ConditionType
+from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
 from gitops_connect.plan.conditions import CLUSTER as OF_CLUSTER
 from gitops_connect.plan.conditions import connector_conditions
 from gitops_connect.plan.planner import plan

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from situations import seen, situation, wanted
+from support.files.goldens import assert_golden
+from support.planner.situations import seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import ReviewedPlan, ReviewMode, Reviews
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
@@ -24,9 +26,8 @@ CASES = sorted((Path(__file__).parents[1] / "cases" / "plan").glob("*.yaml"))
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_case(path: Path) -> None:
-    case = yaml.safe_load(path.read_text())
-    given, expected = case["given"], case["expect"]
-    made = plan(_reviewed(_situation(given), **given.get("review", {})))
+    expected = _read(path)["expect"]
+    made = _plan(path)
     steps = [
         " ".join([step.connector, step.action.value, *([step.initial_state.value] if step.initial_state else [])])
         + f": {step.reason}"
@@ -47,6 +48,23 @@ def test_case(path: Path) -> None:
     assert made.complete is expected.get("complete", True)
     for collection in ("adopted", "forgotten", "unmanaged"):
         assert list(getattr(made, collection)) == expected.get(collection, [])
+
+
+def test_the_digests_are_those_of_the_last_release() -> None:
+    """A saved plan and an approval contain the digest of their plan, a saved plan the fingerprint too."""
+    made = {path.stem: _plan(path) for path in CASES}
+    digests = {name: {"digest": one.digest, "fingerprint": one.fingerprint} for name, one in made.items()}
+    effect = "a plan whose digest has changed is no longer the one that was saved or approved: say so in CHANGELOG.md; "
+    assert_golden("digests.yaml", yaml.safe_dump(digests), effect)
+
+
+def _read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def _plan(path: Path) -> Plan:
+    given = _read(path)["given"]
+    return plan(_reviewed(_situation(given), **given.get("review", {})))
 
 
 def _situation(given: dict[str, Any]) -> Situation:

@@ -6,18 +6,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from situations import NOW, REVISION, seen, situation, wanted
+from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
-from gitops_connect.model.conditions import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import ObservedConnector, OffsetPosition, TaskStatus, WorkerState
-from gitops_connect.model.restarts import RestartRecord
+from gitops_connect.model.restart_records import RestartRecord
+from gitops_connect.model.status import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
 from gitops_connect.plan.conditions import changes, cluster_ready, connector_conditions
 from gitops_connect.plan.planner import plan
+from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.unhealthy import find_unhealthy
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector
 
 ORDERS = ConnectorName("orders")

@@ -8,14 +8,25 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from situations import NOW, REVISION, change, current_offsets, full, record, seen, situation, skipping, wanted
+from support.planner.situations import (
+    NOW,
+    REVISION,
+    change,
+    current_offsets,
+    full,
+    record,
+    seen,
+    situation,
+    skipping,
+    wanted,
+)
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, OnDelete
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationRecord, clear_name, seed_name
 from gitops_connect.model.plans import OperationStatus, Plan
-from gitops_connect.model.shapes import shape_of
-from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, Unit
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -29,7 +40,7 @@ def offsets(
     **more: Any,
 ) -> OffsetSituation:
     known = {one.name: one for one in records}
-    return OffsetSituation(known, manifests=declared, current=current, shapes={"a": shape_of(full({}))}, **more)
+    return OffsetSituation(known, manifests=declared, current=current, shapes={"a": BUILT_IN.shape(full({}))}, **more)
 
 
 def of_server(lsn: int) -> Offsets:
@@ -38,7 +49,7 @@ def of_server(lsn: int) -> Offsets:
 
 def postgres(declared: Mapping[str, OffsetPatch | None], config: Mapping[str, str]) -> OffsetSituation:
     """A connector of Debezium for PostgreSQL at LSN 100."""
-    shape = shape_of({"connector.class": "PostgresConnector", **config})
+    shape = BUILT_IN.shape({"connector.class": "PostgresConnector", **config})
     return replace(offsets({"a": of_server(100)}, declared), shapes={"a": shape})  # type: ignore[dict-item]
 
 
@@ -190,7 +201,7 @@ class TestAcknowledgements:
             "offset change c: 70,000 bytes of WAL are skipped, but the limit is 65,536 bytes of WAL"
             " (`wal_bytes` of the setting `max_skip`)"
         )
-        limits = Policy(max_skip={**DEFAULT_SKIP_LIMITS, Unit.WAL_BYTES: 70_000})
+        limits = Policy(max_skip={**DEFAULT_SKIP_LIMITS, "wal_bytes": 70_000})
         allowed = planned(wanted("a"), change("c", "a", acknowledge=["external"]), about=about, policy=limits)
         assert "alter" in actions(allowed)
 

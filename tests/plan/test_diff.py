@@ -3,13 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from situations import CLUSTER, KEY, NOW, REVISION, seen, situation, wanted
+from support.planner.situations import CLUSTER, KEY, NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.canonical import keyed_digest
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Change
-from gitops_connect.plan.diff import diff
+from gitops_connect.plan.config_diff import diff
 from gitops_connect.plan.ownership_records import remember
 
 MASK = "********"

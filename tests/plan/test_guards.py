@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from situations import seen, situation, wanted
+from support.planner.situations import seen, situation, wanted
 
 from gitops_connect.errors import UnsafePlan
 from gitops_connect.plan.guards import enforce

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import change, current_offsets, full, record, seen, situation, skipping, wanted
+from support.planner.situations import change, current_offsets, full, record, seen, situation, skipping, wanted
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
-from gitops_connect.model.large_manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.plans import OperationStatus, Plan
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.worker_heap import GIB
-from gitops_connect.plan.large_operations import declared_partitions
+from gitops_connect.plan.connector_operations import declared_partitions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -31,7 +31,7 @@ def verdict(errors: int = 0, **counts: int) -> LargeVerdict:
 
 def about(*records: OperationRecord, **more: Any) -> OffsetSituation:
     known = {one.name: one for one in records}
-    return OffsetSituation(known, shapes={ConnectorName("a"): shape_of(full({}))}, **more)  # type: ignore[dict-item]
+    return OffsetSituation(known, shapes={ConnectorName("a"): BUILT_IN.shape(full({}))}, **more)  # type: ignore[dict-item]
 
 
 def planned(*changes: DesiredOperation, offsets: OffsetSituation, there: str | None = "RUNNING", **more: Any) -> Plan:
@@ -81,7 +81,7 @@ def test_the_effects_of_a_large_change_must_be_acknowledged(counts: dict[str, in
 
 
 def test_an_external_position_must_be_acknowledged_by_the_counts_alone() -> None:
-    shapes = {ConnectorName("a"): shape_of({"connector.class": "PostgresConnector"})}
+    shapes = {ConnectorName("a"): BUILT_IN.shape({"connector.class": "PostgresConnector"})}
     for found, kind, needed in (
         (about(large={"c": verdict(rewind=3)}), "alter", ["external", "rewind"]),
         (about(large={"c": verdict(new=3)}), "alter", ["external"]),

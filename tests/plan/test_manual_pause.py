@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import CLASS, NOW, change, current_offsets, seen, situation, wanted
+from support.planner.situations import CLASS, NOW, change, current_offsets, seen, situation, wanted
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, OnManualPause, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import ConnectorPlan, Plan
-from gitops_connect.model.restarts import RestartKind, RestartRequest
-from gitops_connect.model.shapes import shape_of
+from gitops_connect.model.restart_records import RestartKind, RestartRequest
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
@@ -99,7 +99,7 @@ def test_it_is_not_restarted() -> None:
 
 class TestAnOffsetChange:
     def planned(self, state: str, stopped: Mapping[ConnectorName, TargetState] | None = None) -> list[str]:
-        shape = shape_of({"connector.class": CLASS})
+        shape = BUILT_IN.shape({"connector.class": CLASS})
         assert shape is not None
         offsets = OffsetSituation(
             manifests={BACK.name: current_offsets(a=4)}, current={ORDERS: current_offsets(a=20)}, shapes={ORDERS: shape}

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
-import yaml
-from situations import change, current_offsets, seen, situation, wanted
+from families.case_files import cases
+from support.planner.situations import change, current_offsets, seen, situation, wanted
 
-from gitops_connect.model.families import FAMILIES
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.offset_keys import offset_keys
 from gitops_connect.model.plans import Action, OffsetEffect, Plan
-from gitops_connect.model.shape_fields import FieldType, Tie
 from gitops_connect.plan import offset_effects
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
@@ -42,13 +38,12 @@ def messages(plugin: str, before: Config, after: Config) -> list[str]:
     return [one.message for one in effects(plugin, before, after)]
 
 
-CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "offset-effects.yaml").read_text())
 SHOP, NEW = {"topic.prefix": "shop"}, {"topic.prefix": "shopnew"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['class']} {case['after']}")
-def test_another_value_of_a_config_key(case: dict[str, Any]) -> None:
-    assert messages(case["class"], case["before"], case["after"]) == case["effects"]
+@pytest.mark.parametrize(("plugin", "before", "after", "effects"), cases("effects"))
+def test_another_value_of_a_config_key(plugin: str, before: Config, after: Config, effects: list[str]) -> None:
+    assert messages(plugin, before, after) == effects
 
 
 def test_long_lists_and_values_are_cut() -> None:
@@ -137,15 +132,12 @@ def test_a_sink_of_another_class_keeps_its_group() -> None:
     assert not [one for step in made.steps for one in step.offset_effects]
 
 
-def has_positions(plugin: str) -> bool:
-    return FAMILIES[plugin].offset.required.get("offset") is not FieldType.ZERO
-
-
-@pytest.mark.parametrize("plugin", list(filter(has_positions, sorted(FAMILIES))))
-def test_the_keys_that_a_family_ties_its_partitions_to_are_among_them(plugin: str) -> None:
-    known = {key.keys for key in offset_keys({"connector.class": plugin}).keys}
+@pytest.mark.parametrize("plugin", [name for name, one in BUILT_IN.classes.items() if one.shape and one.shape.unit])
+def test_the_keys_that_a_class_ties_its_partitions_to_are_among_them(plugin: str) -> None:
+    known, shape = {key.keys for key in BUILT_IN.classes[plugin].offset_keys.keys}, BUILT_IN.classes[plugin].shape
     assert known
-    assert {one.keys for one in FAMILIES[plugin].tied if one.tie in (Tie.ALIAS, Tie.FILE, Tie.SERVER)} <= known
+    assert shape is not None
+    assert {one.keys for one in shape.tied if not one.is_list} <= known
 
 
 def test_each_new_connector_is_compared_with_few_old_ones(monkeypatch: pytest.MonkeyPatch) -> None:

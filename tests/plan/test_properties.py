@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
-from situations import NOW, as_observed, seen, situation, wanted
+from support.planner.situations import NOW, as_observed, seen, situation, wanted
 
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from situations import seen, situation, wanted
+from support.planner.situations import seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.restart_requests import seen_before_managed
+from gitops_connect.plan.restarts import seen_before_managed
 
 ORDERS = ConnectorName("orders")
 WHOLE = RestartRequest(RestartKind.CONNECTOR, "1")

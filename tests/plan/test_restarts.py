@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from situations import NOW, seen, situation, wanted
+from support.planner.situations import NOW, seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.restarts import AutoRestart, Restart, RestartOutlook, RestartRecord
+from gitops_connect.model.restart_records import AutoRestart, Restart, RestartOutlook, RestartRecord
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import uncounted, until_next_restart
 from gitops_connect.plan.situation import Policy

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import (
+from support.planner.situations import (
     CLASS,
     CLUSTER,
     NOW,
@@ -22,6 +22,8 @@ from situations import (
     wanted,
 )
 
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.destructive_effects import MOST_PARTITIONS
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
@@ -36,8 +38,6 @@ from gitops_connect.model.reviewed_plans import (
     Reviews,
     read_reviewed_plan,
 )
-from gitops_connect.model.rollbacks import RolledBack
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import review_digest, reviewed_plan
@@ -46,7 +46,7 @@ from gitops_connect.report.connector_status import connector_statuses
 
 ORDERS = ConnectorName("orders")
 BACK = change("back", "orders", acknowledge=["rewind", "skip", "tombstone"])
-SHAPE = shape_of({"connector.class": CLASS})
+SHAPE = BUILT_IN.shape({"connector.class": CLASS})
 
 
 def given(current: Mapping[str, int], declared: Mapping[str, int | None], **more: Any) -> Situation:

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from situations import NOW, REVISION, seen, situation, wanted
+from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
+from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RollbackOptions, RollbackTrigger
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin
-from gitops_connect.model.rollbacks import ConfigHistory, ConfigTrial, RollbackOptions, RollbackTrigger
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import begin_trial, declared_config, find_rollbacks, in_effect, next_histories

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from situations import REVISION, seen, situation, wanted
+from support.planner.situations import REVISION, seen, situation, wanted
 
 from gitops_connect.errors import StalePlan, UsageError
 from gitops_connect.model.diagnostics import Diagnostics

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from situations import CLASS, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.planner.situations import CLASS, REVISION, change, current_offsets, record, seen, situation, wanted
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.operations import Operation
 from gitops_connect.model.plans import OperationStatus, Plan
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -21,7 +21,7 @@ BEGUN = Operation(BACK.name, ORDERS, BACK.kind, BACK.digest, REVISION, current_o
 
 def planned(state: str, *, declared: bool = True, at: int = 20, **more: Any) -> Plan:
     """A plan while one change is in progress that began when the connector was at position 20."""
-    shape = shape_of({"connector.class": CLASS})
+    shape = BUILT_IN.shape({"connector.class": CLASS})
     assert shape is not None
     offsets = OffsetSituation(
         records={BACK.name: record(BACK, "in_progress")},

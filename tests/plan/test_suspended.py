@@ -6,14 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from situations import CLASS, NOW, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.planner.situations import CLASS, NOW, REVISION, change, current_offsets, record, seen, situation, wanted
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
@@ -95,7 +95,7 @@ class TestAnOffsetChangeInProgress:
     LATER = change("later", "orders", acknowledge=["rewind"])
 
     def planned(self, state: str = "STOPPED", **more: Any) -> ConnectorPlan:
-        shape = shape_of({"connector.class": CLASS})
+        shape = BUILT_IN.shape({"connector.class": CLASS})
         assert shape is not None
         offsets = OffsetSituation(
             records={self.BACK.name: record(self.BACK, OperationState.OPEN.value)},

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from situations import CLUSTER, NOW, REVISION, seen, situation, wanted
+from support.planner.situations import CLUSTER, NOW, REVISION, seen, situation, wanted
 
-from gitops_connect.model.health import FailedPart, UnhealthyConnector, runs_without_tasks, summary, why_no_tasks
+from gitops_connect.families.health_rules import runs_without_tasks, why_no_tasks
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.model.health import FailedPart, UnhealthyConnector, summary
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin, Ownership
@@ -124,8 +126,8 @@ MIRROR = "org.apache.kafka.connect.mirror.Mirror"
 )
 def test_why_there_are_no_tasks(config: dict[str, str], reason: str) -> None:
     one = seen("orders", config=config, tasks=[])
-    assert runs_without_tasks(one)
-    assert reason in why_no_tasks(one)
+    assert runs_without_tasks(one, BUILT_IN)
+    assert reason in why_no_tasks(one, BUILT_IN)
 
 
 @pytest.mark.parametrize(
@@ -134,5 +136,5 @@ def test_why_there_are_no_tasks(config: dict[str, str], reason: str) -> None:
 )
 def test_a_mirror_that_is_switched_off_has_no_tasks_on_purpose(name: str, key: str) -> None:
     off = {"connector.class": f"{MIRROR}{name}Connector", key: "false"}
-    assert not runs_without_tasks(seen("orders", config=off, tasks=[]))
-    assert runs_without_tasks(seen("orders", config={**off, key: "true"}, tasks=[]))
+    assert not runs_without_tasks(seen("orders", config=off, tasks=[]), BUILT_IN)
+    assert runs_without_tasks(seen("orders", config={**off, key: "true"}, tasks=[]), BUILT_IN)

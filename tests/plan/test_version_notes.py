@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from situations import CLASS, seen, situation, wanted
+from support.planner.situations import CLASS, seen, situation, wanted
 
 from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.validation import Plugin

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from document_files import LOCAL, declare
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.document_files import LOCAL, declare
 
-from gitops_connect.desired import manifests
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.report.change_document import ChangeDocument, fits, json_lines, render
 
 NOT_HALVES = st.characters(exclude_categories=["Cs"])
@@ -61,7 +61,7 @@ def test_offsets_in_the_document(offsets: OffsetPatch) -> None:
 def test_offsets_beside_the_document(offsets: OffsetPatch) -> None:
     text = json_lines(offsets)
     assert len(text.splitlines()) == len(offsets)
-    assert offsets_of(manifests.parse(Blob("undo.jsonl", "", text.encode()))) == offsets
+    assert offsets_of(manifest_parser.parse(Blob("undo.jsonl", "", text.encode()))) == offsets
 
 
 @given(st.text(NOT_HALVES, min_size=1, max_size=40).filter(str.strip))

@@ -5,16 +5,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import change, current_offsets, record, seen, situation, wanted
+from support.planner.situations import change, current_offsets, record, seen, situation, wanted
 
+from gitops_connect.families.health_rules import unhealthy
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.health import unhealthy
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.plan.planner import plan
+from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Situation
-from gitops_connect.plan.unhealthy import find_unhealthy
 from gitops_connect.report.connector_status import (
     connector_health,
     connector_statuses,
@@ -59,7 +60,7 @@ def problem(rule: str, connector: str = "orders", severity: Severity = Severity.
     ],
 )
 def test_health(observed: ObservedConnector | None, health: Health) -> None:
-    problem = unhealthy(observed) if observed is not None else None
+    problem = unhealthy(observed, BUILT_IN) if observed is not None else None
     assert connector_health(observed, problem)[0] is health
 
 

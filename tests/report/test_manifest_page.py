@@ -4,55 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import pytest
-from goldens import assert_golden
-from manifests import MIRROR, mirrored, verdict
+from support.files.goldens import assert_golden
+from support.files.manifests import MIRROR, mirrored, verdict
+from support.server.markup import Markup
 
+from gitops_connect.families.debezium.databases import WAL_BYTES
+from gitops_connect.families.sinks import RECORDS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.differences import Difference, Direction, Move, ResumeAspect, ResumeLine
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offsets import offset_text, partition_text
 from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.units import Scale, Unit
-from gitops_connect.report.bars import bars
 from gitops_connect.report.manifest_check import CheckedManifest
-from gitops_connect.report.manifest_page import PageOrigin, render
+from gitops_connect.report.manifest_page import PageOrigin, bars, render
 
 ORIGIN = PageOrigin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
 CONNECTOR = ConnectorName("orders-source")
 FOREIGN = '</code><script>alert("1")</script>\u202e&amp;\ud800'
-EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
-
-
-class Markup(HTMLParser):
-    """A page as a browser parses it: tags, their attributes, and text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str]] = []
-        self.texts: list[str] = []
-        self.open: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-        self.open += [tag] if tag not in EMPTY else []
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+FOREIGN_UNIT = Unit(FOREIGN, FOREIGN, FOREIGN)
 
 
 def move(name: str, current: int | None, declared: int | None, direction: Direction) -> Move:
@@ -79,7 +51,7 @@ DIFFERENCE = Difference(
     },
     {Direction.REWIND: 9_123_456, Direction.FORWARD: 310_200},
     MOVES,
-    Scale(Unit.RECORDS),
+    Scale(RECORDS),
 )
 CLEAN = CheckedManifest(
     file="offsets/orders.jsonl",
@@ -126,16 +98,15 @@ def test_it_needs_nothing_from_elsewhere_and_runs_nothing(checked: CheckedManife
     page = Markup(render(checked, ORIGIN))
     assert not page.open, "all that is opened is closed"
     assert not {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name.startswith("on")]
-    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"violations.parquet"}
-    assert ("lang", "en") in page.attributes
-    assert any(value.startswith("default-src 'none'") for name, value in page.attributes if name == "content")
+    assert {*page.attributes["href"], *page.attributes["src"]} <= {"violations.parquet"}
+    assert page.attributes["lang"] == ["en"]
+    assert any(value.startswith("default-src 'none'") for value in page.attributes["content"])
 
 
 def test_bytes_of_a_log_are_a_distance_and_no_rows() -> None:
     one = move("orders", 5_000_000, 12, Direction.REWIND)
     line = ResumeLine(ResumeAspect.RISK, "nothing <is> read again", external=True)
-    wal = Difference({Direction.REWIND: 1}, {Direction.REWIND: 832}, (one,), Scale(Unit.WAL_BYTES), resume=(line,))
+    wal = Difference({Direction.REWIND: 1}, {Direction.REWIND: 832}, (one,), Scale(WAL_BYTES), resume=(line,))
     page = Markup(render(replace(CLEAN, difference=wal), ORIGIN))
     assert "832 bytes of WAL earlier" in page.texts
     assert "risk: nothing <is> read again" in page.texts
@@ -154,7 +125,7 @@ def foreign() -> CheckedManifest:
         cluster=ClusterName(FOREIGN),
         basis=FOREIGN,
         spark=FOREIGN,
-        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), Scale(Unit.OTHER, FOREIGN)),
+        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), Scale(FOREIGN_UNIT)),
         distribution={Direction.REWIND: (1,)},
         diagnostics=Diagnostics.of([diagnostic]),
         counts={diagnostic.rule: 1},
@@ -168,21 +139,21 @@ def test_foreign_text_is_text_wherever_it_is(checked: CheckedManifest) -> None:
     page, usual = Markup(text), Markup(render(CLEAN, ORIGIN))
     assert not page.open
     assert not set(page.tags) - {*usual.tags, "a", "ul", "li", "br"}
-    assert 'alert("1")' in "".join(page.texts)
+    assert 'alert("1")' in page.text
     assert not {"\u202e", "\ud800"} & set(text)
-    assert {value for name, value in page.attributes if name in {"href", "src"}} <= {"violations.parquet"}
+    assert {*page.attributes["href"], *page.attributes["src"]} <= {"violations.parquet"}
     text.encode()
 
 
 def test_a_rule_has_its_number_and_the_first_offenders() -> None:
-    text = "".join(Markup(render(with_errors(), ORIGIN)).texts)
+    text = Markup(render(with_errors(), ORIGIN)).text
     assert "manifest/alias: the first 20 of 30" in text
     assert "offsets/orders.jsonl:31:1" in text
     assert "more of this rule" not in text, "the page counts what is left out itself"
 
 
 def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
-    text = "".join(Markup(render(replace(CLEAN, difference=None, why_not="offline"), ORIGIN)).texts)
+    text = Markup(render(replace(CLEAN, difference=None, why_not="offline"), ORIGIN)).text
     assert "No problems" in text
     assert "Not compared with the current offsets: offline." in text
     assert "No entry violates a rule" in text
@@ -193,11 +164,7 @@ def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
 
 def drawn(counts: tuple[int, ...]) -> list[tuple[str, float, str]]:
     """For each row its label, the length of its bar, and the number at its end."""
-    root = ElementTree.fromstring(bars(counts, "bar-rewind", "title"))  # noqa: S314 - our own text
-    texts = [one.text or "" for one in root.iter("text") if one.get("class") != "tick"]
-    lengths = iter(float(one.get("width", "")) for one in root.iter("rect"))
-    pairs = zip(texts[::2], texts[1::2], strict=True)
-    return [(label, next(lengths) if count != "0" else 0, count) for label, count in pairs]
+    return [(bar.label, float(bar.length or 0), str(bar.count)) for bar in bars(counts).rows]
 
 
 def test_bars_of_like_numbers_are_as_long_as_they_are_many() -> None:

@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recognizable_secrets import BY_FORM, DER, WORD, A
-from situations import NOW, REVISION, seen, situation, wanted
+from support.files.recognizable_secrets import BY_FORM, DER, WORD, A
+from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostics

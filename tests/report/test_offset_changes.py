@@ -11,17 +11,19 @@ from typing import Any
 
 import jsonschema
 import pytest
-from goldens import assert_golden
-from situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.files.goldens import assert_golden
+from support.planner.situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
 
+from gitops_connect.families.debezium.databases import BINLOG_BYTES, POSTGRES, WAL_BYTES
+from gitops_connect.families.jdbc import TIME as TIME_UNIT
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.families.sinks import RECORDS as RECORDS_UNIT
 from gitops_connect.model.differences import Difference, Direction, Move
-from gitops_connect.model.families import POSTGRES
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.operations import Operation, OperationKind, seed_name
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action, OperationStatus, Plan, Step
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.plan.planner import plan
@@ -35,7 +37,7 @@ from gitops_connect.report.offset_lines import (
     offset_words,
     partition_words,
 )
-from gitops_connect.report.offsets_json import difference_value
+from gitops_connect.report.plan_json import difference_value
 from gitops_connect.report.text import TextReport
 
 SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "orders"}
@@ -138,7 +140,7 @@ def everything() -> Situation:
             ConnectorName("there"): current_offsets(a=1, b=2, c=3),
             ConnectorName("unfinished"): current_offsets(a=1),
         },
-        shapes={one.name: shape for one in desired if (shape := shape_of(one.config)) is not None},
+        shapes={one.name: shape for one in desired if (shape := BUILT_IN.shape(one.config)) is not None},
     )
     return replace(made, offsets=offsets)
 
@@ -257,7 +259,7 @@ def test_two_offsets_never_look_alike(offset: Mapping[str, Any], words: str) -> 
     assert offset_words(None) == "(none)"
 
 
-RECORDS, WAL, TIME = (Scale(unit) for unit in (Unit.RECORDS, Unit.WAL_BYTES, Unit.TIME))
+RECORDS, WAL, TIME = (Scale(unit) for unit in (RECORDS_UNIT, WAL_BYTES, TIME_UNIT))
 
 
 def difference(*moves: tuple[Direction, int | None], scale: Scale = RECORDS) -> Difference:
@@ -281,10 +283,10 @@ def difference(*moves: tuple[Direction, int | None], scale: Scale = RECORDS) -> 
         (difference((Direction.FORWARD, 5), (Direction.FORWARD, None)), "2 skip (at least 5 records skipped)"),
         (difference((Direction.REWIND, None), scale=Scale()), "1 rewind (distance unknown)"),
         (difference((Direction.REWIND, 832), scale=WAL), "1 rewind (832 bytes of WAL earlier)"),
-        (difference((Direction.FORWARD, 1), scale=Scale(Unit.BINLOG_BYTES)), "1 skip (1 byte of binlog later)"),
+        (difference((Direction.FORWARD, 1), scale=Scale(BINLOG_BYTES)), "1 skip (1 byte of binlog later)"),
         (difference((Direction.REWIND, 7_500_000), scale=TIME), "1 rewind (2 h 5 min earlier)"),
         (difference((Direction.FORWARD, 250), scale=TIME), "1 skip (250 ms later)"),
-        (difference((Direction.FORWARD, 3), scale=Scale(Unit.OTHER, "pages")), "1 skip (3 pages skipped)"),
+        (difference((Direction.FORWARD, 3), scale=Scale(Unit("pages", "pages", "pages"))), "1 skip (3 pages skipped)"),
         (
             difference((Direction.SAME, None), (Direction.NEW, None), (Direction.CHANGED, None)),
             "1 changed, 1 new, 1 same",
@@ -311,8 +313,8 @@ def test_a_second_notation_is_of_a_field_that_both_offsets_have_if_there_is_one(
 
 
 def test_a_move_is_also_written_as_its_source_system_writes_it() -> None:
-    postgres = shape_of({"connector.class": "PostgresConnector"})
-    jdbc = shape_of({"connector.class": "JdbcSource", "mode": "timestamp"})
+    postgres = BUILT_IN.shape({"connector.class": "PostgresConnector"})
+    jdbc = BUILT_IN.shape({"connector.class": "JdbcSource", "mode": "timestamp"})
     server, table = partition_text({"server": "shop"}), partition_text({"table": "orders"})
     before = {server: offset_text({"lsn": 26_760_080, "txId": 7})}
     made = find_difference(before, {server: offset_text({"lsn": 26_759_248, "txId": 7})}, postgres)
@@ -333,7 +335,7 @@ def test_a_move_is_also_written_as_its_source_system_writes_it() -> None:
 
 
 def test_what_decides_is_said_once_below_all_moves() -> None:
-    postgres = shape_of({"connector.class": "PostgresConnector"})
+    postgres = BUILT_IN.shape({"connector.class": "PostgresConnector"})
     servers = [partition_text({"server": name}) for name in ("a", "b")]
     before = {one: offset_text({"lsn": 100}) for one in servers}
     made = find_difference(before, {one: offset_text({"lsn": 90}) for one in servers}, postgres)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from goldens import assert_golden
-from situations import NOW, REVISION, seen, situation, wanted
+from support.files.goldens import assert_golden
+from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import Digest

@@ -19,16 +19,16 @@ from hostile.test_connect_values import COMMANDS, spoil
 from report.test_values_from_outside import PLANS, with_values
 from server.conftest import ledger_directory, made
 from server.test_pages import PAGES
-from server_parts.made_up import World
-from situations import CLUSTER
 from standin.connect import StandIn
 from starlette.testclient import TestClient
+from support.planner.situations import CLUSTER
+from support.server.made_up import World
 
 from gitops_connect.cli.logs import JsonFormatter, TextFormatter
 from gitops_connect.cli.main import run_command
 from gitops_connect.daemon.notifications import _notification
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.report import code_quality, problems, sarif, workflow_commands
+from gitops_connect.report import code_scanning, problems
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.yaml_text import in_json
 from gitops_connect.server.app import application
@@ -213,11 +213,15 @@ def test_problems_in_every_format() -> None:
     odd = ODD + HALF
     item = Diagnostic(Severity.ERROR, "rule", f"what{odd}", Location(f"a{odd}"), f"hint{odd}", f"one{odd}")
     found = Diagnostics.of([item])
-    for pieces in (problems.problems_json(found, documents=1), sarif.render(found), code_quality.render(found)):
+    for pieces in (
+        problems.problems_json(found, documents=1),
+        code_scanning.sarif(found),
+        code_scanning.code_quality(found),
+    ):
         text = "".join(pieces)
         assert is_printable(text)
         json.loads(text)
-    assert is_printable("".join(workflow_commands.render(found)))
+    assert is_printable("".join(code_scanning.workflow_commands(found)))
     assert is_printable(problems.problems_text(found))
 
 

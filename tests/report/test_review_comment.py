@@ -8,31 +8,30 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from docs_pages import DOCS
-from goldens import assert_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from report.test_offset_changes import SINK, of_topic, status
 from report.test_values_from_outside import PARSER, PLANS, outside, tokens, values, with_values
-from situations import REVISION, change, seen, situation, wanted
+from support.docs.docs_pages import DOCS
+from support.files.goldens import assert_golden
+from support.planner.situations import REVISION, change, seen, situation, wanted
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.pull_requests import CommentOptions, NotPlanned, OtherPullRequest, PullRequestPlan
 from gitops_connect.model.reviewed_plans import UnreviewedChange
-from gitops_connect.model.shapes import shape_of
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
-from gitops_connect.report.blocked_comment import blocked_comment
-from gitops_connect.report.destructive import WORDS, destructive_words
-from gitops_connect.report.pull_request_plan import (
-    CommentOptions,
-    NotPlanned,
-    OtherPullRequest,
-    PullRequestPlan,
+from gitops_connect.report.comment_writer import (
+    WORDS,
+    CommentKind,
+    Marker,
+    destructive_words,
+    find_marker,
+    help_comment,
 )
-from gitops_connect.report.review_commands import help_comment
-from gitops_connect.report.review_comment import review_comment
-from gitops_connect.report.review_marker import CommentKind, Marker, find_marker
+from gitops_connect.report.review_comment import blocked_comment, review_comment
 
 FORGE = "https://git.example/shop/connect"
 PAGE = "https://gitops-connect.example.com/clusters/local"
@@ -60,7 +59,7 @@ def planned() -> PullRequestPlan:
     offsets = OffsetSituation(
         manifests={done.name: of_topic({0: 700}), missing.name: of_topic({0: 1})},
         current={ConnectorName("orders"): status({0: 848}), ConnectorName("refunds"): status({0: 90})},
-        shapes={one.name: shape for one in desired if (shape := shape_of(one.config)) is not None},
+        shapes={one.name: shape for one in desired if (shape := BUILT_IN.shape(one.config)) is not None},
     )
     made = plan(
         situation(desired, observed, owned=[one.name for one in desired], changes=[done, missing], offsets=offsets)

@@ -6,14 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from situations import change, current_offsets, seen, situation, wanted
+from report.test_offset_changes import RECORDS, TIME, WAL, difference
+from support.planner.situations import change, current_offsets, seen, situation, wanted
 
+from gitops_connect.families.file_stream import FILE_BYTES
 from gitops_connect.model.desired import OnDelete
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
+from gitops_connect.model.units import Scale, Unit
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation
-from gitops_connect.report import markdown, offset_lines, symbols
+from gitops_connect.report import markdown, offset_lines, plan_view
+from gitops_connect.report.summary import totals
 from gitops_connect.report.text import TextReport
 
 ORDERS = ConnectorName("orders")
@@ -35,8 +41,8 @@ def rewound(**more: Any) -> Plan:
 
 
 def test_every_symbol_has_a_meaning_and_is_in_the_legend_only_if_the_plan_has_it() -> None:
-    assert {action.symbol for action in Action} | set(offset_lines.SYMBOLS.values()) <= symbols.MEANINGS.keys()
-    assert len(set(symbols.MEANINGS.values())) == len(symbols.MEANINGS)
+    assert {action.symbol for action in Action} | set(offset_lines.SYMBOLS.values()) <= plan_view.MEANINGS.keys()
+    assert len(set(plan_view.MEANINGS.values())) == len(plan_view.MEANINGS)
     created = plan(situation([wanted("orders", config={"topic": "t"})]))
     assert text(created).startswith("Symbols: + create\n\nconnect cluster: ")
     assert "\n\nSymbols: `+` create\n\n" in markdown.render([created])
@@ -99,3 +105,36 @@ def test_an_error_that_was_printed_before_is_not_repeated_in_the_plan() -> None:
 )
 def test_a_match_is_claimed_of_nothing_that_differs(given: dict[str, Any], line: str) -> None:
     assert last_line(plan(situation(**{"owned": ["orders"], **given}))) == line
+
+
+# The sums over all offset changes of a plan
+
+CHANGE = PlannedOperation(OperationName("x"), ConnectorName("orders"), OperationKind.ALTER, OperationStatus.PLANNED)
+BACK, ON = Direction.REWIND, Direction.FORWARD
+PAGES, ROWS, FILE = Scale(Unit("pages", "pages", "pages")), Scale(Unit("rows", "{rows}", "{rows}")), Scale(FILE_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], ""),
+        ([None, difference((Direction.NEW, None), (Direction.SAME, None))], ""),
+        ([difference((BACK, 100)), difference((BACK, 48), (ON, 1))], "rewinds 148 records, skips 1 record"),
+        ([difference((BACK, 1200)), difference((BACK, 832), scale=WAL)], "rewinds 1,200 records and 832 bytes of WAL"),
+        ([difference((BACK, 7_500_000), scale=TIME)], "rewinds 2 h 5 min"),
+        ([difference((ON, 5), (ON, None))], "skips at least 5 records"),
+        ([difference((BACK, None), (BACK, None), scale=Scale())], "rewinds 2 partitions"),
+        (
+            [difference((Direction.CHANGED, None)), difference(*[(Direction.REMOVED, None)] * 2)],
+            "moves 1 offset in an unknown direction, removes 2 offsets",
+        ),
+        ([difference((BACK, 3), scale=PAGES), difference((BACK, 2), scale=ROWS)], "rewinds <3 pages> and <2 {rows}>"),
+        (
+            [difference((BACK, 9 - at), scale=one) for at, one in enumerate((PAGES, RECORDS, FILE, ROWS))],
+            "rewinds <9 pages> and 8 records and 7 bytes of the file and more in other units",
+        ),
+    ],
+)
+def test_sums(given: list[Difference | None], words: str) -> None:
+    found = totals([replace(CHANGE, difference=one) for one in given])
+    assert ", ".join(one.render("<{}>".format) for one in found) == words

@@ -19,12 +19,12 @@ from gitops_connect.model.differences import Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.units import OTHER, Unit
 from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown
 from gitops_connect.report.markdown_blocks import bold, bullets, code, folded_diff, paragraph
-from gitops_connect.report.printable import escaped
-from gitops_connect.report.sentence import Sentence
+from gitops_connect.report.printable import Sentence, escaped
 from gitops_connect.report.text import TextReport
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -68,11 +68,16 @@ def with_everything() -> tuple[Plan, ...]:
 PLANS = with_everything()
 
 
+def is_ours(value: object) -> bool:
+    """The words of a unit are from outside only if a schema of the repository names the unit."""
+    return isinstance(value, Unit) and value.limit != OTHER
+
+
 def with_values(value: Any, text: Callable[[str], str]) -> Any:
     """The same value with every string in it replaced. Empty strings stay empty."""
     match value:
         case str():
-            return text(value) if value else value
+            return text(value) if value and value != OTHER else value
         case Move():
             return replace(
                 value,
@@ -85,7 +90,7 @@ def with_values(value: Any, text: Callable[[str], str]) -> Any:
             return type(value)(with_values(item, text) for item in value)
         case Mapping():
             return {with_values(key, text): with_values(item, text) for key, item in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
+        case _ if is_dataclass(value) and not isinstance(value, type) and not is_ours(value):
             return replace(value, **{one.name: with_values(getattr(value, one.name), text) for one in fields(value)})
         case _:
             return value

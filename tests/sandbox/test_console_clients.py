@@ -13,8 +13,8 @@ from gitops_connect.sandbox.console_clients import (
     java_command,
     produce_arguments,
 )
-from gitops_connect.sandbox.ports import choose_port
-from gitops_connect.sandbox.state import SandboxPart, State
+from gitops_connect.sandbox.launch import choose_port
+from gitops_connect.sandbox.sandbox_state import SandboxPart, State
 
 STATE = State("id", "4.3.1", 512, broker=SandboxPart(0, 9092))
 

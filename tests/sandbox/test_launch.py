@@ -1,10 +1,11 @@
 import os
+import socket
 from pathlib import Path
 
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.java import Java
-from gitops_connect.sandbox.launch import Launch, Tools, excerpt
-from gitops_connect.sandbox.state import SandboxPart, State, new_id
+from gitops_connect.sandbox.launch import Launch, Tools, choose_port, excerpt, is_free
+from gitops_connect.sandbox.sandbox_state import SandboxPart, State, new_id
 
 
 def test_what_ended_a_broker_is_shown_though_it_goes_on_talking(tmp_path: Path) -> None:
@@ -34,3 +35,15 @@ def test_a_process_that_is_recorded_and_has_no_marker_yet_is_ended(tmp_path: Pat
     launch.take_back()
     assert not processes.is_running(started)
     assert not any(part.process for part in launch.state.parts)
+
+
+def test_a_port_that_is_served_is_not_free_and_the_next_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy, socket.socket() as probe:
+        port = busy.getsockname()[1]
+        probe.bind(("127.0.0.1", 0))
+        spare = probe.getsockname()[1]
+        probe.close()
+        assert not is_free(port)
+        assert choose_port((port, spare), frozenset()) == spare
+        assert choose_port((port, spare), {spare}) not in {port, spare}
+    assert is_free(port)

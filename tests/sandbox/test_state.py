@@ -8,7 +8,7 @@ import pytest
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.processes import ProcessId
-from gitops_connect.sandbox.state import (
+from gitops_connect.sandbox.sandbox_state import (
     SandboxPart,
     State,
     locked,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gitops_connect.sandbox.ivy import encode, write_trust_store
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.trust import encode, write_trust_store
 
 
 def test_a_store_is_sealed_and_holds_the_certificates() -> None:

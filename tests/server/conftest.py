@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from server_parts.made_up import World, world, write_ledger
 from starlette.testclient import TestClient
+from support.server.made_up import World, world, write_ledger
 
 from gitops_connect.server.app import application
 

@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from gitops_connect.errors import UsageError
-from gitops_connect.server.address import Address, address_of, open_socket, require_safe
+from gitops_connect.server.listen_address import ListenAddress, address_of, open_socket, require_safe
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import ServerSettings
+from gitops_connect.settings.sections import ServerSettings
 
 pytestmark = pytest.mark.slow
 
@@ -136,13 +136,13 @@ def test_a_browser_is_protected(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("listen", "expected"),
     [
-        ("127.0.0.1:8080", Address("127.0.0.1", 8080)),
-        ("[::1]:0", Address("::1", 0)),
-        ("localhost:80", Address("localhost", 80)),
-        ("0.0.0.0:65535", Address("0.0.0.0", 65535)),
+        ("127.0.0.1:8080", ListenAddress("127.0.0.1", 8080)),
+        ("[::1]:0", ListenAddress("::1", 0)),
+        ("localhost:80", ListenAddress("localhost", 80)),
+        ("0.0.0.0:65535", ListenAddress("0.0.0.0", 65535)),
     ],
 )
-def test_an_address(listen: str, expected: Address) -> None:
+def test_an_address(listen: str, expected: ListenAddress) -> None:
     assert address_of(listen) == expected
     assert expected.is_loopback == (expected.host != "0.0.0.0")
 
@@ -154,18 +154,18 @@ def test_no_address(listen: str) -> None:
 
 
 def test_an_address_that_others_reach_needs_a_decision() -> None:
-    everywhere = Address("0.0.0.0", 8080)
+    everywhere = ListenAddress("0.0.0.0", 8080)
     with pytest.raises(UsageError, match="set read_token"):
         require_safe(ServerSettings(), everywhere)
-    require_safe(ServerSettings(), Address("::1", 8080))
+    require_safe(ServerSettings(), ListenAddress("::1", 8080))
     require_safe(ServerSettings(anonymous_read=True), everywhere)
     require_safe(ServerSettings(read_token=Credential(value=READ)), everywhere)
     with pytest.raises(UsageError, match="webhook_secret: expected at least 16 characters"):
-        require_safe(ServerSettings(webhook_secret=Credential(value="short")), Address("::1", 8080))
+        require_safe(ServerSettings(webhook_secret=Credential(value="short")), ListenAddress("::1", 8080))
 
 
 def test_a_port_in_use_is_an_error() -> None:
-    with open_socket(Address("127.0.0.1", 0)) as taken:
+    with open_socket(ListenAddress("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=rf"cannot listen on 127.0.0.1:{port}: Address already in use"):
-            open_socket(Address("127.0.0.1", port))
+            open_socket(ListenAddress("127.0.0.1", port))

@@ -9,15 +9,21 @@ from typing import Any
 
 import jsonschema
 import pytest
-from server_parts.made_up import PROD, World
-from situations import CLUSTER, REVISION
 from starlette.testclient import TestClient
+from support.planner.situations import CLUSTER, REVISION
+from support.server.made_up import PROD, World
 
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.diagnostics import Diagnostics, Severity
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
+from gitops_connect.model.plans import Action
+from gitops_connect.model.pull_requests import CommitState
+from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
+from gitops_connect.model.suspensions import SuspendedBy
 from gitops_connect.server.app import API
+from gitops_connect.server.values import WORDS
 from gitops_connect.settings.credential_sources import Credential
 
 pytestmark = pytest.mark.slow
@@ -82,6 +88,41 @@ def test_every_endpoint_is_described(client: TestClient) -> None:
     described = {(path, method) for path, methods in document["paths"].items() for method in methods}
     assert {(path, method) for path, method in routes if method != "head"} == described
     jsonschema.Draft202012Validator.check_schema(document["components"]["schemas"]["Cluster"])
+
+
+VALUES = {
+    "Condition.type": ConditionType,
+    "Condition.status": ConditionStatus,
+    "Suspension.by": SuspendedBy,
+    "Connector.sync": Sync,
+    "Connector.health": Health,
+    "Step.action": Action,
+    "Step.result": Result,
+    "JournalStep.action": Action,
+    "JournalStep.result": Result,
+    "Operation.operation": OperationKind,
+    "Operation.state": OperationState,
+    "Diagnostic.severity": Severity,
+    "PullRequest.state": CommitState,
+}
+
+
+def test_each_list_of_values_is_complete(client: TestClient) -> None:
+    document = get(client, "/openapi.json")
+    schemas = {name: one["properties"] for name, one in document["components"]["schemas"].items()}
+    described = {
+        f"{name}.{key}": one["enum"] for name, found in schemas.items() for key, one in found.items() if "enum" in one
+    }
+    assert described.pop("Result.result") == list(WORDS)
+    assert described == {name: [one.value for one in kind] for name, kind in VALUES.items()}
+    for key, kind in (("sync", Sync), ("health", Health)):
+        assert list(schemas["Cluster"][key]["properties"]) == [one.value for one in kind]
+    parameters = [
+        one for methods in document["paths"].values() for way in methods.values() for one in way["parameters"]
+    ]
+    lists = {one["name"]: one["schema"]["enum"] for one in parameters if "enum" in one["schema"]}
+    kinds = {"sync": Sync, "health": Health, "state": OperationState}
+    assert lists == {name: [one.value for one in kind] for name, kind in kinds.items()}
 
 
 def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:

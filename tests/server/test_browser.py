@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from manual_clock import ManualClock
-from server_parts.browser import Browser, browser, find_chromium
-from server_parts.made_up import World, made_up_state, world
-from server_parts.running import served
-from situations import CLUSTER
+from support.cluster.manual_clock import ManualClock
+from support.planner.situations import CLUSTER
+from support.server.browser import Browser, browser, find_chromium
+from support.server.made_up import World, made_up_state, world
+from support.server.running import served
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName, Revision

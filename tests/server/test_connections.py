@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess
 from server.test_serving import ENVIRONMENT, at, get, push, running, standin
+from support.daemon_log import AsProcess
 
 from gitops_connect.server.changes import MOST_STREAMS
-from gitops_connect.server.connections import ConnectionLimits
+from gitops_connect.server.serving import ConnectionLimits
 
 __all__ = ["at", "standin"]
 pytestmark = pytest.mark.slow

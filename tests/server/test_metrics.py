@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from manual_clock import ManualClock
 from prometheus_client.parser import text_string_to_metric_families
-from server_parts.made_up import World, made_up_state
-from situations import CLUSTER
 from starlette.testclient import TestClient
+from support.cluster.manual_clock import ManualClock
+from support.planner.situations import CLUSTER
+from support.server.made_up import World, made_up_state
 
 from gitops_connect.daemon import events
 from gitops_connect.errors import LedgerBusy
@@ -20,7 +20,7 @@ from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restarts import Restart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
 from gitops_connect.server.metrics import OTHERS, Metrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"

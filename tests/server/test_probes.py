@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from manual_clock import ManualClock
-from server_parts.made_up import World, made_up_state
 from starlette.testclient import TestClient
+from support.cluster.manual_clock import ManualClock
+from support.server.made_up import World, made_up_state
 
 from gitops_connect.server.changes import Changes
 

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 import requests
 from acceptance.workplace import Workplace
-from daemon_log import AsProcess, InThread
 from standin.connect import StandIn
 from standin.fixtures import standin
+from support.daemon_log import AsProcess, InThread
 
-from gitops_connect.server.address import Address
-from gitops_connect.server.connections import ConnectionLimits
-from gitops_connect.server.serving import serving
+from gitops_connect.server.listen_address import ListenAddress
+from gitops_connect.server.serving import ConnectionLimits, serving
 
 __all__ = ["standin"]
 pytestmark = pytest.mark.slow
@@ -30,7 +29,7 @@ ENVIRONMENT = {
     "GITOPS_CONNECT_SERVER__WEBHOOK_SECRET": SECRET,
 }
 HOURLY = {"GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h"}
-LOCAL = Address("127.0.0.1", 0)
+LOCAL = ListenAddress("127.0.0.1", 0)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from server_parts.made_up import World
 from starlette.testclient import TestClient
+from support.server.made_up import World
 
 from gitops_connect.server.webhooks import LARGEST
 from gitops_connect.settings.credential_sources import Credential

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from manual_clock import ManualClock
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
@@ -14,7 +14,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
-from gitops_connect.source.address import parse_address
+from gitops_connect.source.git_url import parse_address
 
 SECRET = "hunter2hunter2"  # the secret that no message may show
 

@@ -10,30 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manual_clock import ManualClock
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.opening import open_forge
-from gitops_connect.model.durations import Duration
-from gitops_connect.server.address import address_of
-from gitops_connect.server.client import daemon_url
-from gitops_connect.settings.convert import POSITIVE, section
-from gitops_connect.settings.daemon_sections import (
+from gitops_connect.model.clock import Duration
+from gitops_connect.server.daemon_client import daemon_url
+from gitops_connect.server.listen_address import address_of
+from gitops_connect.settings.coerce import POSITIVE, Size, section
+from gitops_connect.settings.sections import (
+    ClusterSettings,
     DaemonSettings,
     ForgeSettings,
     NotificationSettings,
-    ServerSettings,
-)
-from gitops_connect.settings.sections import (
-    ClusterSettings,
     RepositorySettings,
+    ServerSettings,
     Settings,
     SkipSettings,
     SparkSettings,
 )
 from gitops_connect.settings.settings_file import load_settings
-from gitops_connect.settings.sizes import Size
 
 SECTIONS = (
     *(RepositorySettings, ClusterSettings, SkipSettings, SparkSettings),

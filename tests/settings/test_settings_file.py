@@ -6,10 +6,9 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits, Unit
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.daemon_sections import LogFormat
-from gitops_connect.settings.sections import ClusterMode, Settings
+from gitops_connect.settings.sections import ClusterMode, LogFormat, Settings
 from gitops_connect.settings.settings_file import load_settings
 
 FULL = """
@@ -64,13 +63,13 @@ def test_each_unit_has_a_limit_for_skips_and_a_number_is_that_of_records(tmp_pat
         return load(tmp_path, text, environment).clusters[ClusterName("local")].max_skip.limits
 
     assert limits(CLUSTER) == DEFAULT_SKIP_LIMITS
-    assert limits(f"{CLUSTER}max_skip = 5") == {**DEFAULT_SKIP_LIMITS, Unit.RECORDS: 5}
+    assert limits(f"{CLUSTER}max_skip = 5") == {**DEFAULT_SKIP_LIMITS, "records": 5}
     table = '[clusters.local.max_skip]\nwal_bytes = "1MiB"\ntime = "2h5m"\nids = 0'
-    changed = {Unit.WAL_BYTES: 2**20, Unit.TIME: 7_500_000, Unit.IDS: 0}
+    changed = {"wal_bytes": 2**20, "time": 7_500_000, "ids": 0}
     assert limits(CLUSTER + table) == {**DEFAULT_SKIP_LIMITS, **changed}
     by_environment = {"GITOPS_CONNECT_CLUSTERS__LOCAL__MAX_SKIP__OTHER": "7"}
-    assert limits(CLUSTER, by_environment) == {**DEFAULT_SKIP_LIMITS, Unit.OTHER: 7}
-    assert limits(CLUSTER, {"GITOPS_CONNECT_CLUSTERS__LOCAL__MAX_SKIP": "7"})[Unit.RECORDS] == 7
+    assert limits(CLUSTER, by_environment) == {**DEFAULT_SKIP_LIMITS, "other": 7}
+    assert limits(CLUSTER, {"GITOPS_CONNECT_CLUSTERS__LOCAL__MAX_SKIP": "7"})["records"] == 7
 
 
 @pytest.mark.parametrize(

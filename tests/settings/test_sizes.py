@@ -6,8 +6,8 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
+from gitops_connect.settings.coerce import parse_size
 from gitops_connect.settings.settings_file import load_settings
-from gitops_connect.settings.sizes import parse_size
 
 
 def heap(directory: Path, line: str, environment: dict[str, str] | None = None) -> int:

@@ -16,7 +16,7 @@ import requests
 
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.console_clients import ConsumeOptions, consume_arguments, java_command
-from gitops_connect.sandbox.ports import choose_port
+from gitops_connect.sandbox.launch import choose_port
 
 WORKERS = 2
 GIT, DAEMON, BROKER = "git server", "daemon", "broker"

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from git_parts.http_server import GitServer, serving
-from git_parts.opening import Open
-from git_parts.upstream import Upstream
+from support.git.http_server import GitServer, serving
+from support.git.opening import Open
+from support.git.upstream import Upstream
 
-from gitops_connect.model.durations import Duration
+from gitops_connect.model.clock import Duration
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.repository import Repository
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from git_parts.upstream import Upstream
+from support.git.upstream import Upstream
 
 from gitops_connect.errors import SourceUnavailable
+from gitops_connect.model.clock import Duration
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.durations import Duration
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import commit_history, file_versions
+from gitops_connect.source import commit_history
 from gitops_connect.source.checkout import Checkout, History
 from gitops_connect.source.commit_history import CommitHistory
 from gitops_connect.source.merge_result import MergeResult
@@ -45,7 +45,7 @@ def settings(upstream: Upstream) -> RepositorySettings:
 
 @pytest.fixture
 def repository(settings: RepositorySettings, clone: Path) -> Repository:
-    return Repository(settings, clone, CommitHistory(settings, clone))
+    return Repository(settings, clone, CommitHistory(settings, clone).at)
 
 
 def added(repository: Repository, path: str = "a.yaml") -> str | None:
@@ -85,7 +85,7 @@ def test_a_directory_and_an_odd_name(upstream: Upstream, settings: RepositorySet
     first = upstream.commit({'sub/:(top)ä "*.yaml': ON, "sub/a.yaml": OFF})
     upstream.commit({'sub/:(top)ä "*.yaml': ON + "1", "sub/a.yaml": ON})
     inside = RepositorySettings(url=settings.url, path="sub")
-    repository = Repository(inside, clone, CommitHistory(inside, clone))
+    repository = Repository(inside, clone, CommitHistory(inside, clone).at)
     assert added(repository, ':(top)ä "*.yaml') == first
 
 
@@ -145,7 +145,7 @@ def test_beyond_the_number_of_versions_the_commit_is_unknown(
     first = upstream.commit({"a.yaml": ON})
     for number in range(4):
         upstream.commit({"a.yaml": f"{ON}# {number}\n"})
-    monkeypatch.setattr(file_versions, "MOST_VERSIONS", 5)
+    monkeypatch.setattr(commit_history, "MOST_VERSIONS", 5)
     assert added(repository) == first
     upstream.commit({"a.yaml": f"{ON}# more\n"})
     assert added(repository) is None
@@ -175,7 +175,7 @@ def test_after_a_force_push_the_old_commit_is_in_no_history(
     assert history.contains(first[:12], second)
     assert not history.contains(second, Revision(first))
     other = upstream.commit({"a.yaml": ON}, rewrite=True)
-    for opened in (repository, Repository(settings, clone, CommitHistory(settings, clone))):
+    for opened in (repository, Repository(settings, clone, CommitHistory(settings, clone).at)):
         checkout = opened.fetch()
         assert added(opened) == other
         assert not history_of(checkout).contains(first[:12], checkout.revision)
@@ -201,7 +201,7 @@ def test_a_tag_and_a_commit_have_a_history_too(upstream: Upstream, settings: Rep
     upstream.git("tag", "v1", second)
     upstream.commit({"a.yaml": OFF})
     for target in (replace(settings, tag="v1"), replace(settings, commit=second)):
-        assert added(Repository(target, clone, CommitHistory(target, clone))) == first
+        assert added(Repository(target, clone, CommitHistory(target, clone).at)) == first
 
 
 def test_a_revision_that_a_force_push_has_replaced_meanwhile(upstream: Upstream, repository: Repository) -> None:
@@ -223,6 +223,6 @@ def test_a_pull_request_adds_only_what_its_target_does_not_have(
     upstream.git("update-ref", HEAD, head)
     upstream.git("update-ref", "-d", "refs/heads/topic")
     upstream.commit({"a.yaml": ON, "b.yaml": OFF, "d.yaml": OFF})
-    history = history_of(MergeResult(settings, clone, HEAD, CommitHistory(settings, clone)).fetch())
+    history = history_of(MergeResult(settings, clone, HEAD, CommitHistory(settings, clone).at).fetch())
     found = {name: history.added(name, "on", is_on) for name in ("a.yaml", "b.yaml", "c.yaml")}
     assert found == {"a.yaml": base, "b.yaml": adding, "c.yaml": head}

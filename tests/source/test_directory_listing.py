@@ -5,18 +5,18 @@ import pytest
 from gitops_connect.errors import SourceRefused
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.source import directory_listing
-from gitops_connect.source.directory_listing import Found, PathKind, arrange, bounded
+from gitops_connect.source.directory_listing import FoundFile, PathKind, arrange, bounded
 
 
-def file(path: bytes, blob_id: str = "b") -> Found:
-    return Found(path, PathKind.FILE, blob_id, 1)
+def file(path: bytes, blob_id: str = "b") -> FoundFile:
+    return FoundFile(path, PathKind.FILE, blob_id, 1)
 
 
-def link(path: bytes, target: bytes) -> Found:
-    return Found(path, PathKind.LINK, "l", None, target)
+def link(path: bytes, target: bytes) -> FoundFile:
+    return FoundFile(path, PathKind.LINK, "l", None, target)
 
 
-def rules(*found: Found) -> list[tuple[str, str]]:
+def rules(*found: FoundFile) -> list[tuple[str, str]]:
     return [(item.rule, item.location.file) for item in arrange(found).diagnostics]
 
 
@@ -89,7 +89,7 @@ def test_names_in_any_script_are_fine() -> None:
 
 
 def test_a_submodule_is_a_warning_and_a_pipe_an_error() -> None:
-    found = arrange([Found(b"sub", PathKind.SUBMODULE), Found(b"pipe", PathKind.SPECIAL)])
+    found = arrange([FoundFile(b"sub", PathKind.SUBMODULE), FoundFile(b"pipe", PathKind.SPECIAL)])
     assert [(item.location.file, item.severity) for item in found.diagnostics] == [
         ("pipe", Severity.ERROR),
         ("sub", Severity.WARNING),

@@ -7,12 +7,12 @@ import itertools
 from pathlib import Path
 
 import pytest
-from git_web_servers import SMART, endless_references, web_server
+from support.git.git_web_servers import SMART, endless_references, web_server
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
-from gitops_connect.model.durations import Duration
+from gitops_connect.model.clock import Duration
+from gitops_connect.settings.coerce import Size
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.settings.sizes import Size
 from gitops_connect.source.repository import Repository
 
 MEMORY = Size(256 * 1024**2)

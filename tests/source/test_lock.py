@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
-from gitops_connect.source.lock import locked
+from gitops_connect.source.repository import locked
 
 
 def test_a_second_one_waits_and_then_says_who_is_in_the_way(tmp_path: Path) -> None:

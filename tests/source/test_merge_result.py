@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from git_parts.http_server import GitServer
-from git_parts.opening import Open
-from git_parts.upstream import Content, Link, Submodule, Upstream
+from support.git.http_server import GitServer
+from support.git.opening import Open
+from support.git.upstream import Content, Link, Submodule, Upstream
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
-from gitops_connect.model.durations import Duration
+from gitops_connect.model.clock import Duration
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.source.merge_result import MergeConflict, MergeResult

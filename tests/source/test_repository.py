@@ -5,16 +5,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from git_parts.opening import Open
-from git_parts.upstream import Content, Link, Path_, Submodule, Upstream, run_git
+from support.git.opening import Open
+from support.git.upstream import Content, Link, Path_, Submodule, Upstream, run_git
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
+from gitops_connect.model.clock import Duration
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.durations import Duration
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.checkout import Checkout, Source
-from gitops_connect.source.lock import locked
-from gitops_connect.source.repository import Repository
+from gitops_connect.source.repository import Repository, locked
 
 pytestmark = pytest.mark.slow
 

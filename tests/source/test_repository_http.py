@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from git_parts.http_server import GitServer, serving
-from git_parts.opening import Open
-from git_parts.upstream import Content, Link, Path_, Upstream
+from support.git.http_server import GitServer, serving
+from support.git.opening import Open
+from support.git.upstream import Content, Link, Path_, Upstream
 
 from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
-from gitops_connect.model.durations import Duration
+from gitops_connect.model.clock import Duration
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.source.checkout import Checkout
 

@@ -4,7 +4,7 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source.target import parse_directory, parse_target
+from gitops_connect.source.checkout import parse_directory, parse_target
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from git_parts.upstream import run_git
+from support.git.upstream import run_git
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.source import directory_listing

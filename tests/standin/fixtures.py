@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from manual_clock import ManualClock
+from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.names import ClusterName

@@ -97,7 +97,7 @@ _FIXTURES = {
     ),
     "RecordSink": ("sink", {"file": Key(required=True)}),
 }
-"""The connectors of tests/plugins; each has four variants."""
+"""The connectors of tests/support/plugins; each has four variants."""
 PLUGINS = (
     PluginClass(f"{_FILE}SinkConnector", "sink", {"file": Key()}),
     PluginClass(

@@ -7,15 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from manual_clock import ManualClock
-from situations import CLUSTER, NOW, situation
+from support.cluster.manual_clock import ManualClock
+from support.planner.situations import CLUSTER, NOW, situation
 
-from gitops_connect.ledger.pieces import OffsetsPart
+from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.large_manifests import LargeManifest, LargeVerdict, SavedOffsets
+from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
-from gitops_connect.offset_changes.large.change import ChangeContext, LargeOffsetChange
+from gitops_connect.offset_changes.large_change import ChangeContext, LargeOffsetChange
+from gitops_connect.offsets.context import LargeManifest
 from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")

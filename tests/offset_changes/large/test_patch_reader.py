@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitops_connect.offset_changes.large.change import PatchReader
+from gitops_connect.offset_changes.large_change import PatchReader
 
 ENTRIES = st.lists(st.text(max_size=8), max_size=40)
 

@@ -9,17 +9,17 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from manual_clock import ManualClock
-from situations import CLUSTER, situation
+from support.cluster.manual_clock import ManualClock
+from support.planner.situations import CLUSTER, situation
 
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.large_manifests import LargeManifest, LargePatch, LargeVerdict, SavedOffsets
-from gitops_connect.model.manifests import ManifestContext
+from gitops_connect.model.manifests import LargePatch, LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
-from gitops_connect.model.shapes import shape_of
-from gitops_connect.offset_changes.large.change import ChangeContext, LargeOffsetChange
+from gitops_connect.offset_changes.large_change import ChangeContext, LargeOffsetChange
+from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.plan.situation import OffsetSituation
 
 NAME = ConnectorName("a")
@@ -48,7 +48,7 @@ def needed(
     operation: Operation, config: dict[str, str], directory: Path, **counts: int
 ) -> list[Acknowledgement | None]:
     spark: Any = _Spark(Difference({Direction(way): count for way, count in counts.items()}))
-    shape = shape_of({"connector.class": "PostgresConnector", **config})
+    shape = BUILT_IN.shape({"connector.class": "PostgresConnector", **config})
     runtime: Any = SimpleNamespace(clients={CLUSTER: _Client()}, clock=ManualClock(), spark=None, say=None)
     shapes = {} if shape is None else {NAME: shape}
     about = situation(offsets=OffsetSituation(shapes=shapes))

@@ -15,12 +15,12 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitops_connect.desired.manifests import parse
-from gitops_connect.desired.manifests.faults import MAX_COUNTED
-from gitops_connect.desired.manifests.line_reader import read_lines
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.large_manifests import LargeFile
-from gitops_connect.offset_changes.staging.files import stage
+from gitops_connect.model.manifests import LargeFile
+from gitops_connect.offset_changes.staged_files import stage
+from gitops_connect.offsets.formats.content import MAX_COUNTED
+from gitops_connect.offsets.formats.manifest_parser import parse
+from gitops_connect.offsets.formats.streams import read_lines
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.model.listed_files import Entry
-from gitops_connect.offset_changes.staging.store import KEPT_FOR, blob_key, opened, remove_unused
+from gitops_connect.model.documents import Entry
+from gitops_connect.offset_changes.staged_files import KEPT_FOR, blob_key, opened, remove_unused
 
 ENTRY = Entry("offsets/a.json", "ab12", 6)
 

@@ -1,4 +1,4 @@
-"""Where the secrets that were last applied came from."""
+"""The sources of the secrets that were last applied."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Cuts the files of manifests into splits that Spark tasks read."""

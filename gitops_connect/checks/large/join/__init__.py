@@ -1,1 +1,0 @@
-"""The outer join of declared and current offsets by partition, and what it finds."""

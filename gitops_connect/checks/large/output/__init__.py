@@ -1,1 +1,0 @@
-"""Converts the results of all tasks to verdicts and the patches to send."""

@@ -1,1 +1,0 @@
-"""Converts blocks of lines to shuffle blocks: a row of numbers for each entry."""

@@ -1,0 +1,277 @@
+"""`gitops-connect ledger show|resolve|export|import`: list, correct and move the recorded offset changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import chosen_in, each_cluster, settings_of, worst
+from gitops_connect.cli.console import ask, echo, echo_note, emit
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, in_format, listing
+from gitops_connect.errors import UsageError
+from gitops_connect.ledger.archive import read_archive, write_archive
+from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.names import ClusterName, OperationName, Revision
+from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text, to_json
+from gitops_connect.model.operations import OperationRecord
+from gitops_connect.model.revisions import short
+from gitops_connect.offset_changes import resolution
+from gitops_connect.offset_changes.change_history import large_value
+from gitops_connect.report.printable import output
+from gitops_connect.report.table import outline, table
+from gitops_connect.report.words import plural
+from gitops_connect.runtime import Runtime, SystemClock, open_ledger
+from gitops_connect.safe_files import output_directory, read_text, writing
+
+if TYPE_CHECKING:
+    from gitops_connect.declare import Declared
+
+app = typer.Typer(help="Show, correct, export or import the ledger.", no_args_is_help=True, rich_markup_mode=None)
+
+HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE")
+_RESOLVED_HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "NEW STATE")
+_MOST_OFFSETS = 20
+"""So many offsets of a change are shown as text; `-o json` shows all."""
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this offset change in full.")] = None,
+    cluster: Clusters = None,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
+    """List the recorded offset changes, newest first."""
+    with cluster_commands.opened(context) as runtime:
+        clusters = chosen_in(runtime.settings, cluster)
+        known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
+        if name is not None:
+            return _show_one(runtime, [(one, record) for one, record in known if record.name == name], name, output)
+    # The sort is stable: the last sort decides, the first one decides among equal values.
+    known.sort(key=lambda one: (one[0], one[1].name))
+    known.sort(key=lambda one: one[1].since, reverse=True)
+    rows = [_row(one, record) for one, record in known]
+    emit(listing(HEADERS, rows, [_value(one, record) for one, record in known], output))
+    return ExitCode.DONE
+
+
+def _row(cluster: ClusterName, record: OperationRecord) -> list[str]:
+    since, message = f"{record.since:%Y-%m-%dT%H:%M:%SZ}", record.message or record.warning
+    what = [cluster, record.name, record.connector, record.kind.value, record.state.value]
+    return [*what, since, short(record.revision), message.partition("\n")[0] or "-"]
+
+
+def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "name": record.name,
+        "connector": record.connector,
+        "kind": record.kind.value,
+        "state": record.state.value,
+        "since": record.since.isoformat(timespec="seconds"),
+        "commit": record.revision,
+        "digest": record.digest,
+        **large_value(record),
+        "failures": record.failures,
+        "final": record.final,
+        "message": record.message,
+        "warning": record.warning,
+    }
+
+
+def _show_one(
+    runtime: Runtime, found: list[tuple[ClusterName, OperationRecord]], name: str, output: TableOutput
+) -> ExitCode:
+    if not found:
+        echo(f"error: the ledger has no offset change {name!r}; run `gitops-connect ledger show` to list all")
+        return ExitCode.FAILED
+    text = output is TableOutput.TABLE
+    values = [_in_full(runtime, cluster, record, text=text) for cluster, record in found]
+    emit(in_format(output, values, lambda: "\n".join(outline(value) for value in values)))
+    return ExitCode.DONE
+
+
+def _in_full(runtime: Runtime, cluster: ClusterName, record: OperationRecord, *, text: bool) -> dict[str, Any]:
+    name: OperationName = record.name
+    operations = runtime.ledger.operations
+    declared, before = operations.declared(cluster, name), operations.snapshot(cluster, name)
+    has_pieces = record.entries is not None and text
+    large = {part: _first_lines(operations.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
+    offsets = {
+        "declared": large.get(OffsetsPart.DECLARED) or _offsets(declared, text=text),
+        "before": large.get(OffsetsPart.BEFORE) or _offsets(before, text=text),
+        "digestBefore": record.before,
+        "digestAfter": record.after,
+    }
+    value = _value(cluster, record) | offsets
+    return {key[0].upper() + key[1:]: item for key, item in value.items()} if text else value
+
+
+def _first_lines(blocks: Iterator[bytes]) -> list[str]:
+    """The first lines of a large change, whose offsets are never in memory as a whole."""
+    lines = next(blocks, b"").splitlines()
+    entries = [json.loads(line) for line in lines[:_MOST_OFFSETS]]
+    shown = [
+        f"{partition_text(one['partition'])} -> {offset_text(one['offset']) if one['offset'] is not None else 'null'}"
+        for one in entries
+    ]
+    return [
+        *shown,
+        *(["and more: run `gitops-connect ledger export` to get all"] if len(lines) > _MOST_OFFSETS else []),
+    ]
+
+
+def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
+    """The offsets as the body of Connect's REST API, or a line for each partition; None if no offsets are saved."""
+    if offsets is None:
+        return None
+    if not text:
+        return list(to_json(offsets))
+    first = sorted(offsets.items())[:_MOST_OFFSETS]
+    rest = len(offsets) - len(first)
+    more = [f"and {rest} more: use -o json to show all"] if rest else []
+    return [*(f"{partition} -> {offset or 'null'}" for partition, offset in first), *more]
+
+
+Applied = Annotated[
+    bool | None,
+    typer.Option(
+        "--applied/--not-applied",
+        help="Whether the offset changes were applied: one of the two is required. Changes that were not applied are"
+        " planned again.",
+    ),
+]
+
+
+@app.command()
+def resolve(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Names of offset changes, or --all; `ledger show` lists the names."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Mark all offset changes whose state is unknown or that cannot be finished.")
+    ] = False,
+    cluster: Clusters = None,
+    applied: Applied = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,
+) -> int:
+    """Mark offset changes as applied or not applied."""
+    if applied is None:
+        raise UsageError("give --applied if the offset changes were applied, or --not-applied if they were not")
+    if bool(names) == everything:
+        raise UsageError("name the offset changes, or give --all for all that are unknown or cannot be finished")
+    with cluster_commands.opened(context) as runtime:
+        clusters = chosen_in(runtime.settings, cluster)
+        # A change that was not applied needs no digest, and therefore no repository.
+        declared = cluster_commands.declared_in(runtime.settings, None) if applied else None
+        states, revision = (declared.states, declared.revision) if declared else ({}, Revision(""))
+        candidates = [
+            one for name in clusters for one in resolution.find_candidates(runtime, name, states.get(name), revision)
+        ]
+        if names:
+            chosen = resolution.named(candidates, names, _place(clusters, declared))
+        else:
+            chosen = resolution.waiting(runtime, candidates, clusters, echo_note)
+        chosen = resolution.unsettled(chosen, echo_note) if applied else resolution.unseen(chosen)
+        if not chosen:
+            echo("There is nothing to resolve.")
+            return ExitCode.DONE
+        if not _agreed(chosen, applied=applied, confirm=not yes):
+            return ExitCode.FAILED
+
+        def write(name: ClusterName) -> int:
+            mine = [one for one in chosen if one.cluster == name]
+            return resolution.resolve(runtime, name, mine, applied=applied)
+
+        done, failures = each_cluster(sorted({one.cluster for one in chosen}), write)
+    if done:
+        echo(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
+    return worst(failures) if failures else ExitCode.DONE
+
+
+def _agreed(chosen: Sequence[resolution.Candidate], *, applied: bool, confirm: bool) -> bool:
+    """Show the new records of the ledger, and ask for approval as `apply` does."""
+    emit(table(_RESOLVED_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
+    if not confirm:
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError("cannot ask for approval, as stdin is not a terminal; review the list above, then add --yes")
+    meaning = "applied? They are not applied again." if applied else "not applied? They are planned again."
+    echo(f"\nDo you want to mark these offset changes as {meaning} Only 'yes' will be accepted to approve.")
+    if ask("  Enter a value: ") == "yes":
+        return True
+    echo("Cancelled. Nothing was changed.")
+    return False
+
+
+def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
+    """Where the names were searched, and why a name may be missing there."""
+    of = f" of {', '.join(clusters)}"
+    if declared is None:
+        return f"the ledger{of} (the next apply applies all other offset changes, or records them as unknown)"
+    errors = plural(len(declared.diagnostics.errors), "error")
+    broken = f" ({errors} in the documents; run `gitops-connect validate`)" if declared.diagnostics.errors else ""
+    return f"the ledger or the repository{of}{broken}"
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write. [default: stdout]")] = None,
+) -> int:
+    """Write the ledger as one JSON document, without its key."""
+    with closing(open_ledger(settings_of(context))) as ledger:
+        text = output(write_archive(ledger.export()))
+    if file is None:
+        emit(text)
+        return ExitCode.DONE
+    with writing(file), output_directory(file.parent) as directory:
+        directory.replace(file.name, [text.encode()], private=True)
+    echo(f"Exported the ledger to {file}. To import it elsewhere: gitops-connect ledger import {file}")
+    return ExitCode.DONE
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file from `ledger export`.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the content of the ledger if it differs.")
+    ] = False,
+) -> int:
+    """Import an exported ledger into an empty ledger."""
+    archive = read_archive(_read(file), str(file))
+    with closing(open_ledger(settings_of(context))) as ledger:
+        restored = ledger.restore(archive, SystemClock().now(), replace=replace)
+    counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
+    echo(
+        f"Nothing to import: the ledger has the same content ({counts})."
+        if restored.unchanged
+        else f"Imported ({counts})."
+    )
+    if restored.without_digests:
+        echo(
+            "note: this ledger has a different key, so the last applied configs of"
+            f" {restored.without_digests} connectors were not imported. Until each of them is applied again,"
+            " drift cannot be distinguished from a change in Git, and a masked secret counts as unchanged"
+        )
+    return ExitCode.DONE
+
+
+def _read(file: Path) -> str:
+    try:
+        return read_text(file)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read {file}: {error}") from error

@@ -1,0 +1,360 @@
+"""`gitops-connect offsets get|diff|check|history|undo`: shows offsets and their changes, and undoes changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, assert_never
+
+import typer
+
+from gitops_connect import __version__
+from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.clusters import chosen_clusters, chosen_in, settings_of
+from gitops_connect.cli.console import coloured, echo, echo_note, emit
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.options import (
+    AllOffsets,
+    Cluster,
+    Force,
+    ListOutput,
+    ProblemOutput,
+    TableOutput,
+    TextOutput,
+    in_format,
+    listing,
+    problem_report,
+)
+from gitops_connect.cli.plan import shown_moves
+from gitops_connect.cli.progress import progress
+from gitops_connect.errors import ConnectRefused, NotFound, UsageError
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.manifests import SavedOffsets
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text, to_json
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.offset_changes import change_history, manifest_checks
+from gitops_connect.offset_changes.manifest_checks import CheckOptions
+from gitops_connect.offset_changes.manifest_source import read_own_schemas
+from gitops_connect.offset_changes.offset_files import OffsetFile, number_of, saved_body, temporary_directory
+from gitops_connect.offset_changes.subject import (
+    DeclaredConnectors,
+    ManifestSubject,
+    SubjectSource,
+    clients_of,
+    locate,
+    read_current,
+)
+from gitops_connect.offset_changes.undo import Undo, UndoTarget
+from gitops_connect.report import change_document, manifest_check
+from gitops_connect.report.change_document import ChangeDocument
+from gitops_connect.report.manifest_check import CheckedManifest
+from gitops_connect.report.offset_lines import difference_lines, offset_words, partition_words
+from gitops_connect.report.problems import problem_lines
+from gitops_connect.report.table import table
+from gitops_connect.report.text import TextReport
+from gitops_connect.safe_files import new_directory
+from gitops_connect.settings.sections import Settings
+
+if TYPE_CHECKING:
+    from gitops_connect.declare import Declared
+
+app = typer.Typer(help="Show, compare, check and restore offsets.", no_args_is_help=True, rich_markup_mode=None)
+
+Connector = Annotated[str, typer.Argument(metavar="CONNECTOR", help="The connector's name.")]
+_MANIFEST = typer.Argument(
+    metavar="FILE",
+    help="An offset manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a directory; or a"
+    " quoted glob.",
+)
+Manifest = Annotated[Path, _MANIFEST]
+Manifests = Annotated[list[Path], _MANIFEST]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Use `operation: replace`: offsets that the manifest does not list are removed."),
+]
+Acknowledge = Annotated[
+    list[Acknowledgement] | None,
+    typer.Option(
+        metavar="|".join(one.value for one in Acknowledgement),
+        help="Acknowledge an effect, as `acknowledge` does in a document; may be repeated. Only `unread` changes which"
+        " entries are valid.",
+    ),
+]
+
+_FIRST = 10
+"""So many offsets are shown if there are too many for memory."""
+
+
+@app.command()
+def get(
+    context: typer.Context,
+    connector: Connector,
+    cluster: Cluster = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="Save the offsets to a file, as an offset manifest: *.json, *.yaml or *.jsonl.",
+        ),
+    ] = None,
+    force: Force = False,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
+    """Show the current offsets of a connector."""
+    settings, name = settings_of(context), ConnectorName(connector)
+    file = OffsetFile(save, force) if save is not None else None
+    clusters, parent = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
+    with temporary_directory(parent) as directory:
+        with progress("Offsets") as say, clients_of(settings, clusters) as clients:
+            say(f"reading the offsets of {connector}")
+            found = read_current(clients[locate(clients, name, echo_note)], name, directory)
+        if file is None:
+            _show(found, output)
+            return ExitCode.DONE
+        file.write(found)
+    count = number_of(found)
+    echo(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file.file}.")
+    if not count:
+        echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
+    return ExitCode.DONE
+
+
+def _show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
+    """Print the offsets. If they are too many for memory, a table has only the first, and YAML raises UsageError."""
+    if not isinstance(found, SavedOffsets):
+        emit(listed(found, output))
+        return
+    match output:
+        case TableOutput.TABLE:
+            emit(_first(found))
+        case TableOutput.JSON:
+            for block in saved_body(found):
+                emit(block.decode())
+        case TableOutput.YAML:
+            raise UsageError(f"{found.entries:,} offsets are too many for YAML; use -o json or --save FILE.jsonl")
+        case _:
+            assert_never(output)
+
+
+def listed(found: Offsets, output: TableOutput) -> str:
+    """All of the offsets, in the format that `offsets get` prints."""
+    return in_format(output, {"offsets": list(to_json(found))}, lambda: _table(sorted(found.items())))
+
+
+def _table(offsets: Sequence[tuple[str, str]]) -> str:
+    rows = [(partition_words(PartitionText(one)), offset_words(OffsetText(offset))) for one, offset in offsets]
+    return table(("PARTITION", "OFFSET"), rows)
+
+
+def _first(found: SavedOffsets) -> str:
+    with Path(found.path).open(encoding="utf-8") as stream:
+        entries = [json.loads(line) for line in islice(stream, _FIRST)]
+    shown = [(partition_text(one["partition"]), offset_text(one["offset"])) for one in entries]
+    megabytes = found.size / 1_000_000
+    advice = f"{found.entries:,} offsets, {megabytes:,.0f} MB; these are the first {_FIRST}, in the order of Connect.\n"
+    return f"{_table(shown)}{advice}To get all of them: --save FILE.jsonl (an offset manifest), or -o json\n"
+
+
+@app.command()
+def diff(
+    context: typer.Context,
+    connector: Connector,
+    file: Manifest,
+    cluster: Cluster = None,
+    replace: Replace = False,
+    acknowledge: Acknowledge = None,
+    all_offsets: AllOffsets = False,
+    output: Annotated[TextOutput, typer.Option("-o", "--output", help="Output format.")] = TextOutput.TEXT,
+) -> int:
+    """Show what an offset manifest would change.
+
+    Exits with 2 if it would change offsets, with 0 if it would change nothing.
+    """
+    options = CheckOptions(file, ConnectorName(connector), _kind(replace))
+    checked = _checked(options, _OffsetPlace(settings_of(context), cluster), acknowledge)
+    if checked.diagnostics.errors:
+        emit(manifest_check.as_json(checked) if output is TextOutput.JSON else _problems(checked))
+        return ExitCode.INVALID
+    if checked.difference is None:
+        raise ConnectRefused(f"cannot compare, as the current offsets are unknown: {checked.why_not}")
+    emit(manifest_check.as_json(checked) if output is TextOutput.JSON else _moves(checked, all_offsets=all_offsets))
+    return ExitCode.CHANGES if checked.difference.moves else ExitCode.DONE
+
+
+def _kind(replace: bool) -> OperationKind:
+    return OperationKind.REPLACE if replace else OperationKind.ALTER
+
+
+@dataclass(frozen=True, slots=True)
+class _OffsetPlace:
+    """Where the connector of a manifest is: on `cluster`, and declared in `directory` or in the repository."""
+
+    settings: Settings
+    cluster: str | None
+    directory: Path | None = None
+    is_offline: bool = False
+
+    def read(self, name: ConnectorName, room: Path) -> ManifestSubject:
+        """The connector. Offsets that are too many for memory are saved in `room`. Raises NotFound and UsageError."""
+        settings, directory = self.settings, self.directory
+        declared = _declared_connectors(
+            cluster_commands.repository_of(settings)
+            if directory is None
+            else cluster_commands.declared_in(settings, directory)
+        )
+        if self.is_offline and not settings.clusters:
+            # Without configured clusters, only the repository can name clusters.
+            clusters = tuple(one for one in declared.states if self.cluster in (None, one))
+        else:
+            clusters = chosen_clusters(settings, self.cluster)
+        with clients_of(settings, () if self.is_offline else clusters) as clients:
+            found = SubjectSource(clients, clusters, declared, room, echo_note).read(name)
+        if found.cluster is None and directory is not None:
+            where = f" for the cluster {self.cluster!r}" if self.cluster is not None else ""
+            raise NotFound(
+                f"the directory {directory} declares no valid connector {name!r}{where}; to see the errors of its"
+                f" documents, run `gitops-connect validate {directory}`"
+            )
+        return found
+
+
+def _declared_connectors(declared: Declared | None) -> DeclaredConnectors:
+    if declared is None:
+        return DeclaredConnectors()
+    return DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
+
+
+def _checked(options: CheckOptions, place: _OffsetPlace, acknowledge: list[Acknowledgement] | None) -> CheckedManifest:
+    def subject(room: Path) -> ManifestSubject:
+        return place.read(options.connector, room).acknowledging(frozenset(acknowledge or ()))
+
+    with progress("Checking") as say:
+        return manifest_checks.check(options, place.settings, say, subject)
+
+
+def _moves(checked: CheckedManifest, *, all_offsets: bool) -> str:
+    if checked.difference is None:
+        return ""
+    lines = difference_lines(checked.difference, shown_moves(all_offsets), "--all-offsets, or -o json")
+    return TextReport(coloured=coloured(sys.stdout)).offsets(lines)
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    files: Manifests,
+    connector: Annotated[
+        str, typer.Option("--connector", metavar="NAME", help="The connector that the manifest is for.")
+    ],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--directory", metavar="DIR", help="Read this directory instead of the configured repository."),
+    ] = None,
+    cluster: Cluster = None,
+    replace: Replace = False,
+    acknowledge: Acknowledge = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="DIR",
+            help="Write a report to a new directory: an HTML page, and all violations as Parquet.",
+        ),
+    ] = None,
+    force: Force = False,
+    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
+) -> int:
+    """Check offset manifests against their connector.
+
+    The connector's config is read from the repository, or from the cluster if the repository does not declare it.
+    Each FILE is a manifest of its own.
+    """
+    if len(files) > 1 and (report is not None or output is ProblemOutput.JSON):
+        raise UsageError("--report and -o json are for one FILE; found several")
+    if report is not None:
+        new_directory(report, force=force)
+    place = _OffsetPlace(settings_of(context), cluster, directory, is_offline=offline)
+    checked = [
+        _checked(CheckOptions(file, ConnectorName(connector), _kind(replace), report), place, acknowledge)
+        for file in files
+    ]
+    diagnostics = sum((one.diagnostics for one in checked), Diagnostics())
+    emit(problem_report(diagnostics, output, lambda: _own_report(checked, output)))
+    if report is not None:
+        manifest_checks.write_page(checked[0], report, f"gitops-connect {__version__}")
+        echo(f"Report: {report / 'index.html'}")
+    return ExitCode.INVALID if any(one.diagnostics.errors for one in checked) else ExitCode.DONE
+
+
+def _own_report(checked: Sequence[CheckedManifest], output: ProblemOutput) -> str | Iterator[str]:
+    return manifest_check.as_json(checked[0]) if output is ProblemOutput.JSON else "".join(map(_problems, checked))
+
+
+def _problems(checked: CheckedManifest) -> str:
+    is_coloured = coloured(sys.stdout)
+    problems = problem_lines(checked.diagnostics, coloured=is_coloured)
+    return (f"{problems}\n" if problems else "") + manifest_check.summary(checked, coloured=is_coloured)
+
+
+@app.command()
+def history(
+    context: typer.Context,
+    connector: Connector,
+    cluster: Cluster = None,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
+    """Show the offset changes of a connector, newest first."""
+    with cluster_commands.opened(context) as runtime:
+        clusters = chosen_in(runtime.settings, [cluster] if cluster else None)
+        entries = change_history.entries(runtime, clusters, connector)
+    rows = [entry.row() for entry in entries]
+    emit(listing(change_history.HEADERS, rows, [entry.value() for entry in entries], output))
+    return ExitCode.DONE
+
+
+@app.command()
+def undo(
+    context: typer.Context,
+    change: Annotated[str, typer.Argument(help="The name of the offset change; `ledger show` lists the names.")],
+    cluster: Cluster = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The file to write. [default: stdout]")
+    ] = None,
+    force: Force = False,
+) -> int:
+    """Write a document that undoes an offset change.
+
+    The document restores the offsets from before the change. Nothing is changed on the cluster.
+    """
+    target = UndoTarget(out, force)
+    with cluster_commands.opened(context) as runtime, progress("Checking") as say:
+        clusters = chosen_in(runtime.settings, [cluster] if cluster else None)
+
+        def declared() -> DeclaredConnectors:
+            return _declared_connectors(cluster_commands.repository_of(runtime.settings))
+
+        made, count = Undo(runtime, clusters, declared, echo_note, say).write(change, target)
+    if out is None:
+        emit(change_document.render(made))
+    echo(_what_next(made, out, count))
+    return ExitCode.DONE
+
+
+def _what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
+    """The message after a document with `count` offsets was written."""
+    where = f"Wrote {out}" if out is not None else "Printed the document"
+    beside = f" and {made.manifest}" if made.manifest else ""
+    needed = ", ".join(one.value for one in made.acknowledge)
+    acknowledged = f", acknowledges {needed}" if needed else ""
+    offsets = "1 offset" if count == 1 else f"{count:,} offsets"
+    return (
+        f"{where}{beside} ({made.kind.value}, {offsets}{acknowledged}). Nothing was changed on the cluster.\n"
+        "Next: commit the document to the repository, review it with `gitops-connect plan`, and apply it."
+    )

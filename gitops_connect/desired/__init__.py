@@ -1,1 +1,0 @@
-"""Builds the desired state from files, as a pure function: safe YAML with places, documents, connectors."""

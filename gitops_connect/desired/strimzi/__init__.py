@@ -1,1 +1,0 @@
-"""Reads Strimzi's `KafkaConnector` and `KafkaMirrorMaker2` resources as connectors and offset changes."""

@@ -1,0 +1,161 @@
+"""Parses the bytes of a file into documents with places and errors: pure, and rejects as little as possible.
+
+The file is split at its `---` lines before it is parsed. YAML forbids such a line inside any document (section 9.1.2),
+so that a syntax error affects only its own document.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from gitops_connect.documents.fields import CORE_SCHEMA, read
+from gitops_connect.documents.kubernetes_yaml import KUBERNETES
+from gitops_connect.documents.nodes import MappingNode, Node, Refused, ScalarNode, compose
+from gitops_connect.documents.recognition import is_kubernetes
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.documents import Blob, Document
+from gitops_connect.model.unreadable import MARK, not_utf8
+
+MAX_DOCUMENTS = 10_000
+"""Documents in one file: each costs as much as a small file, and nobody reviews a file with so many."""
+
+_DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+"""The beginning or the end of a document (YAML 1.2, section 9.1)."""
+_BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_NOTHING = re.compile(r"(?:[ \t]*+(?:#.*)?\r?\n|%.*\n)*+[ \t]*+(?:#.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """The documents of one file. `broken` ones could be read in part; `complete`: no part is unreadable.
+
+    `strimzi` are the resources of Strimzi and the ConfigMaps among them, once the documents are sorted out.
+    """
+
+    documents: tuple[Document, ...] = ()
+    broken: tuple[Document, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    complete: bool = True
+    strimzi: tuple[Document, ...] = ()
+    broken_strimzi: tuple[Document, ...] = ()
+
+
+def parse(blob: Blob) -> ParsedFile:
+    """Every document of a YAML or JSON file whose root is a mapping; its content is never executed or looked up."""
+    parts = list(parse_each(blob))
+    return ParsedFile(
+        documents=tuple(document for part in parts for document in part.documents),
+        broken=tuple(document for part in parts for document in part.broken),
+        diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
+        complete=all(part.complete for part in parts),
+    )
+
+
+def parse_each(blob: Blob) -> Iterator[ParsedFile]:
+    """The documents of the file, one after the other."""
+    try:
+        text = decode(blob.content)
+        refuse_control_characters(text)
+        _refuse_too_many(text)
+    except Refused as refused:
+        yield ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
+        return
+    yield from (_parse_part(part, line, blob.path) for part, line in _parts(text))
+
+
+def _refuse_too_many(text: str) -> None:
+    """Count the documents before anything is parsed: a file of 10 MiB has room for a million."""
+    for number, found in enumerate(_DOCUMENT.finditer(text), start=1):
+        if number > MAX_DOCUMENTS:
+            summary = f"the file has more than {MAX_DOCUMENTS:,} documents"
+            raise Refused(
+                "document/too-many", summary, place_after(text[: found.start()]), "split it into several files"
+            )
+
+
+def _parts(text: str) -> Iterator[tuple[str, int]]:
+    """The text between two `---` lines, each with the number of its first line."""
+    starts = [found.start() for found in _BOUNDARY.finditer(text)]
+    edges = [0, *(start for start in starts if start), len(text)]
+    line = 1
+    for start, end in pairwise(edges):
+        part = text[start:end]
+        if not _NOTHING.fullmatch(part):
+            yield part, line
+        line += part.count("\n")
+
+
+def _parse_part(text: str, first_line: int, path: str) -> ParsedFile:
+    try:
+        parsed = [_document(root, path) for root in compose(text, first_line) if not _is_empty(root)]
+    except Refused as refused:
+        return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
+    return ParsedFile(
+        documents=tuple(document for document, problems in parsed if not problems),
+        broken=tuple(document for document, problems in parsed if problems),
+        diagnostics=Diagnostics.of(problem for _, problems in parsed for problem in problems),
+    )
+
+
+def _document(root: Node, path: str) -> tuple[Document, list[Diagnostic]]:
+    if not isinstance(root, MappingNode):
+        raise Refused("yaml/root", "a document must be a mapping that begins with apiVersion", root.place)
+    reading = read(root, KUBERNETES if is_kubernetes(root) else CORE_SCHEMA)
+    document = Document(Location(path, *root.place), reading.value, reading.positions, reading.texts)
+    connector = document.connector if reading.refusals else None  # once: a document may have thousands of problems
+    return document, [replace(_diagnostic(refused, path), connector=connector) for refused in reading.refusals]
+
+
+def _is_empty(root: Node) -> bool:
+    return isinstance(root, ScalarNode) and root.plain and not root.text
+
+
+def _diagnostic(refused: Refused, path: str) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, refused.rule, refused.summary, Location(path, *refused.place), refused.hint)
+
+
+# Decodes the bytes of a file: UTF-8, and nothing else.
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
+_OTHERS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_SAVE_AS_UTF8 = "save the file as UTF-8"
+
+
+def decode(content: bytes) -> str:
+    """The text, without a byte order mark. Raises Refused."""
+    refuse_others(content)
+    try:
+        return content.decode().removeprefix(MARK)
+    except UnicodeDecodeError as error:
+        place = place_after(content[: error.start].decode().removeprefix(MARK))
+        summary = f"the file is not UTF-8: {not_utf8(content[error.start])}"
+        raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
+
+
+def refuse_others(content: bytes) -> None:
+    """Raise Refused if the file begins with the mark of another encoding."""
+    for mark, encoding in _OTHERS.items():
+        if content.startswith(mark):
+            raise Refused("yaml/encoding", f"the file is encoded in {encoding}, expected UTF-8", (1, 1), _SAVE_AS_UTF8)
+
+
+def refuse_control_characters(text: str) -> None:
+    """Raise Refused for a character that YAML does not allow (section 5.1)."""
+    if found := _CONTROL.search(text):
+        summary = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
+        hint = "remove it, or write it as an escape in double quotes"
+        raise Refused("yaml/character", summary, place_after(text[: found.start()]), hint)
+
+
+def place_after(before: str) -> tuple[int, int]:
+    """The line and column of the character that follows the text."""
+    return before.count("\n") + 1, len(before) - before.rfind("\n")

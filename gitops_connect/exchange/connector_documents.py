@@ -1,0 +1,211 @@
+"""Declared connectors as documents in which no secret is, with what the target format cannot express.
+
+And the names of files and environment variables, which are made of the names of connectors and config keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, assert_never
+
+from gitops_connect.documents.connector_rules import clear_secrets
+from gitops_connect.exchange.document_text import (
+    CLASS,
+    TASKS,
+    VERSION,
+    ConnectorDocument,
+    lost_in_resource,
+    problem_of_resource,
+)
+from gitops_connect.model.declarations import ConnectorDeclaration
+from gitops_connect.model.desired import SecretSource, TargetState
+from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.expressions import reference_of
+from gitops_connect.model.file_formats import TargetFormat
+from gitops_connect.model.masking import clear_secret
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key
+from gitops_connect.report.printable import shortened
+
+_PLACEHOLDER = re.compile(r"\$\{strimzi(?:env|dir|file|secrets):")
+_BEGIN_OF_KEY = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY")
+_MISPLACED = "convert/secret"
+_NEVER_SECRET = (CLASS, VERSION, TASKS)
+_LONGEST = 200
+"""Characters. File systems allow 255 bytes, and some are for the suffix."""
+
+
+class Converted(NamedTuple):
+    """A connector, and the document of it."""
+
+    source: ConnectorDeclaration
+    document: ConnectorDocument
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertOptions:
+    """The target, the variables that no secret may have, and the names of the clusters for Strimzi, if they differ.
+
+    `with_cluster`: the names of variables have the cluster, also if all connectors are of one cluster.
+    """
+
+    target: TargetFormat
+    reserved: Collection[str] = ()
+    connect_clusters: Mapping[ClusterName, ClusterName] = field(default_factory=dict)
+    with_cluster: bool = False
+
+
+def convert_all(declarations: Sequence[ConnectorDeclaration], options: ConvertOptions) -> list[Converted]:
+    """Each connector as a document. Variables that a document names already are not chosen for another secret."""
+    taken = [*options.reserved, *(one.name for source in declarations for one in source.secrets.values())]
+    variables = UniqueNames(taken)
+    with_cluster = options.with_cluster or len({source.cluster for source in declarations}) > 1
+    return [
+        Converted(source, _document(source, _secrets(source, variables, with_cluster=with_cluster), options))
+        for source in declarations
+    ]
+
+
+def _secrets(source: ConnectorDeclaration, variables: UniqueNames, *, with_cluster: bool) -> Mapping[str, str]:
+    """A variable for each config key whose value must not be in Git, or is unknown."""
+    prefix = (source.cluster,) if with_cluster and source.cluster else ()
+    hidden = sorted({*(key for key, value in source.config.items() if _is_secret(source, key, value)), *source.unknown})
+    return {key: variables.choose(variable_name(*prefix, source.name, key), "_") for key in hidden}
+
+
+def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
+    """Whether a value must not be in Git. If the types of keys are unknown, a placeholder may be one of a secret."""
+    if key in _NEVER_SECRET or not value:
+        return False
+    if is_mask(value) or clear_secret(key, value):
+        return True
+    if not source.is_described and is_placeholder(value) and is_sensitive_key(key):
+        return True
+    return key in source.sensitive and not is_only_reference(value)
+
+
+def _document(source: ConnectorDeclaration, secrets: Mapping[str, str], options: ConvertOptions) -> ConnectorDocument:
+    cluster = source.cluster
+    if options.target is TargetFormat.STRIMZI and cluster is not None:
+        cluster = options.connect_clusters.get(cluster, cluster)
+    own = {key: one.name for key, one in source.secrets.items() if one.source is SecretSource.ENV}
+    return ConnectorDocument(
+        name=source.name,
+        cluster=cluster,
+        state=source.state,
+        config={key: value for key, value in source.config.items() if key not in secrets},
+        secrets={**secrets, **own},
+        note=source.note,
+        secret_files={key: one.name for key, one in source.secrets.items() if one.source is SecretSource.FILE},
+        labels=source.labels,
+        annotations=source.annotations,
+        fields=source.fields,
+    )
+
+
+def problems_of(converted: Converted, target: TargetFormat) -> list[Diagnostic]:
+    """What the conversion leaves out or changes. A connector with an error must not be written."""
+    source, document = converted
+    problems = [*_misplaced_secrets(source), *_unknown_values(source, document.secrets)]
+    problems += _losses(source, document, target)
+    problems += _placeholders(source) if target is not TargetFormat.STRIMZI else ()
+    return problems
+
+
+def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
+    """An error for each secret that no variable can replace."""
+    elsewhere = {"labels": source.labels, "annotations": source.annotations, **source.fields}
+    for pointer, kind in clear_secrets({"metadata": elsewhere}, {}):
+        place = ".".join(map(str, pointer[1:]))
+        yield _problem(source, _MISPLACED, f"{place} contains {kind}", str(pointer[1]), is_error=True)
+    for key, value in source.config.items():
+        if in_key := clear_secret("", key):
+            yield _problem(source, _MISPLACED, f"the name of a config key contains {in_key}", key, is_error=True)
+        if _BEGIN_OF_KEY.search(value) and "-----END" not in value:
+            summary = f"the value of {key!r} is cut off: the rest of a private key may be in the next config keys"
+            yield _problem(source, _MISPLACED, summary, key, is_error=True)
+
+
+def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) -> Iterator[Diagnostic]:
+    for key, expression in source.unknown.items():
+        shown = reference_of(expression)
+        summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key]}"
+        if key in _NEVER_SECRET:
+            yield _problem(source, "convert/unknown-value", f"the value of {key!r} is {shown}", key, is_error=True)
+        else:
+            yield _problem(source, "convert/unknown-value", summary, key)
+
+
+def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
+    for key, value in sorted(source.config.items()):
+        if _PLACEHOLDER.search(value):
+            summary = f"the value of {key!r} has a placeholder that only workers of Strimzi resolve"
+            yield _problem(source, "convert/placeholder", summary, key)
+
+
+def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: TargetFormat) -> Iterator[Diagnostic]:
+    match target:
+        case TargetFormat.GITOPS_CONNECT:
+            return
+        case TargetFormat.STRIMZI:
+            if problem := problem_of_resource(document):
+                yield _problem(source, "convert/target", problem, "metadata.name", is_error=True)
+            yield from (_lost(source, name, "Strimzi") for name in lost_in_resource(document))
+        case TargetFormat.JSON:
+            if document.state is TargetState.ABSENT:
+                yield _problem(source, "convert/target", "JSON has no state `absent`", "state", is_error=True)
+            texts = [name for name, found in (("labels", source.labels), ("annotations", source.annotations)) if found]
+            yield from (_lost(source, name, "JSON") for name in [*texts, *document.fields])
+        case _:
+            assert_never(target)
+    for key, path in document.secret_files.items():
+        summary = f"the secret of {key!r} is read on the worker, from the file {path}"
+        yield _problem(source, "convert/target", summary, key)
+
+
+def _lost(source: ConnectorDeclaration, name: str, target: str) -> Diagnostic:
+    return _problem(
+        source, "convert/target", f"{target} has no counterpart of {name}: it is left out", name.partition(".")[0]
+    )
+
+
+def _problem(source: ConnectorDeclaration, rule: str, summary: str, key: str, *, is_error: bool = False) -> Diagnostic:
+    severity = Severity.ERROR if is_error else Severity.WARNING
+    summary = f"connector {shortened(source.name)}: {summary}"
+    return Diagnostic(severity, rule, summary, source.locate(key), "", source.name)
+
+
+class UniqueNames:
+    """Uses each name once. Case does not count, because some file systems ignore it."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {name.lower() for name in taken}
+        self._numbers: dict[str, int] = defaultdict(lambda: 1)
+
+    def choose(self, name: str, separator: str) -> str:
+        """The name, with a number at its end if it is taken."""
+        chosen = name
+        while chosen.lower() in self._taken:
+            self._numbers[name.lower()] += 1
+            chosen = f"{name}{separator}{self._numbers[name.lower()]}"
+        self._taken.add(chosen.lower())
+        return chosen
+
+
+def file_stems(names: Collection[ConnectorName]) -> Mapping[ConnectorName, str]:
+    """A file name without suffix for each connector. A connector whose name is a safe file name has the first choice.
+
+    A file name does not begin with a dot: hidden files are not read.
+    """
+    stems = {name: re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-")[:_LONGEST] or "connector" for name in names}
+    unique = UniqueNames()
+    return {name: unique.choose(stems[name], "-") for name in sorted(names, key=lambda one: (stems[one] != one, one))}
+
+
+def variable_name(*parts: str) -> str:
+    """The name of an environment variable that is not one of gitops-connect's own settings."""
+    name = re.sub(r"[^A-Z0-9]", "_", "_".join(part[:_LONGEST] for part in parts).upper())
+    return f"_{name}" if name[0].isdigit() or name.startswith("GITOPS_CONNECT_") else name

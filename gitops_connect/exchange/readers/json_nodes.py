@@ -1,0 +1,121 @@
+"""Composes nodes from JSON text, so that JSON is read with the place of every field, as YAML is.
+
+The YAML parser does not read all of JSON: not the surrogate pairs of its escapes, for example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gitops_connect.documents.nodes import MAX_DEPTH, MappingNode, Node, Refused, ScalarNode, SequenceNode, too_deep
+from gitops_connect.exchange.readers.reading import LineStarts
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_VALUES = 150_000
+"""Values of one file. A cluster may have thousands of connectors."""
+_WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+
+
+def compose(text: str) -> Node:
+    """The root of a JSON text. Raises Refused."""
+    return _JsonComposer(text).root()
+
+
+class _JsonComposer:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._lines = LineStarts(text)
+        self._count = 0
+
+    def root(self) -> Node:
+        node = self._node(0)
+        self._skip()
+        if self._at < len(self._text):
+            raise self._unexpected("the end of the file")
+        return node
+
+    def _node(self, depth: int) -> Node:
+        self._skip()
+        place = self._place()
+        if depth > MAX_DEPTH:
+            raise too_deep(place)
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise too_many_values(place)
+        if self._takes("{"):
+            return MappingNode(tuple(self._pairs(depth + 1)), None, place)
+        if self._takes("["):
+            return SequenceNode(tuple(self._items(depth + 1)), None, place)
+        return self._scalar(place)
+
+    def _scalar(self, place: tuple[int, int]) -> ScalarNode:
+        if found := _STRING.match(self._text, self._at):
+            self._at = found.end()
+            return ScalarNode(self._decoded(found.group(), place), plain=False, tag=None, place=place)
+        if found := _WORD.match(self._text, self._at):
+            self._at = found.end()
+            return ScalarNode(found.group(), plain=True, tag=None, place=place)
+        raise self._unexpected("a value")
+
+    def _decoded(self, literal: str, place: tuple[int, int]) -> str:
+        value = str(json.loads(literal))
+        if _SURROGATE.search(value):
+            raise Refused("convert/syntax", "the string has half of a surrogate pair (\\ud800 to \\udfff)", place)
+        return value
+
+    def _pairs(self, depth: int) -> list[tuple[Node, Node]]:
+        pairs: list[tuple[Node, Node]] = []
+        while not self._closes("}", is_first=not pairs):
+            self._skip()
+            if not _STRING.match(self._text, self._at):
+                raise self._unexpected("a key in double quotes")
+            key = self._scalar(self._place())
+            self._skip()
+            if not self._takes(":"):
+                raise self._unexpected("a colon")
+            pairs.append((key, self._node(depth)))
+        return pairs
+
+    def _items(self, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while not self._closes("]", is_first=not items):
+            items.append(self._node(depth))
+        return items
+
+    def _closes(self, bracket: str, *, is_first: bool) -> bool:
+        """Take the bracket and return True, or take the comma between two values."""
+        self._skip()
+        if self._takes(bracket):
+            return True
+        if not is_first and not self._takes(","):
+            raise self._unexpected(f"a comma or {bracket}")
+        return False
+
+    def _takes(self, character: str) -> bool:
+        if not self._text.startswith(character, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _skip(self) -> None:
+        if found := _BLANK.match(self._text, self._at):
+            self._at = found.end()
+
+    def _place(self) -> tuple[int, int]:
+        return self._lines.place(self._at)
+
+    def _unexpected(self, expected: str) -> Refused:
+        character = self._text[self._at : self._at + 1]
+        found = repr(character) if character else "the end of the file"
+        found = "a letter or a digit" if character.isalnum() else found
+        return Refused("convert/syntax", f"this is not JSON: expected {expected}, found {found}", self._place())
+
+
+def too_many_values(place: tuple[int, int]) -> Refused:
+    """The refusal of a file with too many values."""
+    summary = f"the file has more than {MAX_VALUES:,} values"
+    return Refused("document/too-many", summary, place, "split it into several files")

@@ -1,0 +1,237 @@
+"""Resources `kafka-connect_connector` of Terraform's provider Mongey/kafka-connect, in HCL and in JSON.
+
+JSON: files `.tf.json`, the output of `terraform show -json`, and state files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gitops_connect.documents.nodes import Refused
+from gitops_connect.documents.yaml import decode, place_after
+from gitops_connect.exchange.readers.hcl import (
+    Attribute,
+    Literal,
+    NotHcl,
+    Null,
+    Object,
+    Unknown,
+    Value,
+    from_template,
+    items,
+    number_text,
+)
+from gitops_connect.exchange.readers.parts import Part
+from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.expressions import reference_of
+from gitops_connect.model.file_formats import FileFormat
+
+TYPE = "kafka-connect_connector"
+OTHER_TYPES = ("confluent_connector", "aiven_kafka_connector")
+SHOW = "convert the output of `terraform show -json`, which has the values"
+_REPEATED = ("count", "for_each", "dynamic")
+_MAPS = ("config", "config_sensitive")
+_IGNORED = ("name", "id", *_MAPS)
+_MENTION = TYPE.encode()
+_MAX_SIZE = 1024 * 1024
+"""Bytes. People write these files. The scanner looks at each character several times."""
+_ROOTS = ("values", "planned_values")
+_COMMENT_KEY = "//"
+_FromString = Callable[[str, int], Literal | Unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource, from HCL or from JSON. `blocks` are the names of its blocks. `locate` finds an index."""
+
+    label: str
+    attributes: Mapping[str, Value]
+    blocks: tuple[str, ...]
+    at: int
+    locate: Callable[[int], Location]
+
+
+def read(blob: Blob, findings: Findings) -> None:
+    """Read every resource of an HCL file. Raises Refused."""
+    if len(blob.content) > _MAX_SIZE:
+        summary = f"the file is larger than {_MAX_SIZE // 1024**2} MiB; it is not read"
+        raise Refused("document/too-large", summary, (1, 1), f"split it, or {SHOW}")
+    text = decode(blob.content)
+    try:
+        _read_blocks(text, findings)
+    except NotHcl as error:
+        summary = f"this HCL cannot be read: {error.summary}"
+        report = findings.error if _MENTION in blob.content else findings.note
+        report("convert/syntax", summary, place_after(text[: error.at]), f"or {SHOW}")
+
+
+def _read_blocks(text: str, findings: Findings) -> None:
+    lines = LineStarts(text)
+
+    def locate(at: int) -> Location:
+        return Location(findings.path, *lines.place(at))
+
+    for block in items(text):
+        if isinstance(block, Attribute) or block.type != "resource" or not block.labels:
+            continue
+        if block.labels[0] in OTHER_TYPES:
+            unsupported(block.labels[0], locate(block.at), findings)
+        elif block.labels[0] == TYPE:
+            inner = tuple(items(text, block.start, block.end))
+            attributes = {one.name: one.value for one in inner if isinstance(one, Attribute)}
+            blocks = tuple(one.type for one in inner if not isinstance(one, Attribute))
+            declare(Resource(block.labels[-1], attributes, blocks, block.at, locate), findings)
+
+
+def unsupported(kind: str, where: Location, findings: Findings) -> None:
+    """The error for a resource of another provider."""
+    findings.begin(None)
+    findings.error("convert/unsupported", f"resources {kind} are not supported, only {TYPE}", where)
+
+
+def declare(resource: Resource, findings: Findings) -> None:
+    """Add the connector of a resource."""
+    name, where = resource.attributes.get("name"), resource.locate(resource.at)
+    findings.begin(name.text if isinstance(name, Literal) else None)
+    if not isinstance(name, Literal) or not name.text:
+        found = f"is {reference_of(name.expression)}" if isinstance(name, Unknown) else "is missing"
+        summary = f"the name of the connector of {resource.label!r} {found}"
+        findings.error("convert/unknown-value", summary, where, f"write the name, or {SHOW}")
+        return
+    _warn_of_rest(resource, findings)
+    draft = Draft(name.text, FileFormat.TERRAFORM, where)
+    for attribute in _MAPS:
+        _add_map(draft, attribute, resource, findings)
+    findings.declare(draft)
+
+
+def _warn_of_rest(resource: Resource, findings: Findings) -> None:
+    where = resource.locate(resource.at)
+    for attribute in (*resource.attributes, *resource.blocks):
+        if attribute in _REPEATED:
+            summary = f"the resource {resource.label!r} has {attribute}: it declares any number of connectors"
+            findings.error("convert/unknown-value", summary, where, SHOW)
+        elif attribute not in _IGNORED:
+            summary = f"{attribute!r} of the resource {resource.label!r} has no counterpart: it is left out"
+            findings.warning("convert/unknown-field", summary, where)
+
+
+def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Findings) -> None:
+    value = resource.attributes.get(attribute)
+    if value is None or isinstance(value, Null):
+        return
+    if not isinstance(value, Object):
+        found = reference_of(value.expression) if isinstance(value, Unknown) else "a string"
+        summary = f"{attribute} is {found}, expected a map with its keys"
+        findings.error("convert/unknown-value", summary, resource.locate(value.at), f"write the map, or {SHOW}")
+        return
+    for key, item in value.items:
+        where = resource.locate(key.at)
+        if isinstance(key, Unknown):
+            findings.error("convert/unknown-value", f"the config key is {reference_of(key.expression)}", where, SHOW)
+            continue
+        _add_value(draft, key.text, item, where, findings)
+        if attribute == "config_sensitive":
+            draft.sensitive.add(key.text)
+
+
+def _add_value(draft: Draft, key: str, value: Value, where: Location, findings: Findings) -> None:
+    draft.places[key] = where
+    if isinstance(value, Literal):
+        draft.config[key] = value.text
+        draft.unknown.pop(key, None)
+    elif isinstance(value, Unknown):
+        draft.unknown[key] = value.expression
+        draft.config.pop(key, None)
+    elif isinstance(value, Null):
+        findings.warning("convert/null", f"the value of {key!r} is null: the key is left out", where)
+    else:
+        findings.error("convert/value", f"the value of {key!r} is a map, expected a string", where)
+
+
+def read_json(part: Part, findings: Findings) -> bool:
+    """Read the part if it is one of the forms. Returns whether it is."""
+    if not isinstance(part.value, Mapping):
+        return False
+    if isinstance(part.get("resource").value, Mapping | list):
+        _read_files(part.get("resource"), findings)
+    elif "terraform_version" not in part.value:
+        return False
+    for root in _ROOTS:
+        _read_module(part.get(root, "root_module"), findings)
+    for resource in part.get("resources").items():
+        for instance in resource.get("instances").items():
+            _declare_json(resource.get("type").text, resource.get("name").text, instance.get("attributes"), findings)
+    return True
+
+
+def _read_files(part: Part, findings: Findings) -> None:
+    """`{"resource": {TYPE: {LABEL: {…}}}}` of a file. A list of such mappings is allowed at each level."""
+    for kinds in _each(part):
+        for kind, labels in kinds.fields():
+            for label_map in _each(labels):
+                for label, bodies in label_map.fields():
+                    for body in _each(bodies):
+                        _declare_json(kind, label, body, findings, from_template)
+
+
+def _each(part: Part) -> Iterator[Part]:
+    if isinstance(part.value, list):
+        yield from part.items()
+    elif isinstance(part.value, Mapping):
+        yield part
+
+
+def _read_module(module: Part, findings: Findings) -> None:
+    modules = [module]
+    while modules:
+        one = modules.pop()
+        modules += one.get("child_modules").items()
+        for resource in one.get("resources").items():
+            _declare_json(resource.get("type").text, resource.get("name").text, resource.get("values"), findings)
+
+
+def _declare_json(
+    kind: str | None, label: str | None, body: Part, findings: Findings, from_string: _FromString = Literal
+) -> None:
+    if kind in OTHER_TYPES:
+        unsupported(kind, body.location, findings)
+    if kind != TYPE:
+        return
+    parts: list[Part] = [body]
+
+    def value(part: Part) -> Value:
+        parts.append(part)
+        return _value_of(part, len(parts) - 1, value, from_string)
+
+    def locate(at: int) -> Location:
+        return parts[at].location
+
+    attributes = {key: value(one) for key, one in body.fields() if key != _COMMENT_KEY}
+    known = {key: one for key, one in attributes.items() if not (isinstance(one, Null) and from_string is Literal)}
+    declare(Resource(label or "", known, (), 0, locate), findings)
+
+
+def _value_of(part: Part, at: int, nested: Callable[[Part], Value], from_string: _FromString) -> Value:
+    if part.value is None:
+        return Null(at)
+    if isinstance(part.value, str):
+        return from_string(part.value, at)
+    if isinstance(part.value, Mapping):
+        return Object(tuple(_items_of(part, nested, from_string)), at)
+    if isinstance(part.value, bool):
+        return Literal(str(part.text), at)
+    if isinstance(part.value, int | float):
+        return Literal(number_text(str(part.text)), at)
+    return Unknown("a list", at)
+
+
+def _items_of(
+    part: Part, nested: Callable[[Part], Value], from_string: _FromString
+) -> Iterator[tuple[Literal | Unknown, Value]]:
+    for key, one in part.fields():
+        value = nested(one)
+        yield from_string(key, value.at), value

@@ -1,0 +1,174 @@
+"""The files of converted connectors. Each document is read again, as the file of a repository, before it is written."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops_connect.checks import document_schemas
+from gitops_connect.documents import desired_state
+from gitops_connect.documents.file_content import read_file
+from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
+from gitops_connect.exchange.document_text import ConnectorDocument, problem_of_resource, text_of, with_references
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.documents import Blob, Documents
+from gitops_connect.model.file_formats import TargetFormat
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.strimzi import StrimziOptions
+from gitops_connect.report.printable import shortened
+from gitops_connect.safe_files import refuse_old, write_new
+from gitops_connect.strimzi.translation import TranslationCache, translate
+
+_CHANGED = "the file cannot have these config keys:"
+_DIRECTORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadBack:
+    """Documents that were read again: the first error of each invalid one, and the config keys that have changed."""
+
+    problems: Mapping[ConnectorName, str]
+    changed: Mapping[ConnectorName, Sequence[str]]
+
+
+def _read_back(
+    documents: Collection[ConnectorDocument], target: TargetFormat, strimzi: StrimziOptions, *, strictly: bool = False
+) -> _ReadBack:
+    """Read the documents or resources of connectors of one cluster, each as the file of a repository.
+
+    `strictly`: keys that only the reading adds have changed, too. JSON is not read.
+    """
+    if target is TargetFormat.JSON:
+        return _ReadBack({}, {})
+    expected = {one.name: (with_references(one, target) if strictly else one).config for one in documents}
+    cluster = next((one.cluster for one in documents if target is TargetFormat.GITOPS_CONNECT), None)
+    found, problems = _read([(one.name, text_of(one, target)) for one in documents], cluster, strimzi)
+    changed = {
+        name: sorted(
+            key
+            for key in (expected[name].keys() | config.keys() if strictly else expected[name])
+            if config.get(key) != expected[name].get(key)
+        )
+        for name, config in found.items()
+        if name in expected
+    }
+    return _ReadBack(problems, {name: keys for name, keys in changed.items() if keys})
+
+
+def _read(
+    texts: Sequence[tuple[ConnectorName, str]], cluster: ClusterName | None, strimzi: StrimziOptions
+) -> tuple[Mapping[ConnectorName, Mapping[str, str]], Mapping[ConnectorName, str]]:
+    """The config of each valid connector, and the first error of each other one, such as a slash in its name."""
+    names = {f"{number:09}": name for number, (name, _) in enumerate(texts)}
+    read = [read_file(Blob(path, "", text.encode())) for path, (_, text) in zip(names, texts, strict=True)]
+    parsed = [one for one in read if one is not None]
+    documents = Documents(
+        tuple(document for one in parsed for document in one.documents),
+        Diagnostics.of(problem for one in parsed for problem in one.diagnostics),
+        all(one.complete for one in parsed),
+        tuple(document for one in parsed for document in one.broken),
+        strimzi=tuple(resource for one in parsed for resource in one.strimzi),
+        broken_strimzi=tuple(resource for one in parsed for resource in one.broken_strimzi),
+    )
+    documents = translate(documents, strimzi, TranslationCache())
+    problems = document_schemas.check(documents)
+    states, diagnostics = desired_state.build(documents, [cluster] if cluster else None, problems)
+    return (
+        {one.name: one.config for state in states.values() for one in state.connectors},
+        {
+            names[error.location.file]: f"its document would be invalid: {error.summary}"
+            for error in reversed(diagnostics.errors)
+        },
+    )
+
+
+def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Converted], Diagnostics]:
+    """The connectors that can be written, and every problem of the conversion."""
+    problems: list[Diagnostic] = []
+    good = []
+    for cluster, connectors in _by_cluster(converted).items():
+        found = [(one, problems_of(one, target)) for one in connectors]
+        problems += (item for _, items in found for item in items)
+        sound = [one for one, items in found if not any(item.severity is Severity.ERROR for item in items)]
+        failed = _unwritable([one.document for one in sound], cluster, target)
+        for one in sound:
+            if one.source.name in failed:
+                summary = f"connector {shortened(one.source.name)}: {failed[one.source.name]}"
+                where = one.source.location
+                problems.append(Diagnostic(Severity.ERROR, "convert/target", summary, where, "", one.source.name))
+            else:
+                good.append(one)
+    return good, Diagnostics.of(problems)
+
+
+def _unwritable(
+    documents: Sequence[ConnectorDocument], cluster: ClusterName | None, target: TargetFormat
+) -> Mapping[ConnectorName, str]:
+    """The connectors of one cluster that cannot be written without loss, each with the reason."""
+    if cluster is not None and not _DIRECTORY.fullmatch(cluster):
+        return {one.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in documents}
+    read = _read_back(documents, target, StrimziOptions(workers=True))
+    changed = {name: f"{_CHANGED} {', '.join(keys)}" for name, keys in read.changed.items()}
+    return {**read.problems, **changed}
+
+
+def lossy(
+    documents: Sequence[ConnectorDocument], target: TargetFormat, strimzi: StrimziOptions
+) -> Mapping[ConnectorName, str]:
+    """The connectors of a cluster that the format cannot express without loss, each with the reason."""
+    is_strimzi = target is TargetFormat.STRIMZI
+    reasons = {one.name: problem_of_resource(one) for one in documents if is_strimzi}
+    read = _read_back([one for one in documents if not reasons.get(one.name)], target, strimzi, strictly=is_strimzi)
+    what = "a KafkaConnector cannot declare its config keys" if is_strimzi else _CHANGED
+    reasons |= {name: f"{what} {', '.join(keys)}" for name, keys in read.changed.items()}
+    return {**{name: reason for name, reason in reasons.items() if reason}, **read.problems}
+
+
+def _by_cluster(converted: Iterable[Converted]) -> Mapping[ClusterName | None, list[Converted]]:
+    found = defaultdict[ClusterName | None, list[Converted]](list)
+    for one in converted:
+        found[one.source.cluster].append(one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFiles:
+    """The files of connectors: `clusters/NAME/` in the directory that the user named, if the cluster has a name."""
+
+    root: Path
+    target: TargetFormat
+    force: bool
+
+    def paths(self, converted: Sequence[Converted], others: Collection[ConnectorName] = ()) -> list[Path]:
+        """The file of each connector, in the same order. The files of `others` are in the same directories."""
+        stems = {
+            cluster: file_stems({*others, *(one.source.name for one in same)})
+            for cluster, same in _by_cluster(converted).items()
+        }
+        return [
+            self.directory(one.source.cluster) / f"{stems[one.source.cluster][one.source.name]}{self.target.suffix}"
+            for one in converted
+        ]
+
+    def directory(self, cluster: ClusterName | None) -> Path:
+        """The directory for the connectors of a cluster."""
+        return self.root / f"clusters/{cluster}" if cluster else self.root
+
+    def write(self, converted: Sequence[Converted], paths: Sequence[Path], *, with_offsets: bool = False) -> None:
+        """Write every connector. No file is written if one exists, or one with its offsets if they are written, too.
+
+        Raises UsageError if a file exists, unless `force`, and if one cannot be written.
+        """
+        for path in paths:
+            for one in (path, *([offsets_path(path)] if with_offsets else [])):
+                refuse_old(one, force=self.force)
+        for each, path in zip(converted, paths, strict=True):
+            write_new(path, text_of(each.document, self.target), force=self.force, root=self.root)
+
+
+def offsets_path(path: Path) -> Path:
+    """The file with the offsets of the connector whose file this is."""
+    return path.parent / "offsets" / path.with_suffix(".jsonl").name

@@ -1,0 +1,111 @@
+"""Sinks: their offsets are those of a consumer group, whatever their class. Some store a position of their own, too."""
+
+from __future__ import annotations
+
+from gitops_connect.families.family import Config, ConnectorClass, Family
+from gitops_connect.families.field_kinds import NUMBER, SMALL, TEXT
+from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
+from gitops_connect.families.resume import FORWARD, NEW, REMOVED, REWIND, UNKNOWN_CLASS, ResumeRules
+from gitops_connect.families.shapes import Demand, Shape, ShapeFields
+from gitops_connect.families.ties import Ties
+from gitops_connect.families.topics import TopicFilter, translate
+from gitops_connect.model.sensitivity import is_reference
+from gitops_connect.model.units import Unit
+
+RECORDS = Unit("records", "record", "records", "records")
+
+
+def _topics_read(config: Config) -> Ties:
+    """The topics of a sink, as in `SinkConnectorConfig`: a list with commas, else a pattern for a whole topic name.
+
+    Nothing is fixed if there is neither, or if the value is stored elsewhere (a `${provider:...}` reference).
+    """
+    names, pattern = config.get("topics", ""), config.get("topics.regex", "")
+    if is_reference(names) or is_reference(pattern) or not (names.strip() or pattern.strip()):
+        return Ties()
+    if names.strip():
+        return Ties((TopicFilter("topics", names, frozenset(name.strip() for name in names.split(","))),))
+    return Ties((TopicFilter("topics.regex", pattern, None, translate(pattern)),))
+
+
+SINK = Shape(
+    "a sink",
+    (ShapeFields({"kafka_topic": TEXT, "kafka_partition": SMALL}),),
+    ShapeFields({"kafka_offset": NUMBER}),
+    ("kafka_offset",),
+    unit=RECORDS,
+    measured=("kafka_offset",),
+    reads=_topics_read,
+    lenient=True,
+    demand=Demand.TYPES,
+)
+"""`SinkUtils.parseSinkConnectorOffsets`. It also accepts numbers in quotes, but returns them without quotes."""
+
+_RULES = (
+    REWIND.needs("the topic must still have the records; otherwise `auto.offset.reset` decides"),
+    (FORWARD | NEW).risk(
+        "if the offset is past the end of the partition, `auto.offset.reset` decides: by default, the whole"
+        " partition is consumed again"
+    ),
+    REMOVED.effect(
+        "the connector consumes the partition from the position that `auto.offset.reset` names; the default is the"
+        " first record"
+    ),
+)
+_OTHER = ResumeRules(
+    "the offsets of the consumer group; the class may also store a position of its own",
+    _RULES,
+    unchecked=UNKNOWN_CLASS,
+)
+"""`WorkerSinkTask`: with `SinkTaskContext.offset`, a class can move to a position that it stores itself."""
+_PLAIN = ResumeRules("the offsets of the consumer group", _RULES)
+"""Sinks that never move their own position: they do not call `SinkTaskContext.offset`."""
+
+CONSUMER_GROUP = ValueKey(
+    ("consumer.override.group.id",),
+    "the consumer group changes from {before} to {after}: without committed offsets the connector {start}",
+    default="connect-{name}",
+    hint="to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE` first, declare"
+    " state: stopped with the new group, and set these offsets with an OffsetChange in the next commit",
+)
+"""`SinkUtils.consumerGroupId`; the override counts (`Worker.baseConsumerConfigs`)."""
+_KEYS = OffsetKeys(
+    Start(
+        "starts at the first record of each partition",
+        "consumer.override.auto.offset.reset",
+        {
+            "earliest": "starts at the first record of each partition",
+            "latest": "skips all existing records",
+            "none": "fails",
+        },
+        "starts as consumer.override.auto.offset.reset {value} specifies",
+    ),
+    (
+        CONSUMER_GROUP,
+        ListKey(("topics",), "topics"),
+        ValueKey(
+            ("topics.regex",),
+            "topics that match only {after} are read from now on; without offsets for them the connector {start}",
+            hint=SEED_ADDED,
+        ),
+    ),
+)
+"""`Worker.baseConsumerConfigs`, `SinkUtils.consumerGroupId`; the worker's `consumer.auto.offset.reset` counts too."""
+
+
+PLAIN_SINK = ConnectorClass(SINK, _PLAIN, _KEYS, has_aliases=False)
+"""A sink whose source was read: it does not move its own position."""
+ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
+"""A sink of any other class."""
+
+FAMILY = Family(1, "sinks", {}, units=(RECORDS,))
+
+
+def is_sink(config: Config) -> bool:
+    """Every sink has one of two keys (`SinkConnectorConfig`).
+
+    A source may have such a key too: a class whose name ends like a source is no sink.
+    """
+    if config.get("connector.class", "").endswith(("SourceConnector", "Source")):
+        return False
+    return bool(config.get("topics", "").strip() or config.get("topics.regex", "").strip())

@@ -1,0 +1,132 @@
+"""What the REST APIs of GitHub and Gitea have in common: accounts, comments, and comments at a line of the diff."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from gitops_connect.errors import ForgeNotFound
+from gitops_connect.forge.answers import AnswerValue
+from gitops_connect.forge.forge_api import ForgeApi
+from gitops_connect.model.pull_requests import Annotation, Comment
+
+MARK = "<!-- gitops-connect annotation -->"
+"""The end of each of these comments. The pages of a forge do not show it."""
+_MOST = 50
+"""Comments in one pull request. The comment with the plan lists all problems."""
+_LONGEST = 4000
+"""Characters of one message."""
+_HUNK = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@")
+_TICKS = re.compile("`+")
+
+
+class GithubStyleForge:
+    """The requests that are equal on both forges. `roles` are the permissions of those who may push."""
+
+    roles: tuple[str, ...] = ("write", "admin")
+    longest_comment = 65_536
+
+    def __init__(self, api: ForgeApi, path: str, target: str) -> None:
+        self._api = api
+        self._path = path
+        self._target = target
+
+    def is_open(self, number: int) -> bool:
+        with self._api.named(f"read pull request {number}"):
+            found = self._api.ask("GET", f"{self._path}/pulls/{number}")
+            return found["state"].text() == "open" and found["base"]["ref"].text() == self._target
+
+    def comments(self, number: int) -> Sequence[Comment]:
+        with self._api.named(f"read the comments of pull request {number}"):
+            return [_comment(one) for one in self._api.pages(f"{self._path}/issues/{number}/comments")]
+
+    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
+        if replaces is not None:
+            try:
+                with self._api.named(f"replace a comment on pull request {number}"):
+                    path = f"{self._path}/issues/comments/{replaces}"
+                    return self._api.ask("PATCH", path, {"body": body})["id"].number()
+            except ForgeNotFound:  # someone has deleted it
+                pass
+        with self._api.named(f"write a comment on pull request {number}"):
+            return self._api.ask("POST", f"{self._path}/issues/{number}/comments", {"body": body})["id"].number()
+
+    def can_write(self, user: str) -> bool:
+        try:
+            with self._api.named(f"read the permission of {user}"):
+                found = self._api.ask("GET", f"{self._path}/collaborators/{quote(user, safe='')}/permission")
+                return found["permission"].text() in self.roles
+        except ForgeNotFound:
+            return False
+
+    def close(self) -> None:
+        self._api.close()
+
+
+def login(user: AnswerValue) -> str:
+    """The name of an account; that of an account that was deleted is not shown."""
+    return "ghost" if user.is_null else user["login"].text()
+
+
+def _comment(found: AnswerValue) -> Comment:
+    body = "" if found["body"].is_null else found["body"].text()
+    is_edited = found["updated_at"].time() != found["created_at"].time()
+    return Comment(found["id"].number(), login(found["user"]), body, is_edited)
+
+
+# Annotations as review comments, for forges that show a comment at a line of the diff.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LineComment:
+    """A comment at a line of the new version of a file."""
+
+    file: str
+    line: int
+    body: str
+
+
+def line_comments(annotations: Iterable[Annotation], diff: Mapping[str, frozenset[int]]) -> frozenset[LineComment]:
+    """The comments for the annotations in the diff. If there are too many, errors come first."""
+    shown = [one for one in annotations if one.line in diff.get(one.file, ())]
+    shown.sort(key=lambda one: (not one.is_error, one.file, one.line, one.message))
+    return frozenset(LineComment(one.file, one.line, _body(one)) for one in shown[:_MOST])
+
+
+def is_line_comment(body: str) -> bool:
+    """Whether gitops-connect has written it."""
+    return body.rstrip().endswith(MARK)
+
+
+def _body(annotation: Annotation) -> str:
+    """The message in a fence: in it, nothing is Markdown, HTML or a mention."""
+    message = annotation.message[:_LONGEST]
+    lines = ("".join(one if one.isprintable() else " " for one in line) for line in message.splitlines())
+    text = _TICKS.sub(lambda run: run[0][:8], "\n".join(lines))
+    fence = "`" * max(3, max((len(run) for run in _TICKS.findall(text)), default=0) + 1)
+    title = "Error" if annotation.is_error else "Warning"
+    return f"**gitops-connect: {title}**\n\n{fence}text\n{text}\n{fence}\n\n{MARK}"
+
+
+def lines_in_diff(diff: str, file: str = "") -> Mapping[str, frozenset[int]]:
+    """The lines of the new files that a unified diff shows, by path. `file` is the path if the diff does not name it.
+
+    Files whose path Git writes in quotes are left out.
+    """
+    found: dict[str, set[int]] = {}
+    old = new = line = 0
+    for text in diff.split("\n"):
+        if old > 0 or new > 0:
+            is_shown = text[:1] not in ("-", "\\")
+            old -= text[:1] not in ("+", "\\")
+            new -= is_shown
+            if is_shown:
+                found.setdefault(file, set()).add(line)
+                line += 1
+        elif text.startswith("+++ "):
+            file = text[4:].rstrip("\t").removeprefix("b/")
+        elif hunk := _HUNK.match(text):
+            old, line, new = int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1)
+    return {path: frozenset(lines) for path, lines in found.items() if not path.startswith('"')}

@@ -1,0 +1,95 @@
+"""What a check has found in an entry of an offset manifest: the rule, the field, and the words of the message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+VALUE, KNOWN = "value", "known"
+"""Words of a finding for its hint only: the found value, and the possible values, one per line."""
+_LONGEST_SHOWN = 60
+
+
+class LazyWords(Mapping[str, str]):
+    """The words of a finding, computed when the finding is explained.
+
+    A manifest may have a finding in each of 200,000 entries, of which 20 for each rule are explained.
+    """
+
+    def __init__(self, compute: Callable[[], Mapping[str, str]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        return self._compute()
+
+    def __getitem__(self, key: str) -> str:
+        return self._words[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __reduce__(self) -> tuple[type[dict[str, str]], tuple[Mapping[str, str]]]:
+        """Another process gets the words."""
+        return dict, (self._words,)
+
+
+class Finding(NamedTuple):
+    """A violation of a rule: its field (`partition.topic`; empty: the whole entry), and the words of its message.
+
+    `unread`: Connect accepts the partition, but the connector does not read it. If the document acknowledges that
+    (`Acknowledgement.UNREAD`), the finding is a warning.
+    """
+
+    rule: str
+    field: str
+    words: Mapping[str, str]
+    unread: bool = False
+
+    def explained(self) -> Finding:
+        """The finding with its words as a dict: for JSON and for other processes."""
+        return self._replace(words=dict(self.words))
+
+    def without_lazy_words(self) -> Finding:
+        """The finding for another process, which can check the entry again if it needs the words."""
+        return self._replace(words={}) if isinstance(self.words, LazyWords) else self
+
+
+def show(value: Any) -> str:
+    """A value in JSON, cut off if it is long; no value makes this fail."""
+    if type(value) is int and value.bit_length() > _LONGEST_SHOWN * 4:
+        return f"a number of {value.bit_length()} bits"
+    try:
+        text = json.dumps(value, ensure_ascii=True)
+    except (TypeError, ValueError, RecursionError):
+        text = type(value).__name__
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """A string, cut off if it is long."""
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def place_of(where: str, name: Any) -> str:
+    """A field as messages name it: `partition.topic`; a long name, or a name with control characters, in JSON."""
+    plain = isinstance(name, str) and name.isprintable() and len(name) <= _LONGEST_SHOWN
+    return f"{where}.{name if plain else show(name)}"
+
+
+def describe(value: Any) -> str:
+    """A value with its type."""
+    if isinstance(value, bool) or value is None:
+        return show(value)
+    if isinstance(value, str):
+        return f"the string {show(value)}"
+    if isinstance(value, int | float):
+        return f"the number {show(value)}"
+    return (
+        "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"a {type(value).__name__}"
+    )

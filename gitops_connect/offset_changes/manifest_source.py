@@ -1,0 +1,189 @@
+"""Reads and checks the manifests of one reconciliation.
+
+Small ones are parsed and checked in this process. Large ones become files, and one job on Spark checks all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from gitops_connect.errors import SparkUnusable, UsageError
+from gitops_connect.families.registry import BUILT_IN, Registry
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, ManifestFile, ManifestUri
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
+from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, SavedOffsets
+from gitops_connect.model.names import OperationName
+from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.unreadable import TOO_LARGE
+from gitops_connect.offsets.context import LargeManifest, ManifestContext
+from gitops_connect.offsets.formats import manifest_parser
+from gitops_connect.offsets.rules import own_schemas, small
+from gitops_connect.offsets.rules.own_schemas import OwnSchemas
+from gitops_connect.offsets.rules.schema_limits import MAX_BYTES
+from gitops_connect.source.checkout import Checkout
+from gitops_connect.spark.session import Say, SharedSession
+
+
+def read_own_schemas(checkout: Checkout) -> OwnSchemas:
+    """The repository's schemas for the offsets of its own connector classes."""
+    entries = [entry for entry in checkout.entries if own_schemas.is_offset_schema(entry.path)]
+    return own_schemas.load((blob.path, blob.content) for blob in checkout.blobs(entries, MAX_BYTES + 1))
+
+
+def context_of(
+    connector: DesiredConnector, families: Registry, acknowledged: frozenset[Acknowledgement] = frozenset()
+) -> ManifestContext:
+    """The context in which a manifest of that connector is checked. `families` have the schemas of the repository."""
+    config = connector.config
+    schema, shape = families.schema(config), families.shape(config)
+    return ManifestContext(connector.name, config, None, schema, acknowledged, shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestSource:
+    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
+
+    A small manifest in the repository needs nothing of `large` and `staging`, which are not imported for it. No
+    document may name one of `own_files`. `families` are the known connector classes.
+    """
+
+    checkout: Checkout
+    sessions: SharedSession
+    say: Say
+    own_files: frozenset[Path]
+    families: Registry = BUILT_IN
+
+    def manifest(self, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic | None:
+        """None for an operation without a manifest; a diagnostic if the manifest cannot be read.
+
+        Raises what reading the repository raises, and OSError.
+        """
+        match operation.manifest:
+            case ManifestFile() as file:
+                return self._parsed(file) or self._staged(file)
+            case ManifestUri() as uri:
+                return self._copied(uri, operation)
+            case Manifest() | None as inline:
+                return inline
+
+    def _parsed(self, file: ManifestFile) -> Manifest | None:
+        """None if the manifest is too large for this process."""
+        if sum(entry.size or 0 for entry in file.entries) > manifest_parser.MAX_SIZE:
+            return None
+        manifest = manifest_parser.parse_all(self.checkout.blobs(file.entries, manifest_parser.MAX_SIZE + 1))
+        return None if any(fault.rule == TOO_LARGE for fault in manifest.faults) else manifest
+
+    def _staged(self, file: ManifestFile) -> Manifest | tuple[LargeFile, ...]:
+        """A file may be large due to whitespace or unreadable parts, and have few entries."""
+        from gitops_connect.offset_changes import staged_files  # noqa: PLC0415 - a small manifest needs none
+
+        with staged_files.opened(staging_directory(self.sessions)) as kept:
+            staged = tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in file.entries)
+        return staged_files.read_small(staged) or staged
+
+    def _copied(self, uri: ManifestUri, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic:
+        from gitops_connect.offset_changes import staged_files, staged_uris  # noqa: PLC0415 - see `_staged`
+        from gitops_connect.offset_changes.spark_checks import SparkChecks  # noqa: PLC0415 - see `_staged`
+
+        try:
+            staged_uris.require_allowed(uri, self.sessions.settings.uris)
+            local = staged_uris.LocalFiles(self.sessions.settings.uris, self.own_files)
+            with staged_files.opened(staging_directory(self.sessions)) as kept:
+                staged = staged_uris.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy, local)
+        except staged_uris.UriRefused as error:
+            return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, operation.connector)
+        return staged_files.read_small(staged) or staged
+
+
+def staging_directory(sessions: SharedSession) -> Path:
+    """The directory of the staged files."""
+    return sessions.directory / "manifests"
+
+
+class ManifestVerdicts:
+    """Add all operations, then check the large manifests. Files for Spark are written to the directory.
+
+    `offsets` are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests.
+    """
+
+    def __init__(self, source: ManifestSource, directory: Path) -> None:
+        self._source = source
+        self._directory = directory
+        self._unchecked: dict[OperationName, LargeManifest] = {}
+        self.offsets: dict[OperationName, OffsetPatch | None] = {}
+        self.large: dict[OperationName, LargeVerdict] = {}
+        self.diagnostics = Diagnostics()
+
+    def add(
+        self,
+        operation: DesiredOperation,
+        context: ManifestContext,
+        current: Offsets | SavedOffsets | None,
+        *,
+        is_absent: bool = False,
+    ) -> None:
+        """Add an operation with the current offsets (None: unknown). Without a manifest there is nothing to check.
+
+        `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets.
+        A bug is a diagnostic, and the manifest has errors then. Raises what reading the repository raises.
+        """
+        work = partial(self._add, operation, context, current, is_absent=is_absent)
+        bug = contained(work, operation.document.locate(operation.pointer), operation.connector)
+        if bug is not None:
+            self.refuse(operation, bug)
+
+    def refuse(self, operation: DesiredOperation, problem: Diagnostic) -> None:
+        """Add an operation whose manifest has an error, without a check."""
+        self.offsets[operation.name] = None
+        self.diagnostics += Diagnostics.of([problem])
+
+    def _add(
+        self,
+        operation: DesiredOperation,
+        context: ManifestContext,
+        current: Offsets | SavedOffsets | None,
+        *,
+        is_absent: bool,
+    ) -> None:
+        manifest = self._source.manifest(operation)
+        if isinstance(manifest, Diagnostic):
+            self.refuse(operation, manifest)
+        elif isinstance(manifest, Manifest) and not isinstance(current, SavedOffsets):
+            verdict = small.check(manifest, replace(context, current=current), operation.kind)
+            self.offsets[operation.name] = verdict.offsets
+            self.diagnostics += verdict.diagnostics
+        elif manifest is not None:
+            from gitops_connect.offset_changes import staged_files  # noqa: PLC0415 - see `ManifestSource`
+
+            path = self._directory / f"{len(self._unchecked)}"
+            large = staged_files.large_manifest(operation, manifest, context, path)
+            compared = {} if is_absent else current
+            if compared is not None:
+                large = replace(large, current=staged_files.offsets_file(compared, path.with_suffix(".current")))
+            self._unchecked[operation.name] = large
+
+    def check_large(self) -> None:
+        """Check all large manifests at once.
+
+        If Spark lacks something that it needs, each of these manifests gets that error, and nothing else is blocked.
+        Raises SparkFailed and OSError.
+        """
+        if not self._unchecked:
+            return
+        from gitops_connect.offset_changes.spark_checks import SparkChecks  # noqa: PLC0415 - see `ManifestSource`
+
+        try:
+            checks = SparkChecks(self._source.sessions, self._source.say)
+            verdicts = checks.check(list(self._unchecked.values()))
+        except (SparkUnusable, UsageError) as error:
+            for name, one in self._unchecked.items():
+                self.offsets[name] = None
+                connector, place = one.context.connector, one.location
+                problem = Diagnostic(Severity.ERROR, "offsets/spark", str(error), place, connector=connector)
+                self.diagnostics += Diagnostics.of([problem])
+        else:
+            self.large = dict(zip(self._unchecked, verdicts, strict=True))
+            self.diagnostics += Diagnostics.of(one for verdict in verdicts for one in verdict.diagnostics)

@@ -1,0 +1,293 @@
+"""Undoing an offset change: a document that restores the earlier offsets. Nothing is changed on the cluster.
+
+If the earlier offsets or the current ones are too many for memory, they are in temporary files, and Spark compares
+them. Otherwise they are compared in this process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
+
+from gitops_connect.connect.saving import save_lines
+from gitops_connect.errors import UndoImpossible, UsageError
+from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.manifests import LargeFile, Manifest, ManifestEntry, SavedOffsets
+from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.model.offsets import Offsets, merged, to_json
+from gitops_connect.model.operations import (
+    NOTHING_SENT,
+    Acknowledgement,
+    OperationKind,
+    OperationRecord,
+    OperationState,
+)
+from gitops_connect.model.revisions import origin
+from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.offset_changes.manifest_checks import (
+    LargeChecks,
+    blocks_of,
+    files_of_checks,
+    needed,
+    opened,
+    refusals_of,
+    review_of,
+)
+from gitops_connect.offset_changes.offset_files import number_of
+from gitops_connect.offset_changes.staged_files import offsets_file
+from gitops_connect.offset_changes.subject import DeclaredConnectors, ManifestSubject, Note, SubjectSource
+from gitops_connect.offsets.context import LargeManifest
+from gitops_connect.offsets.formats.streams import packed
+from gitops_connect.offsets.rules import small
+from gitops_connect.plan.offset_review import effect_of
+from gitops_connect.report import change_document
+from gitops_connect.report.change_document import ChangeDocument
+from gitops_connect.runtime import Runtime
+from gitops_connect.safe_files import refuse_old, write_new
+from gitops_connect.spark.session import Say
+
+_LONGEST_NAME = 253
+_PLAIN = 1024 * 1024
+"""Bytes up to which a manifest is written without compression, so that Git can show a diff of its lines."""
+_PLACE = Location("the document")
+
+
+@dataclass(frozen=True, slots=True)
+class UndoTarget:
+    """The file for the document; None: stdout. Raises UsageError if the file name has no suffix of YAML."""
+
+    path: Path | None
+    force: bool
+
+    def __post_init__(self) -> None:
+        if self.path is not None and self.path.suffix not in (".yaml", ".yml"):
+            raise UsageError(f"{self.path} must be a YAML file; use the suffix .yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Undoes changes of these clusters. `note` gets what the user should know, `say` the current activity."""
+
+    runtime: Runtime
+    clusters: Sequence[ClusterName]
+    read_declared: Callable[[], DeclaredConnectors]
+    note: Note
+    say: Say
+
+    def write(self, change: str, target: UndoTarget) -> tuple[ChangeDocument, int]:
+        """Write a document that undoes the change, for the current offsets, if it has a file.
+
+        Returns the document, and the number of its offsets. Raises the errors of its parts and of Connect. Raises
+        UndoImpossible if the current offsets are unknown, because they decide what the document must acknowledge.
+        """
+        cluster, record = _find_change(self.runtime, self.clusters, change)
+        _require_effect(record)
+        with opened(self.runtime.settings, self.say) as spark:
+            declared, clients = self.read_declared(), {cluster: self.runtime.clients[cluster]}
+            source = SubjectSource(clients, [cluster], declared, spark.directory, self.note)
+            subject = source.read(record.connector)
+            self._tell(cluster, record, subject)
+            name = _new_name(change, _known_names(self.runtime, cluster, declared))
+            return _UndoDraft(self, cluster, record, subject, spark).write(name, target)
+
+    def _tell(self, cluster: ClusterName, record: OperationRecord, subject: ManifestSubject) -> None:
+        if subject.current is None and not subject.absent:
+            raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
+        if subject.absent:
+            self.note(f"{subject.unread}; the plan that creates the connector lists what the document must acknowledge")
+        if later := _later_changes(self.runtime, cluster, record):
+            self.note(f"these later offset changes are undone, too: {', '.join(later)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _UndoDraft:
+    """The undo of one change, with everything that is known of its connector."""
+
+    undo: Undo
+    cluster: ClusterName
+    record: OperationRecord
+    subject: ManifestSubject
+    spark: LargeChecks
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the offsets before the change, or the current ones, are too many for memory."""
+        return self.record.entries is not None or self.subject.saved is not None
+
+    def write(self, name: OperationName, target: UndoTarget) -> tuple[ChangeDocument, int]:
+        if self.is_large and self.record.state is OperationState.OPEN:
+            raise UndoImpossible(
+                f"offset change {self.record.name} is in progress; run `gitops-connect apply` to finish it, then undo"
+                " it"
+            )
+        if target.path is not None:
+            refuse_old(target.path, force=target.force)
+        before = self._saved_before() if self.is_large else self._before()
+        count, inline = number_of(before), None if isinstance(before, SavedOffsets) else before
+        if inline is not None and not change_document.fits(inline):
+            inline = None
+        if count and target.path is None and inline is None:
+            raise UsageError(f"{count:,} offsets do not fit into one document; write to a file with --out")
+        kind = OperationKind.REPLACE if count else OperationKind.RESET
+        made = replace(self._document(name, kind), acknowledge=self._needed(kind, before), offsets=inline or {})
+        if target.path is not None:
+            if count and inline is None:
+                made = replace(made, manifest=f"./{_write_beside(target.path, before, force=target.force).name}")
+            write_new(target.path, change_document.render(made), force=target.force)
+        return made, count
+
+    def _before(self) -> Offsets:
+        """The offsets before the change. Raises UndoImpossible if they were not saved."""
+        snapshot = self.undo.runtime.ledger.operations.snapshot(self.cluster, self.record.name)
+        if snapshot is None:
+            raise UndoImpossible(f"the offsets before {self.record.name} are unknown: the ledger has not saved them")
+        return snapshot
+
+    def _saved_before(self) -> SavedOffsets:
+        """The offsets before the change, in a file with one entry a line."""
+        return save_lines(self._blocks(), self.spark.directory / "before.jsonl")
+
+    def _blocks(self) -> Iterator[bytes]:
+        operations = self.undo.runtime.ledger.operations
+        if self.record.entries is not None:
+            yield from operations.pieces(self.cluster, self.record.name, OffsetsPart.BEFORE)
+        elif before := self._before():
+            yield change_document.json_lines(before).encode()
+
+    def _document(self, name: OperationName, kind: OperationKind) -> ChangeDocument:
+        """The document without its offsets."""
+        record = self.record
+        when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
+        reason = f"restores the offsets from before {record.name} ({when}, {origin(record.revision)})"
+        return ChangeDocument(name, self.cluster, record.connector, kind, reason)
+
+    def _needed(self, kind: OperationKind, before: Offsets | SavedOffsets) -> tuple[Acknowledgement, ...]:
+        """The acknowledgements that a document with these offsets needs for the current offsets."""
+        return (
+            self._compared_on_spark(kind, before) if isinstance(before, SavedOffsets) else self._compared(kind, before)
+        )
+
+    def _compared(self, kind: OperationKind, before: Offsets) -> tuple[Acknowledgement, ...]:
+        current = self._current_after(self.subject.context.current or {})
+        subject = replace(self.subject, context=replace(self.subject.context, current=current))
+        reviewed = review_of(subject, kind, before, self.undo.runtime.settings)
+        if not reviewed.patch:
+            self._tell_of_no_change()
+        manifest = Manifest(_PLACE, tuple(ManifestEntry(entry, _PLACE) for entry in to_json(before)))
+        planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
+        # The plan knows the current offsets, and `validate` does not.
+        contexts = (planned, replace(planned, current=None)) if before else ()
+        verdicts = [small.check(manifest, context, kind) for context in contexts]
+        self._tell_of_errors([one.diagnostics for one in verdicts if one.errors])
+        return needed(reviewed.refusals, unread=any(one.unread for one in verdicts))
+
+    def _current_after(self, current: Offsets) -> Offsets:
+        """The offsets at the time when the document is applied: a change in progress is finished first."""
+        name = self.record.name
+        if self.record.state is not OperationState.OPEN:
+            return current
+        self.undo.note(f"offset change {name} is in progress; the next apply finishes it first")
+        operations = self.undo.runtime.ledger.operations
+        before = operations.snapshot(self.cluster, name) or {}
+        return merged(current, effect_of(operations.saved(self.cluster, name), before))
+
+    def _compared_on_spark(self, kind: OperationKind, saved: SavedOffsets) -> tuple[Acknowledgement, ...]:
+        subject, settings = self.subject, self.undo.runtime.settings
+        if kind is OperationKind.RESET:
+            removed = number_of(subject.current)
+            difference = Difference({Direction.REMOVED: removed} if removed else {})
+            return needed(refusals_of(subject, kind, difference, settings), unread=False)
+        planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
+        files = (LargeFile(_PLACE.file, saved.path),)
+        with files_of_checks():
+            there = subject.current if subject.current is not None else {}
+            current = offsets_file(there, self.spark.directory / "current.jsonl")
+            manifest = LargeManifest(_PLACE, files, planned, kind, current)
+            manifests = [replace(manifest, is_checked=False), manifest, replace(manifest, current=None)]
+            compared, known, unknown = self.spark.checks.check(manifests)
+        self._tell_of_errors([one.diagnostics for one in (known, unknown) if one.errors])
+        difference = compared.difference or Difference()
+        if not any(moved for way, moved in difference.counts.items() if way is not Direction.SAME):
+            self._tell_of_no_change()
+        return needed(refusals_of(subject, kind, difference, settings), unread=bool(known.unread or unknown.unread))
+
+    def _tell_of_no_change(self) -> None:
+        self.undo.note("the current offsets are the same already, so the document changes nothing")
+
+    def _tell_of_errors(self, found: Sequence[Diagnostics]) -> None:
+        """Tell that the rules will block the document, if they will."""
+        if wrong := next((one.errors for one in found), ()):
+            self.undo.note(f"the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
+
+
+def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) -> Path:
+    """Write the manifest next to the document, compressed if it is large, and return its path.
+
+    Raises UsageError if the file exists, unless `force`, and if it cannot be written.
+    """
+    if not isinstance(offsets, SavedOffsets):
+        beside = out.with_suffix(".jsonl")
+        write_new(beside, change_document.json_lines(offsets), force=force)
+        return beside
+    is_packed, blocks = offsets.size > _PLAIN, blocks_of(Path(offsets.path))
+    beside = out.with_suffix(".jsonl.zst" if is_packed else ".jsonl")
+    write_new(beside, packed(blocks) if is_packed else blocks, force=force)
+    return beside
+
+
+def _known_names(runtime: Runtime, cluster: ClusterName, declared: DeclaredConnectors) -> Set[OperationName]:
+    """The names of all recorded and declared changes of that cluster."""
+    written = declared.states[cluster].operations if cluster in declared.states else ()
+    return runtime.ledger.operations.records(cluster).keys() | {one.name for one in written}
+
+
+def _find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
+    """The change of that name. Raises UndoImpossible if there is none, UsageError if it is on several clusters."""
+    known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
+    found = [(one, record) for one, record in known if record.name == name]
+    if len(found) > 1:
+        raise UsageError(
+            f"offset change {name} exists on {' and '.join(one for one, _ in found)}; choose one with --cluster"
+        )
+    if not found:
+        meant = did_you_mean(name, {record.name for _, record in known})
+        hint = "" if meant else "; run `gitops-connect ledger show` to list all"
+        raise UndoImpossible(f"the ledger has no offset change {name!r}{meant}{hint}")
+    return found[0]
+
+
+def _require_effect(record: OperationRecord) -> None:
+    """Raise UndoImpossible if there is nothing to undo, or if the earlier offsets are unknown."""
+    if record.state in (OperationState.INTENDED, OperationState.FAILED):
+        why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
+        raise UndoImpossible(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
+    if record.before is None and record.message == NOTHING_SENT:
+        raise UndoImpossible(
+            f"offset change {record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo"
+        )
+    if record.before is None:
+        raise UndoImpossible(
+            f"the offsets before {record.name} are unknown: it was not applied with this ledger, so they were not saved"
+        )
+
+
+def _later_changes(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
+    """Later changes of the same connector that were applied, and that the document undoes, too."""
+    return [
+        one.name
+        for one in runtime.ledger.operations.records(cluster).values()
+        if one.connector == record.connector and one.state is OperationState.SETTLED and one.since > record.since
+    ]
+
+
+def _new_name(change: str, taken: Set[OperationName]) -> OperationName:
+    """`undo-CHANGE`, with a number if the name is taken. Characters that a name must not contain become hyphens."""
+    stem = "undo-" + re.sub(r"[^A-Za-z0-9._-]", "-", change)
+    endings: Iterator[str] = chain([""], (f"-{number}" for number in count(2)))
+    names = (OperationName(stem[: _LONGEST_NAME - len(ending)] + ending) for ending in endings)
+    return next(name for name in names if name not in taken)

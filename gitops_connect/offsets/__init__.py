@@ -1,0 +1,1 @@
+"""Offset manifests: their formats, the rules for their entries, and the check of large manifests on Spark."""

@@ -1,0 +1,1 @@
+"""Reads offset manifests of every format, each entry with its line."""

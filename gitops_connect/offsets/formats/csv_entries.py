@@ -1,0 +1,189 @@
+"""A manifest as CSV (RFC 4180): a column for each field of partition and offset, a line for each entry.
+
+A cell is read as JSON if it is a number, a string in double quotes, true, false or null; otherwise it is a string with
+its whitespace. An empty cell is a missing field. If all cells of the offset are empty, the offset is null.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gitops_connect.model.entry_texts import MAX_ENTRY
+from gitops_connect.model.unreadable import (
+    DUPLICATE_KEY,
+    ENCODING,
+    FORMAT,
+    SYNTAX,
+    TOO_LARGE,
+    Place,
+    Unreadable,
+    shown,
+    stray_in,
+)
+from gitops_connect.offsets.formats.content import Faults
+from gitops_connect.offsets.formats.json_entries import Doubt, JsonValues, Misread
+
+_PARTS = ("partition", "offset")
+_BLANK = " \t\r\n"
+_SMALL_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None}
+
+Column = tuple[str, str]
+
+
+def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entry of each line below the header. Raises Unreadable."""
+    return read_lines(lines_of(text), faults)
+
+
+def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entry of each row, from lines with their line ends; one row at a time is in memory. Raises Unreadable."""
+    rows = _rows(lines)
+    header, place, stray = next(rows, ([], Place(), None))
+    if not header:
+        return
+    if stray is not None:
+        raise stray
+    columns = _columns(header, place)
+    values = JsonValues()
+    for cells, at, stray in rows:
+        if stray is not None:
+            faults.add(stray.rule, stray.found, stray.place)
+            continue
+        if len(cells) != len(columns):
+            faults.add(SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
+            continue
+        entry, doubts = _entry(columns, cells, values)
+        for doubt in doubts:
+            faults.add(doubt.rule, doubt.found, at)
+        if not doubts:
+            yield entry, at
+
+
+def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place, Unreadable | None]]:
+    """Each row with its first line (a cell in quotes may contain line breaks), and why it is not text, if so."""
+    row = _Row(lines)
+    reader = csv.reader(row.lines(), strict=True)
+    try:
+        for cells in reader:
+            if cells:
+                yield cells, Place(row.line), row.stray
+            row.begin(reader.line_num + 1)
+    except csv.Error as error:
+        raise Unreadable(SYNTAX, f"invalid CSV: {error}", (row.line, 1)) from error
+
+
+class _Row:
+    """The row that is being read. Cells in quotes may extend it over any number of lines."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self._length = 0
+        self.line = 1
+        self.stray: Unreadable | None = None
+
+    def begin(self, line: int) -> None:
+        self.line = line
+        self.stray = None
+        self._length = 0
+
+    def lines(self) -> Iterator[str]:
+        for number, line in enumerate(self._lines, 1):
+            self._length += len(line)
+            if self._length > MAX_ENTRY:
+                raise Unreadable(TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self.line, 1))
+            if self.stray is None and (stray := stray_in(line)):
+                self.stray = Unreadable(ENCODING, stray[1], (number, stray[0] + 1))
+            yield line
+
+
+def _columns(header: Sequence[str], place: Place) -> list[Column]:
+    columns = [_column(name.strip(_BLANK), place) for name in header]
+    twice = next((column for column, count in Counter(columns).items() if count > 1), None)
+    if twice is not None:
+        raise Unreadable(DUPLICATE_KEY, f"the column {shown('.'.join(twice))} appears twice", place)
+    for part in _PARTS:
+        if not any(column[0] == part for column in columns):
+            raise Unreadable(FORMAT, f"it has no column {part}.FIELD{_other_separator(header)}", place)
+    return columns
+
+
+def _column(name: str, place: Place) -> Column:
+    part, _, field = name.partition(".")
+    if part not in _PARTS or not field:
+        found = f"unknown column {shown(name)}; name the columns partition.FIELD and offset.FIELD in the first line"
+        raise Unreadable(FORMAT, found, place)
+    return part, field
+
+
+def _other_separator(header: Sequence[str]) -> str:
+    other = next((mark for mark in ";\t|" if any(mark in name for name in header)), None)
+    return f"; separate the columns with commas, not with {shown(other)}" if other is not None else ""
+
+
+def _entry(
+    columns: Sequence[Column], cells: Sequence[str], values: JsonValues
+) -> tuple[Mapping[str, Any], list[Doubt]]:
+    """The entry as in a JSON body. If all cells of the partition are empty, the entry has no partition."""
+    parts: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    doubts: list[Doubt] = []
+    for (part, field), cell in zip(columns, cells, strict=True):
+        if cell:
+            parts[part][field], found = _value(cell, values)
+            doubts += found
+    entry: dict[str, Any] = {"partition": parts["partition"]} if parts["partition"] else {}
+    return {**entry, "offset": parts["offset"] or None}, doubts
+
+
+def _value(cell: str, values: JsonValues) -> tuple[Any, list[Doubt]]:
+    content = cell.strip(_BLANK)
+    if content in _WORDS:
+        return _WORDS[content], []
+    if _SMALL_INTEGER.fullmatch(content):
+        return int(content), []
+    if not (_NUMBER.fullmatch(content) or content.startswith('"')):
+        return cell, []
+    try:
+        value, end, doubts = values.read(content, 0)
+    except Misread:
+        return cell, []
+    return (value, doubts) if end == len(content) else (cell, [])
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Each line with its line feed. Only a line feed ends a line: JSON allows U+2028 and the like in a string."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def joined_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Each line of a text that is given in pieces. Raises Unreadable if a line is longer than any entry."""
+    held: list[str] = []
+    length, line = 0, 1
+    for text in texts:
+        *whole, rest = _lines_and_rest(text)
+        if whole:
+            yield "".join((*held, whole[0]))
+            yield from whole[1:]
+            line += len(whole)
+            held, length = [], 0
+        held.append(rest)
+        length += len(rest)
+        if length > MAX_ENTRY:
+            raise Unreadable(TOO_LARGE, f"a line of more than {MAX_ENTRY // 1024**2} MiB", (line, 1))
+    if length:
+        yield "".join(held)
+
+
+def _lines_and_rest(text: str) -> list[str]:
+    """Each line with its line feed, and the text after the last one."""
+    *whole, rest = text.split("\n")
+    return [*(f"{line}\n" for line in whole), rest]

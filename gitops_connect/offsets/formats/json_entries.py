@@ -1,0 +1,197 @@
+"""Offset manifests as one JSON text, and as JSON Lines."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from gitops_connect.model.entry_texts import Body
+from gitops_connect.model.unreadable import (
+    DUPLICATE_KEY,
+    ENCODING,
+    FORMAT,
+    MAX_DEPTH,
+    MAX_FIELDS,
+    NUMBER,
+    SYNTAX,
+    TOO_DEEP,
+    Place,
+    explain,
+    is_too_deep,
+    shown,
+    stray_in,
+)
+from gitops_connect.offsets.formats.content import Faults
+
+_LONGEST_NUMBER = 400
+"""Digits. Python rejects more than 4,300, and no float has more than 309 before the point."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_BLANK = " \t\r\n"
+_CONTENT = re.compile(r"[^ \t\r\n][^\n]*")
+
+
+def _first_repeated(names: Iterable[str]) -> str:
+    counted: Counter[str] = Counter()
+    for name in names:
+        counted[name] += 1
+        if counted[name] > 1:
+            return name
+    raise AssertionError("no name is repeated")
+
+
+class Doubt(NamedTuple):
+    """A fault inside a readable value: the id of the rule, and what was found."""
+
+    rule: str
+    found: str
+
+
+class Misread(Exception):
+    """No value begins at that position of the text, or the value does not end."""
+
+    def __init__(self, found: str, position: int) -> None:
+        super().__init__(found)
+        self.found = found
+        self.position = position
+
+
+class JsonValues:
+    """Reads values, each with its faults. Creating a reader takes as long as reading several values.
+
+    Python's own parser, in C, does the work; alone it accepts more than JSON allows, and more than Connect can store.
+    """
+
+    def __init__(self) -> None:
+        self.doubts: list[Doubt] = []
+        """The faults inside the value that was read last."""
+        self._decoder = json.JSONDecoder(
+            object_pairs_hook=self._object,
+            parse_float=self._float,
+            parse_int=self._integer,
+            parse_constant=self._constant,
+        )
+
+    def read(self, text: str, start: int) -> tuple[Any, int, list[Doubt]]:
+        """The value at that position, its end, and its faults. Raises Misread."""
+        try:
+            value, end = self.scan(text, start)
+        except json.JSONDecodeError as error:
+            raise Misread(explain(error), error.pos) from error
+        except RecursionError as error:
+            raise Misread(TOO_DEEP, start) from error
+        opened = text.count("[", start, end) + text.count("{", start, end)
+        if opened > MAX_DEPTH and is_too_deep(value):
+            raise Misread(TOO_DEEP, start)
+        return value, end, self.doubts
+
+    def scan(self, text: str, start: int) -> tuple[Any, int]:
+        """The value at that position, and its end. Raises JSONDecodeError or RecursionError."""
+        self.doubts = []
+        value, end = self._decoder.raw_decode(text, start)
+        if _SURROGATE.search(text, start, end):
+            self._refuse_surrogates(value)
+        return value, end
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            twice = _first_repeated(name for name, _ in pairs)
+            self.doubts.append(Doubt(DUPLICATE_KEY, f"the field {shown(twice)} appears twice in one object"))
+        if len(fields) > MAX_FIELDS:
+            found = f"an object with {len(fields):,} fields, expected at most {MAX_FIELDS:,}"
+            self.doubts.append(Doubt(FORMAT, found))
+        return fields
+
+    def _integer(self, digits: str) -> int | None:
+        if len(digits) <= _LONGEST_NUMBER:
+            return int(digits)
+        self.doubts.append(Doubt(NUMBER, f"a number of {len(digits)} digits"))
+        return None
+
+    def _float(self, digits: str) -> float:
+        number = float(digits)
+        if math.isinf(number):
+            self.doubts.append(Doubt(NUMBER, f"the number {digits[:20]}, which is too large"))
+        return number
+
+    def _constant(self, word: str) -> None:
+        self.doubts.append(Doubt(NUMBER, f"{word}, which is not a number in JSON"))
+
+    def _refuse_surrogates(self, value: Any) -> None:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            self.doubts.append(
+                Doubt(ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
+            )
+
+
+def read_body(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entries of one JSON text, each with the place of its beginning. Raises Unreadable.
+
+    The text is the body of GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875).
+    """
+    values = JsonValues()
+
+    def add_doubts(_text: str, place: Place) -> None:
+        """Add the faults inside the value that was read last."""
+        for doubt in values.doubts:
+            faults.add(doubt.rule, doubt.found, place)
+
+    for entry in Body([text], values.scan, add_doubts, faults.add).entries():
+        place = Place(entry.line, entry.column)
+        if stray := stray_in(entry.text):
+            faults.add(ENCODING, stray[1], place)
+            continue
+        add_doubts(entry.text, place)
+        if not values.doubts:
+            yield entry.value, place
+
+
+class _Lines:
+    """Counts line breaks up to the last position, so that many places cost one pass."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._counted_to = 0
+        self._line = 1
+        self._line_starts = 0
+
+    def place(self, position: int) -> Place:
+        """Line and column of a position, which must not be before the previous position."""
+        last = self._text.rfind("\n", self._counted_to, position)
+        if last >= 0:
+            self._line += self._text.count("\n", self._counted_to, position)
+            self._line_starts = last + 1
+        self._counted_to = position
+        return Place(self._line, position - self._line_starts + 1)
+
+
+def read_lines(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entry of each line that is not only whitespace. An unreadable line does not affect the others."""
+    lines, values = _Lines(text), JsonValues()
+    has_strays = stray_in(text) is not None
+    for found in _CONTENT.finditer(text):
+        content, place = found.group().rstrip(_BLANK), lines.place(found.start())
+        if has_strays and (stray := stray_in(content)):
+            faults.add(ENCODING, stray[1], (place.line, place.column + stray[0]))
+            continue
+        try:
+            value, end, doubts = values.read(content, 0)
+        except Misread as error:
+            faults.add(SYNTAX, error.found, (place.line, place.column + error.position))
+            continue
+        rest = content[end:].lstrip(_BLANK)
+        if rest:
+            column = place.column + len(content) - len(rest)
+            faults.add(SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
+            continue
+        for doubt in doubts:
+            faults.add(doubt.rule, doubt.found, place)
+        if not doubts:
+            yield value, place

@@ -1,0 +1,82 @@
+"""A manifest as YAML, read as documents are: equal types, equal refusals, and the place of each entry.
+
+It is slow, and made for manifests that are written by hand: a large manifest is JSON, JSON Lines or CSV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gitops_connect.documents.fields import Reading
+from gitops_connect.documents.fields import read as read_node
+from gitops_connect.documents.nodes import Node, Refused, ScalarNode, compose
+from gitops_connect.documents.yaml import place_after, refuse_control_characters
+from gitops_connect.model.documents import Pointer
+from gitops_connect.model.unreadable import (
+    DUPLICATE_KEY,
+    ENCODING,
+    ENTRIES,
+    FORMAT,
+    NUMBER,
+    SYNTAX,
+    TOO_LARGE,
+    Place,
+    Unreadable,
+    check_fields,
+    no_list,
+    stray_in,
+)
+from gitops_connect.offsets.formats.content import Faults
+
+_MAX_DOCUMENTS = 1000
+"""Empty documents count: each takes time, and a file has room for millions."""
+_RULES = {
+    "yaml/character": ENCODING,
+    "yaml/duplicate-key": DUPLICATE_KEY,
+    "yaml/number": NUMBER,
+    "yaml/nodes": TOO_LARGE,
+}
+
+
+def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entries of the only YAML document. Raises Unreadable."""
+    if text.count("\n---") > _MAX_DOCUMENTS:
+        raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, expected one")
+    if stray := stray_in(text):
+        raise Unreadable(ENCODING, stray[1], place_after(text[: stray[0]]))
+    try:
+        refuse_control_characters(text)
+        roots = [root for root in compose(text, 1) if not _is_empty(root)]
+        if len(roots) > 1:
+            raise Unreadable(FORMAT, f"{len(roots)} YAML documents, expected one", roots[1].place)
+        if not roots:
+            return
+        reading = read_node(roots[0])
+    except Refused as refused:
+        raise Unreadable(_rule(refused), refused.summary, refused.place) from refused
+    for refusal in reading.refusals:
+        faults.add(_rule(refusal), refusal.summary, refusal.place)
+    yield from _entries(reading, Place(*roots[0].place), faults)
+
+
+def _entries(reading: Reading, start: Place, faults: Faults) -> Iterator[tuple[Any, Place]]:
+    values, place = reading.value, start
+    pointer: Pointer = ()
+    if isinstance(values, dict):
+        if found := check_fields(values, start):
+            faults.add(FORMAT, found, start)
+        values, pointer = values[ENTRIES], (ENTRIES,)
+        place = Place(*reading.positions[pointer])
+    if not isinstance(values, list):
+        raise no_list(values, place)
+    for index, value in enumerate(values):
+        yield value, Place(*reading.positions[(*pointer, index)])
+
+
+def _rule(refused: Refused) -> str:
+    return _RULES.get(refused.rule, SYNTAX)
+
+
+def _is_empty(root: Node) -> bool:
+    return isinstance(root, ScalarNode) and root.plain and not root.text

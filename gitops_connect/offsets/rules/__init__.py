@@ -1,0 +1,1 @@
+"""The rules for the entries of an offset manifest."""

@@ -1,0 +1,1 @@
+"""Checks offset manifests with millions of entries on Spark: splits, parse, join, verdict."""

@@ -1,0 +1,226 @@
+"""Converts a block of a file to rows and findings of its lines: the half of the work that needs the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gitops_connect.families.field_kinds import LONG
+from gitops_connect.model.findings import Finding
+from gitops_connect.model.manifests import LinesRead
+from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
+from gitops_connect.offsets.formats.streams import refuse
+from gitops_connect.offsets.rules.entries import EntryChecker
+from gitops_connect.offsets.rules.part_shapes import CurrentTypes
+from gitops_connect.offsets.spark.input_splits import Block
+from gitops_connect.offsets.spark.keys import Numbers, Secret, hash_fields, hash_partitions
+from gitops_connect.offsets.spark.layouts import LineBuffer, LineForm, LineFormat, MatchedLines
+from gitops_connect.offsets.spark.line_formats import match_lines
+from gitops_connect.offsets.spark.violations import RowPosition, Violation, ViolationCounts
+
+ReadLines = Callable[[str], LinesRead]
+"""The strict reader of lines. Bytes that are not UTF-8 are lone surrogates in the text (PEP 383)."""
+_SCHEMA: Final = pa.schema(
+    [
+        ("h1", pa.uint64()),
+        ("h2", pa.uint64()),
+        ("value", pa.int64()),
+        ("line", pa.uint32()),
+        ("form", pa.uint8()),
+        ("text", pa.string()),
+    ]
+)
+MARK_SHIFT: Final = 2
+"""Bits of an `OffsetForm`. The bits above mark a row whose partition the connector does not read and that has no
+current offset: the number of the form of its line, from 1, whose findings then are its own."""
+FORM_MASK: Final = (1 << MARK_SHIFT) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A parser for the files of one manifest, or for the current offsets (`checker` is None).
+
+    `counted` is the numeric field that alone decides the move of an offset, or empty. `defers`: a current offset may
+    change the findings. `known` are the types of the current offsets, as far as they were read.
+    """
+
+    read_lines: ReadLines
+    secret: Secret
+    line_format: LineFormat | None
+    counted: str
+    checker: EntryChecker | None
+    counts: ViolationCounts = field(default_factory=ViolationCounts)
+    defers: bool = False
+    known: TypeExamples | None = None
+
+    def parse(self, block: Block, split: int) -> tuple[list[Any], ViolationCounts, int]:
+        """The rows in some tables, the findings, and the number of lines."""
+        counts = self.counts.fresh()
+        refused = refuse(block.text) if block.is_first else None
+        for fault in (refused, block.fault):
+            if fault is not None:
+                finding = Finding(fault.rule, "", {"found": fault.found})
+                counts.broken.append(Violation(RowPosition(split, block.base + fault.line - 1, fault.column), finding))
+                counts.add(counts.broken[-1])
+        if refused is not None or not block.text:
+            return [], counts, block.lines
+        counts.size += len(block.text)
+        lines = LineBuffer(block.content)
+        certain, slow = match_lines(lines, self.line_format)
+        parts = [self._rows(one) for one in certain]
+        counts.entries += sum(rows.num_rows for rows in parts)
+        for one in certain:
+            if one.form.findings and not (self.defers and one.form.waits):
+                counts.add_alike(one.form.findings, (np.full(len(one.rows), split), block.base + one.rows))
+        if len(slow):
+            parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(split, block.base), counts))
+        return parts, counts, len(lines)
+
+    def _rows(self, certain: MatchedLines) -> Any:
+        count = len(certain.rows)
+        texts: list[str] = []
+        form, value = OffsetForm.NONE, np.zeros(count, np.int64)
+        if certain.form.number is not None:
+            form, value = OffsetForm.NUMBER, certain.numbers(certain.form.number)
+        elif certain.form.offset:
+            form, texts = OffsetForm.TEXT, certain.texts(certain.form.offset).to_pylist()
+        forms = np.full(count, form | self._mark(certain.form) << MARK_SHIFT)
+        return shuffle_block(hash_fields(certain.partition(), count, self.secret), value, certain.rows, forms, texts)
+
+    def _mark(self, form: LineForm) -> int:
+        """The mark of rows whose findings depend on the current offset, which the join knows."""
+        return self.line_format.forms.index(form) + 1 if self.line_format and form.waits and self.defers else 0
+
+    def _one_by_one(self, slow: NDArray[np.intp], lines: bytes, first: RowPosition, counts: ViolationCounts) -> Any:
+        """The rows of lines that the strict reader and the rule function decide; `slow` are their numbers."""
+        read = self.read_lines(lines.decode(errors="surrogateescape"))
+        for fault in read.faults:
+            position = RowPosition(first.split, first.line + int(slow[fault.line - 1]), fault.column)
+            counts.add(Violation(position, Finding(fault.rule, "", {"found": fault.found})))
+        counts.entries += len(read.entries)
+        partitions, rows = [], []
+        for value, number, column in read.entries:
+            line = int(slow[number - 1])
+            position = RowPosition(first.split, first.line + line, column)
+            partition, offset, deferred = self._checked(value, position, counts)
+            if partition is not None:
+                partitions.append(partition)
+                rows.append(_stored(line, offset, deferred, self.counted))
+        value, lines_of_rows, form = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
+        texts = [row[3] for row in rows]
+        return shuffle_block(hash_partitions(partitions, self.secret), value, lines_of_rows, form, texts)
+
+    def _checked(
+        self, value: Any, position: RowPosition, counts: ViolationCounts
+    ) -> tuple[PartitionText | None, OffsetText | None, str | None]:
+        """The partition, the offset, and the text of a deferred entry."""
+        if self.checker is None:
+            counts.new_types += self.known is not None and not self.known.knows(value)
+            offset = value["offset"]
+            return partition_text(value["partition"]), None if offset is None else offset_text(offset), None
+        findings, partition, offset = self.checker.check_alone(value)
+        if partition is not None and self.defers and self.checker.needs_current(value, findings):
+            reduced = Finding.explained if counts.file is not None else Finding.without_lazy_words
+            return partition, offset, json.dumps([position.column, offset, [*map(reduced, findings)]])
+        if findings:
+            counts.add_entry(position, findings)
+        return partition, offset, None
+
+
+def _stored(
+    line: int, offset: OffsetText | None, deferred: str | None, counted: str
+) -> tuple[int, int, OffsetForm, str | None]:
+    """The value, line, form and text of a row with that offset, or with the text of a deferred entry."""
+    if deferred is not None:
+        return 0, line, OffsetForm.DEFERRED, deferred
+    if offset is None:
+        return 0, line, OffsetForm.NONE, None
+    number = number_in(offset, counted)
+    return (0, line, OffsetForm.TEXT, offset) if number is None else (number, line, OffsetForm.NUMBER, None)
+
+
+def number_in(offset: OffsetText, counted: str) -> int | None:
+    """The number that alone decides the move, if the offset has no other field."""
+    if not counted or not offset.startswith(f'{{"{counted}":'):
+        return None
+    value: Mapping[str, Any] = json.loads(offset)
+    number = value[counted]
+    return number if len(value) == 1 and type(number) is int and 0 <= number <= LONG else None
+
+
+class TypeExamples:
+    """Collects entries until each type of each field is among them."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[PartitionText, OffsetText] = {}
+        self._known: set[tuple[str, str, type]] = set()
+
+    def add_all(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Keep the entries that have a new type."""
+        for entry in entries:
+            if not self.knows(entry):
+                self._known |= _types(entry)
+                self.offsets[partition_text(entry["partition"])] = offset_text(entry["offset"])
+
+    def knows(self, entry: Mapping[str, Any]) -> bool:
+        """Whether the entry has no new type."""
+        return _types(entry) <= self._known
+
+    @property
+    def are_mixed(self) -> bool:
+        """True if a field of the offsets has several types: then only an entry's own current offset counts."""
+        return CurrentTypes(self.offsets).are_mixed
+
+
+def _types(entry: Mapping[str, Any]) -> set[tuple[str, str, type]]:
+    return {(half, name, type(value)) for half in ("partition", "offset") for name, value in entry[half].items()}
+
+
+class OffsetForm(IntEnum):
+    """The form in which a row stores its offset."""
+
+    NUMBER = 0
+    """`value` is the only number of the offset."""
+    NONE = 1
+    """A tombstone."""
+    TEXT = 2
+    """`text` is the canonical text of the offset."""
+    DEFERRED = 3
+    """`text` is JSON: the column, the offset, and the findings, which hold if the partition has no current offset."""
+
+
+def shuffle_block(
+    hashes: Sequence[Numbers],
+    value: NDArray[np.int64],
+    line: NDArray[Any],
+    form: NDArray[Any],
+    texts: Sequence[str | None],
+) -> Any:
+    """Rows as an Arrow table: two halves of a hash of the partition, the offset, the line within the block, from 0.
+
+    `form` is an `OffsetForm`, with a mark in the higher bits. `texts` is empty if no row has a text.
+    """
+    text = pa.array(texts, pa.string()) if texts else pa.nulls(len(value), pa.string())
+    return pa.table([*hashes, value, line.astype(np.uint32), form.astype(np.uint8), text], _SCHEMA)
+
+
+def in_buckets(blocks: Sequence[Any], count: int) -> Iterator[bytes]:
+    """The rows of each bucket, in the order of their lines, as an Arrow IPC stream."""
+    rows = pa.concat_tables([_SCHEMA.empty_table(), *blocks]).combine_chunks()
+    h2 = rows.column("h2").to_numpy()
+    bucket = (((h2 >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.uint16)
+    ordered = rows.take(pa.array(np.lexsort((rows.column("line").to_numpy(), bucket))))
+    start = 0
+    for size in np.bincount(bucket, minlength=count).tolist():
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, _SCHEMA) as writer:
+            writer.write_table(ordered.slice(start, size))
+        yield stream.getvalue().to_pybytes()
+        start += size

@@ -1,0 +1,190 @@
+"""Makes the plan of one cluster: reads the cluster, plans, and checks the configs that would be sent.
+
+observe -> plan -> checks -> plan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gitops_connect import secret_values
+from gitops_connect.checks import plugin_validation, plugin_versions, unmerged
+from gitops_connect.connect.plugin_definitions import (
+    declared_definitions,
+    needs_password_keys,
+    observe_plugins,
+    password_keys,
+)
+from gitops_connect.declare import Declared
+from gitops_connect.model.capabilities import GET_OFFSETS
+from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed_state import ObservedState, OffsetPosition
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
+from gitops_connect.model.validation import ConnectChecks, Plugin, classes_of
+from gitops_connect.observe import must_move, observe_at_rest, observe_positions
+from gitops_connect.offset_changes import planner_inputs
+from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
+from gitops_connect.plan.planner import plan_contained
+from gitops_connect.plan.rollbacks import in_effect
+from gitops_connect.plan.situation import Situation
+from gitops_connect.runtime import Runtime
+from gitops_connect.tracing.spans import span
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A plan, the state that it was made from, and the errors and warnings of the documents."""
+
+    situation: Situation
+    plan: Plan
+    diagnostics: Diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeOptions:
+    """For whom a plan is made. `is_daemon`: as in `ReconcileOptions`. Without `reviews`, no change needs a review.
+
+    `untrusted`: the revision is not merged. No secret is read for it, and none of its configs is sent to Connect.
+    """
+
+    is_daemon: bool = False
+    reviews: Reviews = NO_REVIEWS
+    untrusted: bool = False
+
+
+_OF_A_COMMAND = ProposeOptions()
+
+
+@span("propose")
+def propose(
+    runtime: Runtime,
+    declared: Declared,
+    cluster: ClusterName,
+    options: ProposeOptions = _OF_A_COMMAND,
+) -> Proposal:
+    """Read one cluster and make a plan. Nothing is changed."""
+    situation, problems = _observe(runtime, declared, cluster, options)
+    situation, manifests = planner_inputs.collect(runtime, declared.checkout, situation)
+    situation, proposed = plan_contained(situation)
+    bugs = Diagnostics.of(proposed.diagnostics.bugs)  # the next plan does not find them again
+    if not proposed.is_empty:  # an answer of Connect may quote the config of any connector
+        runtime.clients[cluster].conceal(known_secrets(situation).shared)
+    return _validated(runtime, Proposal(situation, proposed, problems + manifests + bugs))
+
+
+def _observe(
+    runtime: Runtime, declared: Declared, cluster: ClusterName, options: ProposeOptions
+) -> tuple[Situation, Diagnostics]:
+    """Read the cluster and the secrets. Returns what the plan depends on, and the problems of the documents."""
+    untrusted, client = options.untrusted, runtime.clients[cluster]
+    ownership = runtime.ledger.ownership(cluster)
+    histories = runtime.ledger.configs.histories(cluster)
+    desired = in_effect(declared.states[cluster], histories)
+    if untrusted:
+        resolved = secret_values.check_references(desired, runtime.settings)
+    else:
+        resolved = secret_values.resolve(desired, runtime.settings, runtime.environment)
+    desired = resolved.desired
+    client.conceal(resolved.values)
+    observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
+    if untrusted:
+        desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
+    unsupported = plugin_versions.unsupported(desired.connectors, observed.version)
+    passwords = password_keys(client, observed, needs_password_keys(observed, runtime.families))
+    situation = Situation(
+        declared.revision,
+        desired,
+        observed,
+        runtime.clock.now(),
+        runtime.policy(cluster, is_daemon=options.is_daemon),
+        ownership,
+        invalid=resolved.unresolved | {problem.connector for problem in unsupported if problem.connector},
+        quoted=passwords.known,
+        undescribed=passwords.undescribed,
+        secrets=resolved.values,
+        key=runtime.ledger.key,
+        families=runtime.families,
+        restarts=runtime.ledger.restarts(cluster),
+        restart_requests=runtime.ledger.restart_requests(cluster),
+        conditions=runtime.ledger.status.conditions(cluster),
+        positions=_positions(runtime, desired, observed),
+        config_histories=histories,
+        author=declared.checkout.author,
+        suspensions=runtime.suspensions(cluster),
+        stopped=runtime.ledger.stopped(cluster),
+        reviews=options.reviews,
+        untrusted=untrusted,
+    )
+    return situation, resolved.diagnostics + unsupported
+
+
+def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
+    """The proposal after the configs that would be sent were checked, and the types of their keys are known."""
+    situation, diagnostics = proposal.situation, proposal.diagnostics
+    unvalidated = unproven(situation, proposal.plan)
+    if not unvalidated:
+        return replace(proposal, diagnostics=diagnostics + proposal.plan.diagnostics)
+    client = runtime.clients[proposal.plan.cluster]
+    plugins = observe_plugins(client)
+    checked = _checked(runtime, situation, unvalidated, plugins)
+    current = password_keys(client, situation.observed, [one.name for one in unvalidated])
+    situation = replace(
+        situation,
+        invalid=situation.invalid | checked.invalid,
+        passwords=checked.sensitive,
+        quoted={**situation.quoted, **current.known},
+        undescribed=situation.undescribed | (current.undescribed - _described(situation, unvalidated, checked)),
+        plugins=plugins or (),
+    )
+    situation, proposed = plan_contained(situation)
+    return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
+
+
+def _checked(
+    runtime: Runtime, situation: Situation, connectors: Sequence[DesiredConnector], plugins: Sequence[Plugin] | None
+) -> ConnectChecks:
+    """Connect's validation of these configs; of an unmerged revision, what the definitions of the plugins show."""
+    client, settings = runtime.clients[situation.desired.cluster], runtime.cluster(situation.desired.cluster)
+    options = plugin_validation.ValidateOptions(
+        runtime.clock, settings.validate_timeout, runtime.say, settings.validate_unmerged, runtime.families
+    )
+    if situation.untrusted:
+        definitions = declared_definitions(client, situation.observed.version, connectors, plugins or ())
+        return unmerged.check(client, connectors, definitions, options, plugins)
+    if settings.connect_validate:
+        return plugin_validation.validate(client, connectors, options, plugins)
+    return ConnectChecks()
+
+
+def _described(
+    situation: Situation, connectors: Iterable[DesiredConnector], checked: ConnectChecks
+) -> frozenset[ConnectorName]:
+    """The connectors for which the validation of the new config shows the types of all keys of the current one."""
+    current = situation.observed.connectors
+    return frozenset(
+        one.name
+        for one in connectors
+        if one.name in current.keys() & checked.described
+        and set(classes_of(current[one.name].config)) <= set(classes_of(one.config))
+    )
+
+
+def _positions(
+    runtime: Runtime, desired: DesiredState, observed: ObservedState
+) -> Mapping[ConnectorName, OffsetPosition]:
+    """The current offsets of the connectors that must move within a time; none if the workers cannot return offsets."""
+    if not GET_OFFSETS.is_in(observed.version):
+        return {}
+    moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
+    before = runtime.ledger.status.offset_positions(desired.cluster)
+    return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())
+
+
+def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:
+    """The connectors whose config would be sent. Connect validates only these."""
+    sent = {step.connector for step in proposed.steps if step.config}
+    return [connector for connector in situation.desired.connectors if connector.name in sent]

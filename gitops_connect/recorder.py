@@ -1,0 +1,291 @@
+"""Records a reconciliation in the ledger: each offset change, and each connector as soon as it is in sync.
+
+Each connector is written separately, so that the next process knows what a killed process had done. If a create was
+never recorded, the next reconciliation finds it as a declared connector that already exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from gitops_connect.errors import GitopsConnectError
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import WorkerState
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.operations import (
+    Operation,
+    OperationKind,
+    OperationRecord,
+    OperationState,
+    clear_name,
+    seed_name,
+)
+from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
+from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.restart_records import RestartRecord
+from gitops_connect.plan.operation_status import is_cleared, withdrawn_seeds
+from gitops_connect.plan.ownership_records import remember
+from gitops_connect.plan.restarts import seen_before_managed, uncounted
+from gitops_connect.plan.rollbacks import begin_trial, next_histories
+from gitops_connect.plan.situation import Situation
+
+_STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
+"""The steps that end a stop for an offset change, and the state after them."""
+
+
+class LedgerRecords:
+    """Records one plan while it is carried out; the `Journal` of `apply`."""
+
+    def __init__(self, ledger: Ledger, situation: Situation, plan: Plan, clock: Clock) -> None:
+        """`ledger` is under the lease of the cluster."""
+        self._ledger = ledger
+        self._operations = ledger.operations
+        self._situation = situation
+        self._plan = plan
+        self._clock = clock
+        self._cluster, self._revision = situation.desired.cluster, situation.revision
+        self._desired = {connector.name: connector for connector in situation.desired.connectors}
+        self._clearing: set[ConnectorName] = set()
+        self._adoptions: dict[ConnectorName, int] = {}
+        self._stopped = set(situation.stopped)
+        self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
+        self._partial = {one.name for one in plan.connectors if _is_partial(one)} | situation.invalid
+        self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
+
+    def adopt(self, connectors: Collection[ConnectorName]) -> None:
+        """A connector without other steps is in sync. The others are recorded as such after their last step."""
+        self._ledger.record(*(self._adopted(self._desired[name]) for name in connectors))
+        these = set(connectors)
+        steps = (step for step in self._plan.steps if step.action is Action.ADOPT and step.connector in these)
+        entries = [self._entry(StepOutcome(step, Result.APPLIED)) for step in steps]
+        with suppress(GitopsConnectError):  # as in `_record_step`
+            numbers = self._ledger.status.record_steps(self._cluster, entries)
+            self._adoptions = {one.connector: number for one, number in zip(entries, numbers, strict=True)}
+
+    def _adopted(self, connector: DesiredConnector) -> Ownership:
+        record = remember(self._situation, connector, Origin.ADOPTED, self._clock.now())
+        is_in_sync = self._left[connector.name] == 1 and connector.name not in self._partial
+        return record if is_in_sync else replace(record, desired=None, applied={})
+
+    def intend(self, operation: Operation) -> None:
+        self._operations.intend(self._cluster, operation, self._clock.now())
+
+    def begin(self, operation: Operation, before: Offsets) -> None:
+        self._operations.begin(self._cluster, operation, before, self._clock.now())
+
+    def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
+        self._operations.settle(self._cluster, operation.name, after, warning, self._clock.now())
+
+    def record(self, operation: Operation) -> None:
+        """Record in one transaction, so that a killed process has recorded all of it or nothing."""
+        is_unread = operation.is_large or operation.kind is OperationKind.LIST
+        current = None if is_unread else self._situation.offsets.current[operation.connector]
+        self._operations.record(self._cluster, operation, current, self._clock.now())
+
+    def fail(self, operation: Operation, message: str, *, final: bool) -> None:
+        self._operations.fail(self._cluster, operation, message, final=final, at=self._clock.now())
+
+    def note(self, operation: Operation, message: str) -> None:
+        self._operations.note(self._cluster, operation.name, message)
+
+    def stopping(self, connector: ConnectorName) -> None:
+        if (state := self._returns_to.get(connector)) is not None:
+            self._ledger.record_stopped(self._cluster, connector, state)
+            self._stopped.add(connector)
+
+    def count_restart(self, connector: ConnectorName) -> None:
+        earlier = self._situation.restarts.get(connector)
+        count = 1 if earlier is None else earlier.count + 1
+        self._ledger.record_restart(self._cluster, connector, RestartRecord(count, self._clock.now()))
+
+    def before(self) -> None:
+        """Record changes without a step: documents that match their connector, and deleted connectors."""
+        self._record_operations()
+        attempted = self._ledger.revisions(self._cluster).attempted
+        if attempted is None or attempted.revision != self._revision:
+            self._ledger.record_attempt(self._cluster, self._revision, self._clock.now())
+        for name in self._plan.forgotten:
+            self._ledger.forget(self._cluster, name)
+        if returned := tuple(_returned(self._situation)):
+            self._ledger.forget_stopped(self._cluster, returned)
+        for name, request in seen_before_managed(self._situation):
+            self._ledger.record_restart_request(self._cluster, name, request)
+        if names := tuple(uncounted(self._situation, self._plan)):
+            self._ledger.forget_restarts(self._cluster, names)
+        self._record_positions()
+        self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
+        planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
+        untouchable = planned | self._situation.invalid | self._situation.observed.unknown
+        there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
+        in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
+        self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
+
+    def _record_positions(self) -> None:
+        before, now = self._ledger.status.offset_positions(self._cluster), self._situation.positions
+        changed = {name: one for name, one in now.items() if before.get(name) != one}
+        self._ledger.status.record_offset_positions(self._cluster, changed, before.keys() - now.keys())
+
+    def _record_operations(self) -> None:
+        """Record operations without a step, before the revision: a ledger with a revision is no longer new."""
+        unknown = [one for one in self._plan.operations if one.status is OperationStatus.UNKNOWN]
+        if unknown:
+            self._operations.mark(self._cluster, *map(self._unknown, unknown))
+        for name in withdrawn_seeds(self._situation):
+            self._operations.drop(self._cluster, name)
+        for name, record in self._situation.offsets.records.items():
+            if is_cleared(self._situation, record.connector) and name == clear_name(record.connector):
+                self._record_cleared(record.connector)
+            elif record.kind is OperationKind.CLEAR and record.state is OperationState.SETTLED:
+                self._operations.release(self._cluster, name)
+
+    def _unknown(self, one: PlannedOperation) -> OperationRecord:
+        """The record of an operation in state UNKNOWN. If it was begun, the fields of its earlier record are kept."""
+        state, now = OperationState.UNKNOWN, self._clock.now()
+        begun = self._situation.offsets.records.get(one.name)
+        if begun is not None:
+            return replace(begun, state=state, since=now, message=one.message)
+        return OperationRecord(one.name, one.connector, one.kind, state, one.digest, self._revision, now)
+
+    def _record_cleared(self, connector: ConnectorName) -> None:
+        """Record that the connector was deleted with its offsets: a new connector of that name is seeded again.
+
+        The deletion itself is released last: if it is not released, the next reconciliation does the rest.
+        """
+        seed = self._situation.offsets.records.get(seed_name(connector))
+        if seed is not None and seed.state is OperationState.SETTLED:
+            self._operations.release(self._cluster, seed_name(connector))
+        self._operations.settle(self._cluster, clear_name(connector), {}, "", self._clock.now())
+        self._operations.release(self._cluster, clear_name(connector))
+
+    def after(self, outcome: StepOutcome) -> StepOutcome:
+        """Record the step and its effect. Returns the outcome with the id of the step."""
+        recorded = self._record_step(outcome)
+        if outcome.result is Result.APPLIED or outcome.took_effect:
+            self._record_effect(outcome)
+        return recorded
+
+    def _record_effect(self, outcome: StepOutcome) -> None:
+        """Record the connector when its last step took effect, whether or not the connector works then.
+
+        If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
+        Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
+        those without a review unless they undo drift or roll back, and the stop of one whose config has errors.
+        """
+        name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
+        self._record_restart(outcome.step)
+        self._record_trial(outcome.step)
+        self._record_start(outcome.step)
+        self._left[name] -= 1
+        if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
+            self._clearing.add(name)
+        if action is Action.DELETE:
+            if name in self._clearing:
+                self._record_cleared(name)
+            self._ledger.forget(self._cluster, name)
+        elif name in self._desired and action is not Action.ADOPT:
+            # A created connector is managed from then on; it is recorded as in sync only after its last step.
+            connector = self._desired[name]
+            origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
+            if not self._left[name] and name not in self._partial:
+                self._record([connector], origin)
+            elif action is Action.CREATE:
+                created = remember(self._situation, connector, origin, self._clock.now())
+                self._ledger.record(replace(created, desired=None))
+
+    def _record_trial(self, step: Step) -> None:
+        if step.action is Action.CONFIGURE and step.connector in self._desired:
+            trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
+            self._ledger.configs.record(self._cluster, {step.connector: trial})
+
+    def _record_step(self, outcome: StepOutcome) -> StepOutcome:
+        if outcome.step.action is Action.ADOPT and outcome.step.connector in self._adoptions:
+            return replace(outcome, id=self._adoptions[outcome.step.connector])
+        # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
+        with suppress(GitopsConnectError):
+            return replace(outcome, id=self._ledger.status.record_step(self._entry(outcome)))
+        return outcome
+
+    def _entry(self, outcome: StepOutcome) -> JournalEntry:
+        step = outcome.step
+        return JournalEntry(
+            cluster=self._cluster,
+            at=self._clock.now(),
+            revision=self._revision,
+            author=self._situation.author,
+            connector=step.connector,
+            action=step.action,
+            operation=step.operation.name if step.operation is not None else "",
+            result=outcome.result,
+            reason=step.reason,
+            message=outcome.message,
+            seconds=outcome.seconds,
+        )
+
+    def _record_start(self, step: Step) -> None:
+        """Record that a connector which was stopped for an offset change has returned to its state."""
+        if step.action in _STARTS and step.connector in self._stopped:
+            self._ledger.forget_stopped(self._cluster, [step.connector])
+
+    def _record_restart(self, step: Step) -> None:
+        """Record that the restarts which the document requests were carried out."""
+        if step.restart is not None and step.restart.request is not None:
+            for request in (step.restart.request, *step.restart.also):
+                self._ledger.record_restart_request(self._cluster, step.connector, request)
+
+    def end(self, outcomes: Sequence[StepOutcome]) -> None:
+        """Record how the attempt ended.
+
+        The revision is applied if no step failed, the plan was complete, and no step was left out by a command, a
+        setting, or a missing review.
+        """
+        now = self._clock.now()
+        undone = [one for one in outcomes if one.result is not Result.APPLIED]
+        if undone:
+            first = undone[0].step.connector
+            result = f"{len(undone)} of {len(outcomes)} steps were not applied; the first is of {first}"
+            self._ledger.record_attempt(self._cluster, self._revision, now, result)
+        elif self._plan.complete:
+            recorded = self._ledger.revisions(self._cluster)
+            if recorded.attempted is not None and recorded.attempted.result:
+                self._ledger.record_attempt(self._cluster, self._revision, now)
+            is_applied = not any(map(self._is_left_out, self._plan.connectors))
+            if is_applied and (recorded.applied is None or recorded.applied.revision != self._revision):
+                self._ledger.record_applied(self._cluster, self._revision, now)
+
+    def _is_left_out(self, planned: ConnectorPlan) -> bool:
+        """Whether the connector has steps that are not applied, although its document does not say so."""
+        desired = self._desired.get(planned.name)
+        if desired is not None and (desired.suspend or desired.mode is Mode.OBSERVE):
+            return False
+        if planned.unreviewed is not None:
+            return True
+        return bool(planned.steps) and (not planned.applicable or planned.name in self._partial)
+
+    def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
+        """Write only differences: a reconciliation in which nothing changed writes nothing."""
+        recorded, now = self._situation.ownership, self._clock.now()
+        records = [remember(self._situation, connector, origin, now) for connector in connectors]
+        if changed := [one for one in records if one is not recorded.get(one.connector)]:
+            self._ledger.record(*changed)
+
+
+def _is_partial(planned: ConnectorPlan) -> bool:
+    """Whether the steps are applied, and the config of the document is not in effect after them."""
+    is_config_kept = any(step.action is Action.CONFIGURE for step in planned.steps)
+    is_held_back = planned.suspension is not None or (planned.unreviewed is not None and not is_config_kept)
+    return planned.applicable and is_held_back
+
+
+def _returned(situation: Situation) -> Iterator[ConnectorName]:
+    """Connectors that were stopped for an offset change, and that are not STOPPED any more."""
+    for name in situation.stopped:
+        connector = situation.observed.connectors.get(name)
+        is_gone = connector is None and name not in situation.observed.unknown
+        if is_gone or (connector is not None and connector.state is not WorkerState.STOPPED):
+            yield name

@@ -1,0 +1,159 @@
+"""A plan as rows, which every report in text shows: the terminal, Markdown, comments and the pages of the server.
+
+`text.py` and `markdown.py` decide how a row looks. So each of them shows the same steps, offset changes and notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan
+from gitops_connect.report import offset_lines, words
+from gitops_connect.report.health_lines import unhealthy_lines
+from gitops_connect.report.offset_lines import Line
+from gitops_connect.report.printable import Sentence, one_line
+
+MEANINGS = {
+    "&": "adopt",
+    "+": "create",
+    "~": "change in place",
+    "-": "delete",
+    "#": "stop",
+    "|": "pause",
+    "^": "resume",
+    "!": "restart",
+    "*": "list offsets",
+    "<": "rewind",
+    ">": "skip",
+    "?": "direction unknown",
+    "=": "no change",
+}
+"""The symbols: what happens to a connector, a config key, or the offset of a partition. Each has one meaning."""
+NOT_MERGED = (
+    "not merged: no secret was read, and configs were checked against the plugins' definitions; Connect validates them"
+    " after the merge"
+)
+_DRIFT = "drift: changed on the cluster since the last apply"
+
+
+class RowPart(Enum):
+    """What a row is about."""
+
+    CONNECTOR = "connector"
+    STEP = "step"
+    NEW_KEY = "new key"
+    """A config key of a connector that is created."""
+    KEY = "key"
+    EFFECT = "effect"
+    """What a step means for offsets that it does not change."""
+    REMARK = "remark"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row below a plan. `name` is a connector, an action or a config key; `note` is what is special about it.
+
+    `number` counts the steps of a connector.
+    """
+
+    part: RowPart
+    text: str
+    mark: str = ""
+    name: str = ""
+    note: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorView:
+    """A connector of a plan: its rows, and lines about its offsets."""
+
+    connector: ConnectorPlan
+    rows: tuple[Row | Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan with the rows of its connectors, and the lines of offset changes whose connector is not declared."""
+
+    plan: Plan
+    connectors: tuple[ConnectorView, ...]
+    strays: tuple[Line, ...]
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols of all rows."""
+        return frozenset(row.mark for rows in (*(one.rows for one in self.connectors), self.strays) for row in rows)
+
+
+def view(plan: Plan, moves: int | None, printed: offset_lines.Reasons | None = None) -> PlanView:
+    """The rows of a plan.
+
+    `moves`: so many partitions of each offset change are shown; None: all. `printed` are reasons that were printed
+    before.
+    """
+    connectors = tuple(view_connector(one, moves, printed) for one in plan.connectors)
+    return PlanView(plan, connectors, tuple(offset_lines.stray_lines(plan, moves, printed)))
+
+
+def view_connector(
+    connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None = None
+) -> ConnectorView:
+    """The rows of one connector, as in `view`."""
+    return ConnectorView(connector, tuple(_rows(connector, moves, printed)))
+
+
+def _rows(connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None) -> Iterator[Row | Line]:
+    drift = _DRIFT if connector.drifted else ""
+    yield Row(RowPart.CONNECTOR, extent(connector), words.symbol(connector), connector.name, drift)
+    operations = {operation.name: operation for operation in connector.operations}
+    for number, step in enumerate(connector.steps, start=1):
+        yield Row(RowPart.STEP, step.reason, step.action.symbol, words.action(step), number=number)
+        part = RowPart.NEW_KEY if step.action is Action.CREATE else RowPart.KEY
+        for change in step.changes:
+            yield Row(part, words.values(change), words.change_symbol(change), change.key)
+        yield from (Row(RowPart.EFFECT, effect) for effect in words.effect_lines(step))
+        if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
+            yield from offset_lines.planned_lines(operations[step.operation.name], moves)
+    for operation in offset_lines.waiting_of(connector):
+        yield from offset_lines.waiting_lines(operation, moves, printed)
+    yield from (Row(RowPart.REMARK, suspended) for suspended in words.suspended_lines(connector))
+    yield from (Row(RowPart.REMARK, f"note: {note}") for note in connector.notes)
+
+
+def extent(connector: ConnectorPlan) -> str:
+    """The number of steps; for a connector without steps, that of its blocked offset changes."""
+    if connector.steps:
+        return words.plural(len(connector.steps), "step")
+    count = len(offset_lines.waiting_of(connector))
+    return {0: "no steps", 1: "1 offset change blocked"}.get(count, f"{count} offset changes blocked")
+
+
+def legend(views: Sequence[PlanView]) -> str:
+    """One line, as in `Symbols: + create  - delete`; empty if there are no symbols."""
+    symbols = frozenset[str]().union(*(one.symbols for one in views))
+    known = [f"{symbol} {meaning}" for symbol, meaning in MEANINGS.items() if symbol in symbols]
+    return f"Symbols: {'  '.join(known)}" if known else ""
+
+
+def asides(plan: Plan) -> Iterator[Sentence]:
+    """Further facts about the plan that are no steps, one line each."""
+    if plan.untrusted:
+        yield Sentence(NOT_MERGED)
+    yield from suspended_cluster(plan)
+    for warning in plan.warnings:
+        yield Sentence.of("warning: {}", warning)
+    for refusal in plan.refusals:
+        yield Sentence.of("rejected: {}", refusal)
+    yield from unhealthy_lines(plan.unhealthy)
+    if plan.unmanaged:
+        count = words.plural(len(plan.unmanaged), "connector")
+        yield Sentence.of(f"unmanaged, left unchanged: {count} on the cluster ({{}})", plan.unmanaged)
+
+
+def suspended_cluster(plan: Plan) -> Iterator[Sentence]:
+    """By whom or what the whole cluster is suspended; nothing if it is not."""
+    if plan.suspension is not None:
+        yield Sentence.of("the cluster is suspended {}", one_line(plan.suspension.origin))

@@ -1,0 +1,1 @@
+"""Reviews of pull requests: their plans, comments, approvals, and what became of them after the merge."""

@@ -1,0 +1,164 @@
+"""What was reviewed of the revision in effect; and, if a change was not, the comment that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from gitops_connect.daemon.state import ClusterView, Snapshot
+from gitops_connect.forge.forge import Forge
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.pull_requests import CommitState, CommitStatus, PullRequest, PullRequestPlan
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
+from gitops_connect.model.revisions import is_commit
+from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.settings.sections import Settings
+
+APPLY = "gitops-connect/apply"
+"""The commit status of a merged commit."""
+_REMEMBERED = 100
+"""Pull requests whose reviewed plans count: a merge may not be applied completely yet when the next one follows."""
+_MOST_COMMITS = 100
+"""Commits before a revision of which the pull requests are looked up."""
+_KEPT = timedelta(days=90)
+"""How long the ledger keeps the plans of pull requests that are neither open nor being applied."""
+
+
+class MergedPlans:
+    """The pull requests that were merged as the revisions in effect. `reviews` is safe for several threads."""
+
+    def __init__(self, forge: Forge, ledger: Ledger, settings: Settings, clock: Clock) -> None:
+        self._forge = forge
+        self._ledger = ledger
+        self._store = ledger.reviews
+        self._clusters = tuple(settings.clusters)
+        self._mode = settings.forge.review
+        self._clock = clock
+        self._merged: tuple[PullRequest, ...] = ()
+        self._revision: Revision | None = None
+        self._is_found = False
+        self._is_applied = False
+
+    @property
+    def last(self) -> PullRequest | None:
+        """The pull request that was merged last; None if none is known."""
+        return self._merged[-1] if self._merged else None
+
+    def reviews(self, revision: Revision) -> Reviews:
+        """What the planner must know. Until the revision was looked up, nothing of it counts as reviewed."""
+        if self._mode is ReviewMode.AUTO:
+            return NO_REVIEWS
+        numbers = [one.number for one in self._merged] if revision == self._revision else []
+        shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
+        last = numbers[-1] if numbers else None
+        return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
+
+    def look_up(self, revision: Revision) -> bool:
+        """Find the pull requests that were merged up to this revision, and return whether the result is another one.
+
+        A revision without a pull request is looked up at each call: forges may know the commit earlier than the merge.
+        Once a revision was applied, its reviews no longer count: a later commit may make the same change for another
+        reason. Raises the errors of the forge and the ledger.
+        """
+        is_new = revision != self._revision
+        if not is_new and self._is_found:
+            return False
+        found = {commit: self._forge.merged_as(commit) for commit in self._new_commits(revision)}
+        if not is_new and not found[revision]:
+            return False
+        merged = {} if self._is_applied else {one.number: one for one in self._merged}
+        for pull_requests in found.values():
+            merged |= {one.number: one for one in pull_requests if one.number not in merged}
+        self._merged = tuple(merged.values())[-_REMEMBERED:]
+        self._is_applied, self._is_found = False, bool(found[revision])
+        self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
+        self._revision = revision
+        return True
+
+    def _new_commits(self, revision: Revision) -> list[Revision]:
+        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first.
+
+        Only the revision itself if the earlier ones are unknown, or are not among its last predecessors.
+        """
+        earlier = {self._revision} if self._revision is not None else self._applied_revisions()
+        missing, commits, new = earlier - {revision}, [revision], 1
+        while missing and len(commits) <= _MOST_COMMITS:
+            parent = self._forge.first_parent(commits[-1])
+            if parent is None:
+                break
+            if parent in missing:
+                missing.remove(parent)
+                new = len(commits)
+            commits.append(parent)
+        return commits[new - 1 :: -1]
+
+    def _applied_revisions(self) -> set[Revision]:
+        """The commits that were last applied on the clusters, also by an earlier process."""
+        marks = [self._ledger.revisions(cluster).applied for cluster in self._clusters]
+        return {mark.revision for mark in marks if mark is not None and is_commit(mark.revision)}
+
+    def applied(self) -> None:
+        """The revision that was looked up is applied on every cluster."""
+        self._is_applied = True
+
+    def record_shown(self, plan: PullRequestPlan) -> None:
+        """Record the plan that the comment on an open pull request shows: who merges it has reviewed the plan."""
+        self._record(plan, PlanPurpose.REVIEW)
+
+    def record_blocked(self, plan: PullRequestPlan) -> None:
+        """Record the plan that the comment on a merged pull request shows, so that it can be approved."""
+        self._record(plan, PlanPurpose.APPROVAL)
+
+    def _record(self, plan: PullRequestPlan, purpose: PlanPurpose) -> None:
+        self._store.record(reviewed_plan(plan.number, plan.head, plan.plans), purpose, self._clock.now())
+
+
+def unreviewed(snapshot: Snapshot) -> tuple[tuple[Plan, ...], tuple[UnreviewedChange, ...]]:
+    """The plans of all clusters for the revision in effect, and the changes that are blocked in them."""
+    revision = snapshot.repository.revision
+    plans = tuple(view.plan for view in snapshot.clusters.values() if view.plan and view.plan.revision == revision)
+    return plans, tuple(one for plan in plans for one in plan.unreviewed)
+
+
+def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
+    """Whether the revision in effect was applied on every cluster."""
+    problems = [problem for view in snapshot.clusters.values() for problem in _problems(view)]
+    if problems:
+        return CommitStatus(APPLY, CommitState.FAILURE, "; ".join(problems), url)
+    left = [view.cluster for view in snapshot.clusters.values() if view.applied != snapshot.repository.revision]
+    if left:
+        return CommitStatus(APPLY, CommitState.PENDING, f"not yet applied on {', '.join(left)}", url)
+    return CommitStatus(APPLY, CommitState.SUCCESS, f"applied on {', '.join(snapshot.clusters)}", url)
+
+
+Ended = tuple[bool, tuple[str, ...], tuple[UnreviewedChange, ...]]
+"""Whether the revision in effect is applied on a cluster, the problems, and what is blocked."""
+
+
+def ended(snapshot: Snapshot) -> dict[ClusterName, Ended]:
+    """How the last reconciliation of each cluster ended, except of those in progress."""
+    return {
+        view.cluster: (
+            view.applied == snapshot.repository.revision,
+            tuple(_problems(view)),
+            view.plan.unreviewed if view.plan else (),
+        )
+        for view in snapshot.clusters.values()
+        if view.next is not None
+    }
+
+
+def _problems(view: ClusterView) -> Iterator[str]:
+    """Why the revision is not applied, without texts of errors, which can quote a config."""
+    if view.plan is not None and view.plan.unreviewed:
+        yield f"blocked on {view.cluster}: not reviewed"
+    if failed := sum(one.result is Result.FAILED for one in view.steps):
+        yield f"{failed} of {len(view.steps)} steps failed on {view.cluster}"
+    if view.error:
+        yield f"{view.error.partition(':')[0]} on {view.cluster}"
+    if errors := len(view.diagnostics.errors):
+        yield f"{errors} errors in documents for {view.cluster}"

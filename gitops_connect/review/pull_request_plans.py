@@ -1,0 +1,109 @@
+"""What merging a pull request would do: the plan of the merge result against the current state of each cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.declare import Caches, Declared, declare
+from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.masking import mask
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.plans import OperationStatus, Plan
+from gitops_connect.model.pull_requests import NotPlanned, PullRequest, PullRequestPlan
+from gitops_connect.plan.known_secrets import known_secrets
+from gitops_connect.plan.reviewed import review_digest
+from gitops_connect.propose import ProposeOptions, propose
+from gitops_connect.runtime import Runtime, open_merge
+from gitops_connect.source.merge_result import MergeConflict
+
+_TOO_LONG = "planning the pull request took longer than [forge] plan_timeout"
+_DUE = (OperationStatus.PLANNED, OperationStatus.WAITING)
+
+
+@dataclass(slots=True)
+class PullRequestPlanner:
+    """Plans pull requests, one at a time, and changes nothing.
+
+    It has clients of its own, because a client masks the secrets of the reconciliation that uses it.
+    """
+
+    runtime: Runtime
+    caches: Caches = field(default_factory=Caches)
+
+    @staticmethod
+    def of(runtime: Runtime) -> PullRequestPlanner:
+        """A planner with clients of its own. Close it after use."""
+        clients = {name: ConnectClient(one, runtime.clock) for name, one in runtime.settings.clusters.items()}
+        return PullRequestPlanner(replace(runtime, clients=clients))
+
+    def close(self) -> None:
+        """Close the connections to Connect."""
+        for client in self.runtime.clients.values():
+            client.close()
+
+    def plan(self, pull_request: PullRequest, timeout: float) -> PullRequestPlan:
+        """The plan of a pull request. Raises the errors of the source; those of a cluster are in the plan.
+
+        After `timeout` seconds, all requests to clusters end, and no further cluster is planned.
+        """
+        until = self.runtime.clock.monotonic() + timeout
+        settings = self.runtime.settings
+        nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)
+        try:
+            with closing(open_merge(settings, pull_request.head_ref)) as merged:
+                declared = declare(merged, settings.clusters, self.caches, strimzi=settings.strimzi_options)
+        except MergeConflict:
+            return replace(nothing, not_planned=NotPlanned.CONFLICT)
+        nothing = replace(nothing, head=declared.revision)
+        if pull_request.is_fork:
+            return replace(nothing, not_planned=NotPlanned.FORK, diagnostics=self._located(declared.diagnostics))
+        return self._propose(nothing, declared, until)
+
+    def _propose(self, nothing: PullRequestPlan, declared: Declared, until: float) -> PullRequestPlan:
+        plans, unread = list[Plan](), dict[ClusterName, str]()
+        diagnostics, secrets = declared.diagnostics, frozenset[str]()
+        options = ProposeOptions(is_daemon=True, untrusted=True)
+        for cluster in self.runtime.settings.clusters:
+            self.runtime.clients[cluster].end_requests_at(until)
+            try:
+                if self.runtime.clock.monotonic() >= until:
+                    raise ConnectUnavailable(_TOO_LONG)
+                proposal = propose(self.runtime, declared, cluster, options)
+            except GitopsConnectError as error:
+                unread[cluster] = f"{type(error).__name__}: {error}"
+                continue
+            plans.append(proposal.plan)
+            diagnostics += proposal.diagnostics
+            secrets |= known_secrets(proposal.situation).shared
+        return replace(
+            nothing,
+            plans=tuple(plans),
+            unread=unread,
+            digest=review_digest(plans),
+            diagnostics=_masked(self._located(diagnostics), secrets),
+            secrets=secrets,
+        )
+
+    def _located(self, diagnostics: Diagnostics) -> Diagnostics:
+        """With paths from the root of the repository."""
+        return diagnostics.under(Path(self.runtime.settings.repository.path).as_posix().removeprefix("."))
+
+
+def _masked(diagnostics: Diagnostics, secrets: frozenset[str]) -> Diagnostics:
+    """Without the secrets of the clusters: the diagnostics are shown in comments, in annotations and on pages."""
+    return Diagnostics.of(
+        replace(one, summary=mask(one.summary, secrets), hint=mask(one.hint, secrets)) for one in diagnostics
+    )
+
+
+def offset_changes(plan: PullRequestPlan) -> Mapping[ClusterName, frozenset[ConnectorName]]:
+    """The connectors of each cluster whose offsets the pull request would change."""
+    return {
+        one.cluster: frozenset(operation.connector for operation in one.operations if operation.status in _DUE)
+        for one in plan.plans
+    }

@@ -1,0 +1,1 @@
+"""Reads the resources of Strimzi as documents. No side effects."""

@@ -1,0 +1,348 @@
+"""Reads the annotations with which a Strimzi resource requests actions: proposals 007, 076 and 083 of Strimzi."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, contained_or
+from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.strimzi import (
+    KAFKA_CONNECTOR,
+    AnnotationAction,
+    AnnotationKey,
+    AnnotationWarning,
+    RequestedChange,
+    RequestedListing,
+    Requests,
+    StrimziOptions,
+    annotations_of,
+    entry_name,
+    failed,
+    identity,
+    requested_name,
+)
+from gitops_connect.strimzi.config_map_offsets import FoundOffsets, UnusableOffsets, find_config_map, read_offsets
+from gitops_connect.strimzi.connector_document import ConnectorSpec
+from gitops_connect.strimzi.resources import connect_cluster, own_cluster
+from gitops_connect.strimzi.translation import expand
+
+OFFSETS = "strimzi.io/connector-offsets"
+MIRROR_CONNECTOR = "strimzi.io/mirrormaker-connector"
+RESTART = "strimzi.io/restart"
+RESTART_TASK = "strimzi.io/restart-task"
+RESTART_CONNECTOR = "strimzi.io/restart-connector"
+RESTART_CONNECTOR_TASK = "strimzi.io/restart-connector-task"
+
+_OFFSET_ACTIONS = {one.value: one for one in (AnnotationAction.LIST, AnnotationAction.ALTER, AnnotationAction.RESET)}
+_OPTIONS = frozenset(("includeTasks", "onlyFailed"))
+_MIRROR_RESTARTS = {RESTART_CONNECTOR: AnnotationAction.RESTART, RESTART: AnnotationAction.RESTART}
+_MIRROR_RESTARTS |= {
+    RESTART_CONNECTOR_TASK: AnnotationAction.RESTART_TASK,
+    RESTART_TASK: AnnotationAction.RESTART_TASK,
+}
+"""The examples of proposal 007 for a `KafkaMirrorMaker2` have the keys of a `KafkaConnector`: both are read."""
+_CONNECTOR_RESTARTS = {RESTART: AnnotationAction.RESTART, RESTART_TASK: AnnotationAction.RESTART_TASK}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What annotations of a resource request for one of its connectors. `task` and `options` are of a restart."""
+
+    key: AnnotationKey
+    action: AnnotationAction
+    connector: ConnectorName
+    place: Pointer
+    task: int | None = None
+    options: frozenset[str] = frozenset()
+
+
+def has_requests(resource: Document) -> bool:
+    """Whether the resource has an annotation that this module reads."""
+    known = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}
+    return not known.isdisjoint(annotations_of(resource))
+
+
+def read_requests(
+    resource: Document, connectors: Collection[ConnectorName], *, is_mirror: bool
+) -> Iterator[Request | AnnotationWarning]:
+    """The requests of a resource that declares these connectors, and what is wrong with its annotations."""
+    reader = _AnnotationReader(resource, connectors, annotations_of(resource))
+    yield from reader.mirror_offsets() if is_mirror else reader.connector_offsets()
+    restarts = _MIRROR_RESTARTS if is_mirror else _CONNECTOR_RESTARTS
+    for key, action in restarts.items():
+        if key in reader.annotations:
+            yield reader.mirror_restart(key, action) if is_mirror else reader.connector_restart(key, action)
+
+
+@dataclass(frozen=True, slots=True)
+class _AnnotationReader:
+    resource: Document
+    connectors: Collection[ConnectorName]
+    annotations: Mapping[str, str]
+
+    def connector_offsets(self) -> Iterator[Request | AnnotationWarning]:
+        if OFFSETS in self.annotations:
+            yield self._offsets(next(iter(self.connectors)), OFFSETS)
+
+    def mirror_offsets(self) -> Iterator[Request | AnnotationWarning]:
+        offsets, name = self.annotations.get(OFFSETS), self.annotations.get(MIRROR_CONNECTOR)
+        if offsets is None and name is None:
+            return
+        action = _OFFSET_ACTIONS.get(offsets or "", AnnotationAction.LIST)
+        if offsets is None or name is None:
+            key, missing = (MIRROR_CONNECTOR, OFFSETS) if offsets is None else (OFFSETS, MIRROR_CONNECTOR)
+            connector = next((one for one in self.connectors if one == name), None)
+            yield self._warning(key, action, connector, f"missing annotation {missing} in {self._kind} CR")
+        elif name not in self.connectors:
+            why = f"unknown connector {name!r} in the annotation {MIRROR_CONNECTOR}, expected one of {self._names}"
+            yield self._warning(MIRROR_CONNECTOR, action, None, why)
+        else:
+            yield self._offsets(ConnectorName(name), OFFSETS, MIRROR_CONNECTOR)
+
+    def _offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
+        value = self.annotations[OFFSETS]
+        action = _OFFSET_ACTIONS.get(value)
+        if action is None:
+            why = f"unknown value {value!r} of the annotation {OFFSETS}, expected one of {', '.join(_OFFSET_ACTIONS)}"
+            return self._warning(OFFSETS, AnnotationAction.LIST, connector, why)
+        return Request(self._key(*keys), action, connector, _place(OFFSETS))
+
+    def connector_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
+        """Proposal 007: a restart has any value, and a restart of a task its number."""
+        connector, value = next(iter(self.connectors)), self.annotations[key]
+        if action is AnnotationAction.RESTART:
+            given = frozenset(option.strip() for option in value.split(","))
+            return Request(self._key(key), action, connector, _place(key), options=given & _OPTIONS)
+        if not _is_number(value):
+            return self._bad_restart(key, action, connector, f"{value!r}, expected the number of a task")
+        return Request(self._key(key), action, connector, _place(key), task=int(value))
+
+    def mirror_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
+        """The value is the name of a connector, then `:` and the number of a task or options of the restart."""
+        value = self.annotations[key]
+        name, _, rest = value.rpartition(":")
+        if action is AnnotationAction.RESTART:
+            given = frozenset(option.strip() for option in rest.split(","))
+            if value in self.connectors:
+                return Request(self._key(key), action, ConnectorName(value), _place(key))
+            if name in self.connectors and given <= _OPTIONS:
+                return Request(self._key(key), action, ConnectorName(name), _place(key), options=given)
+            found = f"{value!r}, expected a connector: one of {self._names}"
+            return self._bad_restart(key, action, None, found)
+        if name not in self.connectors or not _is_number(rest):
+            found = f"{value!r}, expected CONNECTOR:TASK, in which CONNECTOR is one of {self._names}"
+            return self._bad_restart(key, action, ConnectorName(name) if name in self.connectors else None, found)
+        return Request(self._key(key), action, ConnectorName(name), _place(key), task=int(rest))
+
+    def _bad_restart(
+        self, key: str, action: AnnotationAction, connector: ConnectorName | None, found: str
+    ) -> AnnotationWarning:
+        what = "connector" if action is AnnotationAction.RESTART else "connector task"
+        message = f"Failed to restart the {what} due to the value of the annotation {key}: {found}."
+        return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
+
+    def _warning(
+        self, key: str, action: AnnotationAction, connector: ConnectorName | None, why: str
+    ) -> AnnotationWarning:
+        message = failed(action, connector or "", why)
+        return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
+
+    def _key(self, *keys: str) -> AnnotationKey:
+        return AnnotationKey(*identity(self.resource), tuple((key, self.annotations[key]) for key in sorted(keys)))
+
+    @property
+    def _kind(self) -> str:
+        return str(self.resource.value.get("kind"))
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(sorted(self.connectors))
+
+
+def _place(key: str) -> Pointer:
+    return ("metadata", "annotations", key)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+# Turns the annotations of Strimzi resources into offset changes, listings and restarts, each once for its addition.
+
+OWN_ENTRY = "offsets.json"
+"""The entry of a `KafkaConnector` (proposal 076)."""
+TOO_OLD = "too long ago, or in a file that is a symbolic link"
+
+Additions = Mapping[AnnotationKey, str | None]
+"""What identifies the commit that added each annotation; None if the commit is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedResource:
+    """A resource with requests, its connectors, and what is wrong with its annotations.
+
+    `bugs` prevented reading the annotations.
+    """
+
+    resource: Document
+    cluster: ClusterName | None
+    connectors: Mapping[ConnectorName, ConnectorSpec]
+    requests: tuple[Request, ...]
+    warnings: tuple[AnnotationWarning, ...]
+    bugs: tuple[Diagnostic, ...] = ()
+
+
+def find_annotated(documents: Documents, options: StrimziOptions) -> Iterator[AnnotatedResource]:
+    """The resources without errors that have annotations with requests."""
+    for resource in documents.strimzi:
+        work = partial(_annotated, resource, options)
+        found = contained_or(partial(_with_bug, resource), work, resource.location, resource.connector)
+        if found is not None:
+            yield found
+
+
+def _with_bug(resource: Document, bug: Diagnostic) -> AnnotatedResource:
+    return AnnotatedResource(resource, None, {}, (), (), (bug,))
+
+
+def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource | None:
+    if resource.value.get("kind") == CONFIG_MAP or not has_requests(resource):
+        return None
+    connect = connect_cluster(resource)
+    if connect is None:
+        return None
+    cluster = own_cluster(resource, connect, options)
+    connectors = {one.name: one for one in expand(resource, options).connectors}
+    if not connectors:
+        return None
+    is_mirror = resource.value.get("kind") != KAFKA_CONNECTOR
+    found = list(read_requests(resource, connectors, is_mirror=is_mirror))
+    warnings = tuple(replace(one, cluster=cluster) for one in found if isinstance(one, AnnotationWarning))
+    requests = tuple(one for one in found if isinstance(one, Request))
+    return AnnotatedResource(resource, cluster, connectors, requests, warnings)
+
+
+def with_requests(
+    documents: Documents, annotated: Sequence[AnnotatedResource], additions: Additions
+) -> tuple[Documents, Requests]:
+    """The documents, in which restarts are fields of `Connector` documents, and the requests about offsets."""
+    config_maps = [one for one in documents.strimzi if one.value.get("kind") == CONFIG_MAP]
+    warnings = [warning for one in annotated for warning in one.warnings]
+    changes, listings, restarts = [], [], []
+
+    def add(one: AnnotatedResource) -> None:
+        for request in one.requests:
+            addition = additions.get(request.key)
+            if addition is None:
+                warnings.append(_unknown_addition(one, request))
+            elif request.action in (AnnotationAction.RESTART, AnnotationAction.RESTART_TASK):
+                restarts.append((one.resource, request, addition))
+            elif request.action is AnnotationAction.LIST:
+                listings.append(_listing(one, request, addition))
+            else:
+                changes.append(_change(one, request, addition, config_maps))
+
+    added = [contained(partial(add, one), one.resource.location, one.resource.connector) for one in annotated]
+    bugs = (*(bug for bug in added if bug is not None), *(bug for one in annotated for bug in one.bugs))
+    connectors = tuple(_with_restarts(document, restarts) for document in documents.documents)
+    documents = replace(documents, documents=connectors, diagnostics=documents.diagnostics + Diagnostics.of(bugs))
+    return documents, Requests(tuple(changes), tuple(listings), tuple(warnings))
+
+
+def _unknown_addition(one: AnnotatedResource, request: Request) -> AnnotationWarning:
+    message = (
+        f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}. Remove it, and add it in a later"
+        " commit."
+    )
+    place = one.resource.locate(request.place)
+    return AnnotationWarning(request.action, message, place, one.cluster, request.connector)
+
+
+def _listing(one: AnnotatedResource, request: Request, addition: str) -> RequestedListing:
+    kind, namespace, resource = identity(one.resource)
+    spec = one.connectors[request.connector]
+    return RequestedListing(
+        name=requested_name(resource, request.connector, request.action, addition),
+        connector=request.connector,
+        cluster=one.cluster,
+        config_map=spec.list_offsets or "",
+        namespace=namespace,
+        entry=_entries(one.resource, request.connector)[0],
+        location=one.resource.locate(request.place),
+        problem="" if spec.list_offsets else f"missing property listOffsets in {kind} CR",
+    )
+
+
+def _entries(resource: Document, connector: ConnectorName) -> tuple[str, ...]:
+    own = entry_name(connector)
+    return (OWN_ENTRY, own) if resource.value.get("kind") == KAFKA_CONNECTOR else (own,)
+
+
+def _change(
+    one: AnnotatedResource, request: Request, addition: str, config_maps: Iterable[Document]
+) -> RequestedChange:
+    if request.action is AnnotationAction.RESET:
+        return RequestedChange(_document(one, request, addition, None), request.action)
+    try:
+        offsets = _declared_offsets(one, request, config_maps)
+    except UnusableOffsets as error:
+        return RequestedChange(_document(one, request, addition, None), request.action, str(error))
+    return RequestedChange(_document(one, request, addition, offsets), request.action)
+
+
+def _declared_offsets(one: AnnotatedResource, request: Request, config_maps: Iterable[Document]) -> FoundOffsets:
+    name = one.connectors[request.connector].alter_offsets
+    if not name:
+        raise UnusableOffsets(f"missing property alterOffsets in {one.resource.value.get('kind')} CR")
+    config_map = find_config_map(name, one.resource, config_maps)
+    return read_offsets(config_map, _entries(one.resource, request.connector))
+
+
+def _document(one: AnnotatedResource, request: Request, addition: str, offsets: FoundOffsets | None) -> Document:
+    """The `OffsetChange`. Who adds the annotation acknowledges every effect, as in Strimzi."""
+    _, _, resource = identity(one.resource)
+    metadata: dict[str, Any] = {
+        "name": requested_name(resource, request.connector, request.action, addition),
+        **({"cluster": one.cluster} if one.cluster is not None else {}),
+    }
+    spec: dict[str, Any] = {
+        "connector": request.connector,
+        "operation": request.action.value,
+        "acknowledge": [each.value for each in Acknowledgement],
+        "reason": f"annotation {request.key.words}",
+    }
+    location, positions = one.resource.locate(request.place), dict[Pointer, tuple[int, int]]()
+    if offsets is not None:
+        spec["offsets"] = offsets.value
+        positions = {("spec", *pointer): position for pointer, position in offsets.positions.items()}
+        if offsets.file != location.file:  # a document is in one file: that of the offsets, where errors may be
+            location = Location(offsets.file, *offsets.positions["offsets",])
+    value = {"apiVersion": API_VERSION, "kind": OFFSET_CHANGE, "metadata": metadata, "spec": spec}
+    return Document(location, value, positions, resource=one.resource)
+
+
+def _with_restarts(document: Document, restarts: Sequence[tuple[Document, Request, str]]) -> Document:
+    """The `Connector` document of a resource, with the restarts that the annotations of the resource request."""
+    for resource, request, addition in restarts:
+        if document.resource is resource and document.connector == request.connector:
+            document = _with_restart(document, request, addition)
+    return document
+
+
+def _with_restart(document: Document, request: Request, addition: str) -> Document:
+    """Proposal 007: a restart of the connector does not restart its tasks, unless an option says so."""
+    if request.task is None:
+        field, options = "restart", {option: option in request.options for option in ("includeTasks", "onlyFailed")}
+        restart: dict[str, Any] = {"id": addition, **options}
+    else:
+        field, restart = "restartTasks", {"id": addition, "tasks": [request.task]}
+    place = document.resource.locate(request.place) if document.resource is not None else document.location
+    positions = {**document.positions, ("spec", field): (place.line, place.column)}
+    spec = {**document.value["spec"], field: restart}
+    return replace(document, value={**document.value, "spec": spec}, positions=positions)

@@ -1,0 +1,311 @@
+"""Makes a `Connector` document of a connector that a Strimzi resource declares. Its positions are in the resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from gitops_connect.documents.recognition import API_VERSION
+from gitops_connect.model.desired import OWN_ANNOTATIONS
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.documents import CONNECTOR, Document, Pointer
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.strimzi import StrimziVersion
+from gitops_connect.strimzi.resources import IGNORED, Problems, ResourceSection, cluster_field, path
+
+CONFIG_VALUE = "strimzi/config-value"
+FORBIDDEN_KEY = "strimzi/forbidden-key"
+
+_FIRST, _PLUGIN_VERSION = StrimziVersion(0, 0), "connector.plugin.version"
+_FORBIDDEN: Mapping[str, tuple[StrimziVersion, str]] = {
+    "connector.class": (_FIRST, "set spec.class"),
+    "tasks.max": (_FIRST, "set spec.tasksMax"),
+    "name": (StrimziVersion(0, 42), "the resource names the connector"),
+    _PLUGIN_VERSION: (StrimziVersion(0, 50), "set spec.version"),
+}
+"""Keys that the operator drops from the config, since which version, and what to do. Source: `FORBIDDEN_PARAMETERS`."""
+_UNLIMITED = 10_000
+"""The most restarts that a document can allow: an operator without `maxRestarts` restarts without limit."""
+_EXPECTED = "write a string, a number or a boolean"
+_PAUSED = "strimzi.io/pause-reconciliation"
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The document of one connector, and its problems. With an error among them, the connector must not be changed."""
+
+    document: Document
+    problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the document has no error."""
+        return all(problem.severity is not Severity.ERROR for problem in self.problems)
+
+
+def document_of(
+    resource: Document, spec: ConnectorSpec, cluster: ClusterName | None, version: StrimziVersion
+) -> Translation:
+    """The document of a connector. `cluster` None: the directory of the file, or the only cluster, decides."""
+    config = _Config(resource, spec, version)
+    fields: dict[str, Any] = {
+        "state": spec.state,
+        "config": config.read(),
+        "autoRestart": _auto_restart(spec.auto_restart),
+    }
+    if spec.connector_class is not None:
+        fields["class"] = spec.connector_class
+    if spec.tasks_max is not None:
+        fields["tasksMax"] = spec.tasks_max
+    if spec.version is not None:
+        fields["version"] = spec.version
+    if _annotations(resource).get(_PAUSED) == "true":
+        fields["suspend"] = True
+    own = {key: one for key, one in _annotations(resource).items() if key.startswith(OWN_ANNOTATIONS)}
+    value = {**_head(spec.name, cluster, own), "spec": fields}
+    positions = _positions(resource, spec.name, spec.pointer)
+    for name in fields.keys() - {"suspend"}:
+        _place(positions, ("spec", name), resource, (*spec.pointer, name))
+    _place(positions, ("spec", "suspend"), resource, ("metadata", "annotations", _PAUSED))
+    for key, pointer in config.places.items():
+        _place(positions, ("spec", "config", key), resource, pointer)
+    document = Document(resource.location, value, positions, resource=resource)
+    return Translation(document, tuple(config.problems))
+
+
+def broken_document(
+    resource: Document, name: ConnectorName | None, pointer: Pointer, cluster: ClusterName | None
+) -> Document:
+    """A document that only names its connector, which must not be changed."""
+    positions = _positions(resource, name, pointer)
+    return Document(resource.location, _head(name, cluster, {}), positions, resource=resource)
+
+
+def _head(name: ConnectorName | None, cluster: ClusterName | None, annotations: Mapping[str, str]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name} if name is not None else {}
+    if cluster is not None:
+        metadata["cluster"] = cluster
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": API_VERSION, "kind": CONNECTOR, "metadata": metadata}
+
+
+def _positions(resource: Document, name: ConnectorName | None, pointer: Pointer) -> dict[Pointer, tuple[int, int]]:
+    positions: dict[Pointer, tuple[int, int]] = {}
+    _place(positions, ("metadata", "name"), resource, ("metadata", "name") if resource.connector == name else pointer)
+    _place(positions, ("metadata", "cluster"), resource, cluster_field(resource))
+    _place(positions, ("metadata", "annotations"), resource, ("metadata", "annotations"))
+    for key in _annotations(resource):
+        _place(positions, ("metadata", "annotations", key), resource, ("metadata", "annotations", key))
+    _place(positions, ("spec",), resource, pointer)
+    return positions
+
+
+def _place(positions: dict[Pointer, tuple[int, int]], pointer: Pointer, resource: Document, origin: Pointer) -> None:
+    location = resource.locate(origin)
+    positions[pointer] = (location.line, location.column)
+
+
+def _annotations(resource: Document) -> Mapping[str, str]:
+    found = resource.section("metadata").get("annotations")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _auto_restart(declared: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Strimzi restarts nothing without `autoRestart`, and without limit if there is no `maxRestarts`."""
+    if declared is None:
+        return {"enabled": False}
+    most = declared.get("maxRestarts")
+    limit = _UNLIMITED if most is None else min(max(most, 0), _UNLIMITED)
+    return {"enabled": declared.get("enabled") is not False, "maxRestarts": limit}
+
+
+@dataclass(slots=True)
+class _Config:
+    """The config of one connector while it is read."""
+
+    resource: Document
+    spec: ConnectorSpec
+    version: StrimziVersion
+    places: dict[str, Pointer] = field(default_factory=dict)
+    problems: list[Diagnostic] = field(default_factory=list)
+
+    def read(self) -> dict[str, str]:
+        """Every key that the operator sends, except for the class, the version and the number of tasks."""
+        config = dict(self._pairs())
+        if self.spec.version is not None:
+            config.pop(_PLUGIN_VERSION, None)  # of an operator that does not drop it: the field counts
+        return config
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        for key, value in self.spec.config.items():
+            self.places[key] = self.spec.places.get(key, (*self.spec.pointer, "config", key))
+            since, advice = _FORBIDDEN.get(key.lower(), (None, ""))
+            if since is not None and self.version >= since:
+                self._warn(key, f"the config key {key!r} is ignored, as in Strimzi", f"remove it; {advice}")
+                continue
+            try:
+                text = as_text(value)
+            except ValueError as error:
+                what = "a config key" if value is None else f"the config key {key!r}"  # it may be a part of a secret
+                self._error(CONFIG_VALUE, key, f"{what} is {error}, which Strimzi rejects", _EXPECTED)
+                continue
+            yield key, text
+
+    def _warn(self, key: str, summary: str, hint: str) -> None:
+        self._add(Severity.WARNING, FORBIDDEN_KEY, key, summary, hint)
+
+    def _error(self, rule: str, key: str, summary: str, hint: str) -> None:
+        self._add(Severity.ERROR, rule, key, summary, hint)
+
+    def _add(self, severity: Severity, rule: str, key: str, summary: str, hint: str) -> None:
+        place = self.resource.locate(self.places[key])
+        self.problems.append(Diagnostic(severity, rule, summary, place, hint, self.spec.name))
+
+
+# The values of a connector's config as strings, as Strimzi's operator sends them.
+#
+# Source: `OrderedProperties.addIterablePairs` of Strimzi, which uses Java's `String.valueOf`.
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
+"""Java writes other doubles with an exponent (`Double.toString`)."""
+
+
+def as_text(value: object) -> str:
+    """The string for a JSON value. Raises ValueError, with the reason, for a value that Strimzi rejects."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return str(value).lower()
+        case int() if _LEAST <= value <= _MOST:
+            return str(value)
+        case int():
+            raise ValueError("an integer of more than 64 bits")
+        case float():
+            return _double(value)
+        case None:
+            raise ValueError("empty")
+        case list():
+            raise ValueError("a list")
+        case _:
+            raise ValueError("a mapping")
+
+
+def _double(value: float) -> str:
+    if _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
+        return f"{Decimal(repr(value)):f}"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    first, rest = digits[0], "".join(map(str, digits[1:])).rstrip("0")
+    return f"{'-' if sign else ''}{first}.{rest or 0}E{int(exponent) + len(digits) - 1}"
+
+
+# Adds the converters that Strimzi sets in the workers of a `KafkaMirrorMaker2`, and that other workers do not have.
+#
+# MirrorMaker's connectors write bytes. With another converter, such as the `JsonConverter` that most workers have, the
+# records in the target cluster would not be those of the source cluster.
+# Source: `KafkaMirrorMaker2Configuration` of Strimzi.
+
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_CONVERTERS = ("key.converter", "value.converter", "header.converter")
+_TARGET = "target.cluster."
+
+
+def with_worker_converters(connector: ConnectorSpec) -> ConnectorSpec:
+    """The connector of a mirror with the converters of its worker: those of the target's config, else bytes.
+
+    A converter in the config of the connector is kept.
+    """
+    missing = [key for key in _CONVERTERS if key not in connector.config]
+    added, places = dict(connector.config), dict(connector.places)
+    for key in missing:
+        chosen = _chosen(connector, key)
+        added |= chosen or {key: _BYTES}
+        origin = {name: connector.places.get(f"{_TARGET}{name}", connector.pointer) for name in chosen}
+        places |= origin or {key: connector.pointer}
+    return replace(connector, config=added, places=places)
+
+
+def _chosen(connector: ConnectorSpec, key: str) -> Mapping[str, object]:
+    """The converter of the worker and its options, as the target's config declares them; empty if it does not."""
+    names = [name.removeprefix(_TARGET) for name in connector.config if name.startswith(f"{_TARGET}{key}")]
+    declared = {
+        name: connector.config[f"{_TARGET}{name}"] for name in names if name == key or name.startswith(f"{key}.")
+    }
+    return declared if key in declared else {}
+
+
+# A connector as a Strimzi resource declares it, before it becomes a `Connector` document.
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorSpec:
+    """One connector of a resource. A `KafkaConnector` declares one, a `KafkaMirrorMaker2` up to three for each mirror.
+
+    `pointer` is the field of the resource that declares the connector, as `("spec", "mirrors", 0, "sourceConnector")`.
+    `config` has JSON values: what is not a string becomes one later. `places` has the field that each key of `config`
+    comes from, if that is not `(*pointer, "config", key)`. `state` is `running`, `paused` or `stopped`. `version` is
+    the version of the plugin. `list_offsets` and `alter_offsets` are the names of ConfigMaps.
+    """
+
+    name: ConnectorName
+    pointer: Pointer
+    connector_class: str | None
+    tasks_max: int | None
+    state: str
+    config: Mapping[str, Any] = field(repr=False)
+    places: Mapping[str, Pointer] = field(default_factory=dict, repr=False)
+    auto_restart: Mapping[str, Any] | None = None
+    version: str | None = None
+    list_offsets: str | None = None
+    alter_offsets: str | None = None
+
+
+def read_connector(section: ResourceSection, problems: Problems, name: ConnectorName) -> ConnectorSpec:
+    """The connector of an object that has passed the check of its fields."""
+    return ConnectorSpec(
+        name=name,
+        pointer=section.pointer,
+        connector_class=section.get("class"),
+        tasks_max=section.get("tasksMax"),
+        state=_state(section, problems),
+        config=section.get("config") or {},
+        auto_restart=section.get("autoRestart"),
+        version=section.get("version"),
+        list_offsets=_config_map(section, "listOffsets", "toConfigMap"),
+        alter_offsets=_config_map(section, "alterOffsets", "fromConfigMap"),
+    )
+
+
+def _state(section: ResourceSection, problems: Problems) -> str:
+    """The target state. The older field `pause` counts only without `state`."""
+    state, pause = section.get("state"), section.at("pause")
+    if state is None:
+        return "paused" if section.get("pause") else "running"
+    if section.get("pause") is not None:
+        other = "spec.state" if len(section.pointer) == 1 else "state"
+        problems.warning(IGNORED, pause, f"{path(pause)} is ignored: {other} is also set", "remove pause")
+    return str(state)
+
+
+def _config_map(section: ResourceSection, key: str, reference: str) -> str | None:
+    offsets = section.get(key)
+    name = (offsets.get(reference) or {}).get("name") if offsets is not None else None
+    return None if name is None else str(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The connectors of a resource, and the problems of the resource.
+
+    `connectors` is empty if there is an error. Then `blocked` has the field of each connector that the resource
+    declares, and `complete` is False if some connector could not be named.
+    """
+
+    connectors: tuple[ConnectorSpec, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    blocked: Mapping[ConnectorName, Pointer] = field(default_factory=dict)
+    complete: bool = True

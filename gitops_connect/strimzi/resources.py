@@ -1,0 +1,125 @@
+"""Parts of a Strimzi resource that passed the check of its fields, and the Connect cluster that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
+
+INVALID = "strimzi/invalid-field"
+IGNORED = "strimzi/ignored-field"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSection:
+    """An object of the resource, and the path to it."""
+
+    value: Mapping[str, Any] = field(repr=False)
+    pointer: Pointer
+
+    def get(self, key: str) -> Any:
+        """The value of a field; None if the field is absent."""
+        return self.value.get(key)
+
+    def at(self, key: str) -> Pointer:
+        """The path to a field."""
+        return (*self.pointer, key)
+
+    def section(self, key: str) -> ResourceSection | None:
+        """The object in a field; None if the field is absent. `{}` is present."""
+        value = self.value.get(key)
+        return None if value is None else ResourceSection(value, self.at(key))
+
+    def sections(self, key: str) -> tuple[ResourceSection, ...]:
+        """The objects of the array in a field."""
+        return tuple(
+            ResourceSection(item, (*self.at(key), index)) for index, item in enumerate(self.value.get(key) or ())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedValue:
+    """The value of a config key, and the field of the resource that it comes from."""
+
+    value: Any = field(repr=False)
+    place: Pointer
+
+
+Layer = Mapping[str, PlacedValue]
+"""Some keys of a connector's config."""
+
+
+def layer(values: Mapping[str, Any], place: Pointer) -> dict[str, PlacedValue]:
+    """Keys that all come from one field."""
+    return {key: PlacedValue(value, place) for key, value in values.items()}
+
+
+def written(section: ResourceSection, prefix: str = "", without: Iterable[str] = ()) -> dict[str, PlacedValue]:
+    """The entries of an object as config keys with a prefix, except for some. Each one comes from its own field."""
+    left_out = frozenset(without)
+    entries = section.value.items()
+    return {f"{prefix}{key}": PlacedValue(one, section.at(key)) for key, one in entries if key not in left_out}
+
+
+class Problems:
+    """The problems of one resource, in the order in which they are found."""
+
+    def __init__(self, resource: Document) -> None:
+        self._resource = resource
+        self._found: list[Diagnostic] = []
+
+    @property
+    def found(self) -> Diagnostics:
+        """Everything found until now."""
+        return Diagnostics.of(self._found)
+
+    def has_errors(self) -> bool:
+        """Whether an error was found: then no connector of the resource may be changed."""
+        return any(item.severity is Severity.ERROR for item in self._found)
+
+    def error(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
+        """Add an error about the field at `place`."""
+        self._found.append(Diagnostic(Severity.ERROR, rule, summary, self._resource.locate(place), hint))
+
+    def warning(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
+        """Add a warning about the field at `place`."""
+        self._found.append(Diagnostic(Severity.WARNING, rule, summary, self._resource.locate(place), hint))
+
+
+def path(pointer: Pointer) -> str:
+    """A pointer as people write it: `spec.mirrors[0].source.alias`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in pointer).removeprefix(".")
+
+
+# The Connect cluster of a Strimzi resource, and the cluster of the settings that it means.
+
+CLUSTER_LABEL = "strimzi.io/cluster"
+
+
+def cluster_field(resource: Document) -> Pointer:
+    """The field with the name of the Connect cluster. A `KafkaMirrorMaker2` is a Connect cluster itself."""
+    if resource.value.get("kind") == MIRROR_MAKER:
+        return ("metadata", "name")
+    return ("metadata", "labels", CLUSTER_LABEL)
+
+
+def connect_cluster(resource: Document) -> str | None:
+    """The name of the Connect cluster, or None if the resource has none."""
+    value: Any = resource.value
+    for key in cluster_field(resource):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) and value else None
+
+
+def own_cluster(resource: Document, connect: str, options: StrimziOptions) -> ClusterName:
+    """The cluster of the settings: `NAMESPACE/NAME` of `[clusters.NAME] strimzi`, else `NAME`, else the name itself."""
+    namespace = resource.section("metadata").get("namespace")
+    for name in (f"{namespace}/{connect}", connect):
+        if name in options.clusters:
+            return options.clusters[name]
+    return ClusterName(connect)

@@ -1,0 +1,174 @@
+"""Translates the resources of Strimzi to `Connector` documents, which are read like those of the repository."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from gitops_connect.documents.recognition import CONFIG_MAP
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained_or
+from gitops_connect.model.documents import Document, DocumentCache, Documents
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.strimzi import KAFKA_CONNECTOR, MIRROR_MAKER, StrimziOptions, StrimziVersion
+from gitops_connect.model.suggestions import closest
+from gitops_connect.strimzi import mirror_maker
+from gitops_connect.strimzi.connector_document import (
+    ConnectorSpec,
+    Expansion,
+    Translation,
+    broken_document,
+    document_of,
+    read_connector,
+    with_worker_converters,
+)
+from gitops_connect.strimzi.crd import Rules, check
+from gitops_connect.strimzi.placeholders import substitute_config
+from gitops_connect.strimzi.resources import (
+    CLUSTER_LABEL,
+    INVALID,
+    Problems,
+    ResourceSection,
+    connect_cluster,
+    own_cluster,
+)
+
+NO_CLUSTER = "strimzi/no-cluster"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
+
+
+@dataclass(frozen=True, slots=True)
+class _Translated:
+    """The documents of one resource. `complete` is False if one of its connectors could not be named."""
+
+    documents: tuple[Document, ...] = ()
+    broken: tuple[Document, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    complete: bool = True
+
+
+TranslationCache = DocumentCache[_Translated]
+"""The documents of each resource of the last revision."""
+
+
+def translate(documents: Documents, options: StrimziOptions, cache: TranslationCache) -> Documents:
+    """The documents of the repository, with those of the connectors that resources of Strimzi declare.
+
+    A resource with an error becomes documents that only hold its connectors.
+    """
+    sound = [one for one in documents.strimzi if one.value.get("kind") != CONFIG_MAP]
+    resources, broken = (*sound, *documents.broken_strimzi), set(map(id, documents.broken_strimzi))
+    if not resources:
+        return documents
+
+    def translated(resource: Document) -> _Translated:
+        work = partial(_translate, resource, options, sound=id(resource) not in broken)
+        return contained_or(_unknown, work, resource.location)
+
+    return _merged(documents, cache.results(resources, translated, options))
+
+
+def _unknown(bug: Diagnostic) -> _Translated:
+    """With a bug in translating a resource, nobody knows what it declares."""
+    return _Translated(problems=(bug,), complete=False)
+
+
+def _merged(documents: Documents, translated: list[_Translated]) -> Documents:
+    made = [document for one in translated for document in one.documents]
+    problems = (problem for one in translated for problem in one.problems)
+    return replace(
+        documents,
+        documents=tuple(sorted((*documents.documents, *made), key=lambda document: document.location)),
+        broken=(*documents.broken, *(document for one in translated for document in one.broken)),
+        diagnostics=documents.diagnostics + Diagnostics.of(problems),
+        complete=documents.complete and all(one.complete for one in translated),
+    )
+
+
+def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> _Translated:
+    """The documents of one resource. The problems of a resource that is not sound are already reported."""
+    connect = connect_cluster(resource)
+    if connect is None and sound:
+        return _Translated(problems=(_ignored(resource),))
+    cluster = own_cluster(resource, connect, options) if connect is not None else None
+    expansion = expand(resource, options)
+    broken = [broken_document(resource, name, place, cluster) for name, place in expansion.blocked.items()]
+    if not sound:
+        broken += [broken_document(resource, one.name, one.pointer, cluster) for one in expansion.connectors]
+        return _Translated(broken=tuple(broken), complete=expansion.complete)
+    return _sound(resource, expansion, cluster, options, broken)
+
+
+def _sound(
+    resource: Document,
+    expansion: Expansion,
+    cluster: ClusterName | None,
+    options: StrimziOptions,
+    broken: list[Document],
+) -> _Translated:
+    translations = [_document_of(resource, one, cluster, options) for one in expansion.connectors]
+    problems = [*expansion.diagnostics, *(problem for one in translations for problem in one.problems)]
+    return _Translated(
+        tuple(one.document for one in translations if one.is_sound),
+        (*broken, *(one.document for one in translations if not one.is_sound)),
+        tuple(_named(problem, expansion) for problem in problems),
+        expansion.complete,
+    )
+
+
+def _document_of(
+    resource: Document, connector: ConnectorSpec, cluster: ClusterName | None, options: StrimziOptions
+) -> Translation:
+    """The document of a connector for the workers that run it."""
+    if options.workers:
+        return document_of(resource, connector, cluster, options.version)
+    if resource.value.get("kind") == MIRROR_MAKER:
+        connector = with_worker_converters(connector)
+    connector, unmapped = substitute_config(resource, connector, options.placeholders)
+    translation = document_of(resource, connector, cluster, options.version)
+    return replace(translation, problems=(*unmapped, *translation.problems))
+
+
+def _named(problem: Diagnostic, expansion: Expansion) -> Diagnostic:
+    """The problem with the connector that it blocks, if the resource declares only one."""
+    names = {*expansion.blocked, *(one.name for one in expansion.connectors)}
+    return replace(problem, connector=names.pop()) if problem.connector is None and len(names) == 1 else problem
+
+
+def expand(resource: Document, options: StrimziOptions) -> Expansion:
+    """The connectors that a resource declares, before they become documents."""
+    kinds = {KAFKA_CONNECTOR: _expand_connector, MIRROR_MAKER: mirror_maker.expand}
+    kind = closest(str(resource.value.get("kind")), kinds)
+    return kinds[kind](resource, options.version) if kind is not None else Expansion(complete=False)
+
+
+# A `KafkaConnector` declares one connector of the same name.
+
+
+def _expand_connector(resource: Document, version: StrimziVersion) -> Expansion:
+    """The connector of a `KafkaConnector`, as an operator of this version reads it."""
+    name = resource.connector
+    if name is None:
+        return Expansion(complete=False)
+    problems = Problems(resource)
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        summary = f"metadata.name must be the name of a Kubernetes resource, found {name!r}"
+        problems.error(INVALID, ("metadata", "name"), summary, "use lower case letters, digits, dashes and dots")
+    declared, spec = resource.value.get("spec"), ResourceSection({}, ("spec",))
+    if isinstance(declared, Mapping):
+        spec = ResourceSection(check(declared, KAFKA_CONNECTOR, Rules.of(resource, version), problems), spec.pointer)
+    else:
+        hint = "set spec.class and spec.config"
+        problems.error(INVALID, spec.pointer, "spec is required, and must be of type object", hint)
+    if problems.has_errors():
+        return Expansion((), problems.found, {name: spec.pointer})
+    connector = read_connector(spec, problems, name)
+    return Expansion((connector,), problems.found)
+
+
+def _ignored(resource: Document) -> Diagnostic:
+    summary = f"the {KAFKA_CONNECTOR} has no label {CLUSTER_LABEL}, and is ignored, as in Strimzi"
+    hint = f"set the label {CLUSTER_LABEL} to the name of the Connect cluster"
+    return Diagnostic(Severity.NOTE, NO_CLUSTER, summary, resource.locate(("metadata",)), hint)

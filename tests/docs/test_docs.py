@@ -1,0 +1,185 @@
+"""The documentation is compared with the code: it describes what a user can encounter, and what it shows works."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import generate
+import hostile_inputs
+import picture
+import pytest
+import settings_page
+import yaml
+from support.docs.docs_pages import DOCS, PAGES, ROOT, anchors, code, links
+from support.docs.package_source import PACKAGE
+from support.files.document_files import read
+
+from gitops_connect.checks import document_schemas
+from gitops_connect.checks.document_schemas import SchemaCache
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.main import run_command
+from gitops_connect.settings.settings_file import load_settings
+
+README = ROOT / "README.md"
+LINK = re.compile(r"\]\(([^)#]+)")
+
+
+@pytest.mark.parametrize(
+    "name", ["cli.md", "settings.md", "errors.md", "rules.md", "connectors.md", "../contributing/hostile-inputs.md"]
+)
+def test_the_reference_is_what_the_code_says(name: str) -> None:
+    assert (DOCS / "reference" / name).read_text() == generate.pages()[name], "run `make docs`"
+
+
+def test_the_picture_shows_what_the_program_prints() -> None:
+    drawn = picture.picture()
+    assert (DOCS / "plan.svg").read_text() == drawn, "run `make docs`"
+    shown = "".join(ElementTree.fromstring(drawn).itertext()).replace("\xa0", " ")  # noqa: S314 - our own file
+    for words in (
+        "2026-11-22-skip-poison-pill",
+        "orders/1: 120 -> 121",
+        "Plan: 1 to create, 1 to change, 1 to delete.",
+    ):
+        assert words in picture.text()
+        assert words in shown
+
+
+def test_every_command_option_and_setting_has_a_meaning() -> None:
+    for page in ("cli.md", "settings.md"):
+        for line in (DOCS / "reference" / page).read_text().splitlines():
+            if line.startswith("| `"):
+                assert line.split("|")[2].strip(), f"{page}: {line}"
+
+
+def test_every_exit_code_is_explained() -> None:
+    text = (DOCS / "reference" / "exit-codes.md").read_text()
+    for code_ in ExitCode:
+        assert f"| {code_.value} | {code_.name} |" in text
+
+
+def test_no_link_leads_nowhere() -> None:
+    for page, link in ((one, link) for one in PAGES for link in links(one)):
+        target, _, anchor = link.partition("#")
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), (page, link)
+        assert not anchor or anchor in anchors(there), (page, link)
+
+
+def test_every_row_of_the_threat_model_names_its_tests() -> None:
+    rows = [row.strip("|").split("|") for row in (ROOT / "SECURITY.md").read_text().splitlines() if row.startswith("|")]
+    headers = [row for row in rows if row[0].strip() == "actor"]
+    assert [row[-1].strip() for row in headers] == ["tests", "tests"]
+    for row in rows:
+        if row not in headers and not set("".join(row)) <= {"-", " "}:
+            named = re.findall(r"\[`(test_\w+)`\]\(([^)#]+)\)", row[-1])
+            assert named, f"{row[:2]}: no test is named"
+            assert len(named) == row[-1].count("]("), f"{row[:2]}: a link does not have the form [`test_x`](file)"
+            assert [one for one in named if not is_test(*one)] == []
+
+
+def is_test(name: str, file: str) -> bool:
+    """Whether a file of the repository has this test function, which may be in a class."""
+    return re.search(rf"^(    )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE) is not None
+
+
+def test_every_test_with_hostile_inputs_is_on_its_page() -> None:
+    named = {(found["test"], f"tests/hostile/{found['file']}") for found in hostile_inputs.data()["inputs"]}
+    assert [one for one in named if not is_test(*one)] == []
+    for file in (ROOT / "tests/hostile").glob("test_*.py"):
+        for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE):
+            assert (name, f"tests/hostile/{file.name}") in named, "add a row to tests/hostile/inputs.yaml"
+
+
+def test_the_hostile_inputs_of_the_threat_model_are_all_of_them() -> None:
+    """SECURITY.md names every module of tests/hostile, so that no tested threat is undocumented."""
+    named = set(LINK.findall((ROOT / "SECURITY.md").read_text()))
+    assert {f"tests/hostile/{module.name}" for module in (ROOT / "tests/hostile").glob("test_*.py")} <= named
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    def pages(entries: Any) -> Iterator[str]:
+        for entry in entries:
+            inside = next(iter(entry.values())) if isinstance(entry, dict) else entry
+            yield from [inside] if isinstance(inside, str) else pages(inside)
+
+    listed = list(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert len(listed) == len(set(listed))
+    outside = {page for page in listed if (ROOT / page).exists()}
+    assert set(listed) - outside == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    text = README.read_text()
+    assert text.index("make demo") < text.index("make test") < text.index("## ")
+
+
+def test_the_quick_start_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [block.text for block in code(README) if block.language in ("yaml", "toml")]
+    assert len(files) == 3
+    for text in files:
+        file = tmp_path / text.splitlines()[0].removeprefix("# ")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORDERS_DB_PASSWORD", "hunter2")
+    assert run_command(["validate", "connectors", "--offline"]) == ExitCode.DONE
+
+
+def test_documents_in_the_docs_are_what_the_schema_says() -> None:
+    for block in chain.from_iterable(map(code, PAGES)):
+        if block.language == "yaml" and "apiVersion: gitops-connect/v1" in block.text and "\nspec:" in block.text:
+            documents = read({"a.yaml": block.text})
+            found = [*documents.diagnostics.items, *document_schemas.check(documents, SchemaCache()).items]
+            assert documents.documents, block
+            assert not found, (block, found)
+
+
+def test_the_example_settings_have_every_setting_and_load_with_each_alternative(tmp_path: Path) -> None:
+    text = settings_page.EXAMPLE.read_text()
+    alternatives = re.findall(r"^# \w+ = .*$", text, re.MULTILINE)
+    assert len(alternatives) == 6
+    for line in ["", *alternatives]:
+        file = tmp_path / "gitops-connect.toml"
+        file.write_text(text.replace(line, line.removeprefix("# ")) if line else text)
+        load_settings(file, {})
+    for cls, table in settings_page.TABLES.items():
+        section = f"\n{text}".split(f"\n[{table.replace('NAME', 'prod')}]\n")[1].partition("\n[")[0]
+        shown = set(re.findall(r"^(?:# )?(\w+) = ", section, re.MULTILINE))
+        assert {field.name for field in dataclasses.fields(cls)} - {"name", "max_skip"} <= shown, table
+
+
+def test_settings_in_the_docs_are_settings(tmp_path: Path) -> None:
+    for number, block in enumerate(chain.from_iterable(map(code, PAGES))):
+        if block.language == "toml":
+            file = tmp_path / f"{block.page.replace('/', '-')}-{number}.toml"
+            file.write_text(block.text)
+            load_settings(file, {})
+
+
+def test_no_page_has_a_path_of_one_machine() -> None:
+    """An example shows `…` instead of a directory of the author's machine."""
+    found = re.compile(r"/(?:home|root|Users|work)/\w+")
+    assert [f"{page}: {path}" for page in PAGES for path in found.findall(page.read_text())] == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_module_and_function_that_the_architecture_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text()
+    named = re.findall(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|yaml|html|js))(?::([\w.]+))?`", text)
+    assert len(named) > 20
+    named = [one for one in named if not one[0].endswith("version_N.py")]
+    missing = []
+    for path, name in named:
+        files = [one for one in (ROOT / path, *PACKAGE.rglob(Path(path).name)) if one.is_file() and one.match(path)]
+        last = name.rpartition(".")[2]
+        if not any(re.search(rf"^\s*(?:def |class |){last}\b", one.read_text(), re.MULTILINE) for one in files):
+            missing.append(f"{path}:{name}")
+    assert missing == []

@@ -1,0 +1,404 @@
+"""Offset changes and initial offsets: from documents to declared operations, and the files that a path names."""
+
+from __future__ import annotations
+
+import pytest
+from support.files.document_files import LOCAL, connector, declare, rules
+
+from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
+from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri, OnDelete
+from gitops_connect.model.documents import Entry
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+
+BACKUP = ClusterName("backup")
+MIRROR = ConnectorName("east->west.MirrorSourceConnector")
+INLINE = "  offsets:\n    - partition: {filename: a}\n      offset: {position: 1}\n"
+
+
+def change(name: str = "c", spec: str = f"  operation: alter\n{INLINE}", to: str = "orders", metadata: str = "") -> str:
+    """An `OffsetChange` document; `spec` and `metadata` are more lines, indented by two."""
+    head = f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata:\n  name: {name}\n{metadata}"
+    return f"{head}spec:\n  connector: {to}\n{spec}"
+
+
+def from_file(path: str, operation: str = "alter") -> str:
+    return f"  operation: {operation}\n  manifest:\n    path: {path}\n"
+
+
+def only(text: str, **others: str) -> DesiredOperation:
+    """The only change of a document without problems."""
+    states, diagnostics = declare({"a.yaml": text, **others})
+    assert not diagnostics.items, diagnostics.items
+    (operation,) = states[LOCAL].operations
+    return operation
+
+
+def test_an_inline_change() -> None:
+    text = change("2026-11-21", f"  operation: alter\n{INLINE}  acknowledge: [skip, rewind]\n  reason: why\n")
+    found = only(text)
+    assert (found.name, found.connector, found.kind) == ("2026-11-21", "orders", OperationKind.ALTER)
+    assert found.acknowledged == {Acknowledgement.REWIND, Acknowledgement.SKIP}
+    assert found.reason == "why"
+    assert isinstance(found.manifest, Manifest)
+    assert str(found.manifest.location) == "a.yaml:8:3"
+    (entry,) = found.manifest.entries
+    assert entry.value == {"partition": {"filename": "a"}, "offset": {"position": 1}}
+    assert str(entry.location) == "a.yaml:9:7"
+    assert str(found.locate("acknowledge")) == "a.yaml:11:3"
+
+
+def test_a_reset_has_no_manifest() -> None:
+    found = only(change(spec="  operation: reset\n  acknowledge: [reset]\n"))
+    assert (found.kind, found.manifest) == (OperationKind.RESET, None)
+
+
+def test_entries_are_not_looked_into_here() -> None:
+    found = only(change(spec="  operation: replace\n  offsets: [3, {partition: x}, null]\n"))
+    assert isinstance(found.manifest, Manifest)
+    assert [entry.value for entry in found.manifest.entries] == [3, {"partition": "x"}, None]
+
+
+def test_a_change_from_a_file() -> None:
+    found = only(change(spec=from_file("offsets/x.jsonl")), **{"offsets/x.jsonl": "{}"})
+    assert isinstance(found.manifest, ManifestFile)
+    assert [entry.path for entry in found.manifest.entries] == ["offsets/x.jsonl"]
+    assert str(found.manifest.location) == "a.yaml:9:5"
+
+
+def test_initial_offsets_belong_to_their_connector() -> None:
+    seeded = connector(
+        "a", f"  class: X\n  initialOffsets:\n    acknowledge: [skip]\n{INLINE.replace('  ', '    ', 1)}"
+    )
+    states, diagnostics = declare(
+        {"a.yaml": seeded.replace("    - part", "      - part").replace("      off", "        off")}
+    )
+    assert not diagnostics.items, diagnostics.items
+    (found,) = states[LOCAL].connectors
+    assert states[LOCAL].operations == ()
+    assert found.initial_offsets is not None
+    assert (found.initial_offsets.name, found.initial_offsets.kind) == ("initialOffsets/a", OperationKind.SEED)
+    assert found.initial_offsets.connector == "a"
+    assert found.initial_offsets.acknowledged == {Acknowledgement.SKIP}
+    assert str(found.initial_offsets.locate("acknowledge")) == "a.yaml:8:5"
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ("", OnDelete.KEEP),
+        ("  onDelete: {offsets: keep}\n", OnDelete.KEEP),
+        ("  onDelete: {offsets: reset}\n", OnDelete.RESET),
+    ],
+)
+def test_on_delete(spec: str, wanted: OnDelete) -> None:
+    states, diagnostics = declare({"a.yaml": connector("a", f"  class: X\n{spec}")})
+    assert not diagnostics.items
+    assert states[LOCAL].connectors[0].on_delete is wanted
+
+
+def test_initial_offsets_without_their_file_hold_the_connector() -> None:
+    """If the connector were created without them, it would start elsewhere, and never use them."""
+    text = connector("a", "  class: X\n  initialOffsets: {manifest: {path: x.json}}\n")
+    states, diagnostics = declare({"a.yaml": text})
+    assert [(item.rule, item.connector) for item in diagnostics] == [("offsets/no-file", "a")]
+    assert (states[LOCAL].connectors, states[LOCAL].held) == ((), {"a"})
+
+
+def test_changes_are_sorted_by_name_and_go_to_their_clusters() -> None:
+    contents = {
+        "clusters/local/z.yaml": "---\n".join(
+            [change("b"), change("a", to="not-declared"), change("B"), connector("b")]
+        ),
+        "clusters/backup/z.yaml": change("a"),
+        "x.yaml": change("d", metadata="  cluster: backup\n"),
+    }
+    states, diagnostics = declare(contents, [LOCAL, BACKUP])
+    assert not diagnostics.items
+    assert [one.name for one in states[LOCAL].operations] == ["B", "a", "b"]
+    assert [one.name for one in states[BACKUP].operations] == ["a", "d"]
+    assert [one.name for one in states[LOCAL].connectors] == ["b"]
+
+
+def test_two_changes_of_one_name_are_both_errors() -> None:
+    contents = {"a.yaml": change("x", to="one"), "b.yaml": change("x", to="two"), "c.yaml": change("y")}
+    states, diagnostics = declare(contents)
+    assert [(item.rule, item.connector, str(item.location)) for item in diagnostics] == [
+        ("offsets/same-name", "one", "a.yaml:4:3"),
+        ("offsets/same-name", "two", "b.yaml:4:3"),
+    ]
+    assert "b.yaml:4:3" in diagnostics.items[0].summary
+    assert [one.name for one in states[LOCAL].operations] == ["y"]
+    assert not states[LOCAL].held
+
+
+def test_a_change_and_a_connector_may_have_one_name() -> None:
+    states, diagnostics = declare({"a.yaml": connector("x"), "b.yaml": change("x", to="x")})
+    assert not diagnostics.items
+    assert len(states[LOCAL].connectors) == len(states[LOCAL].operations) == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        change("bad", "  operation: alter\n"),
+        change("bad", "  operation: alter\n  operation: reset\n"),
+        change("bad", from_file("nowhere.json")),
+        change("bad").replace("OffsetChange", "OfsetChange"),
+        change("bad").replace("kind: OffsetChange\n", ""),
+        change("bad").replace("gitops-connect/v1", "gitops-connect.io/v1"),
+        change("bad").replace("apiVersion: gitops-connect/v1\n", ""),
+        change("bad").replace("  name: bad\n", "  nme: bad\n"),
+        change("bad", metadata="  cluster: nowhere\n"),
+        change("7"),
+        change("bad", to="[]"),
+    ],
+    ids=["field", "key", "file", "kind", "no-kind", "version", "no-version", "name", "cluster", "number", "connector"],
+)
+def test_a_broken_change_holds_up_nothing_else(broken: str) -> None:
+    states, diagnostics = declare({"a.yaml": broken, "b.yaml": change("good"), "c.yaml": connector("orders")}, [LOCAL])
+    assert diagnostics.errors
+    assert {item.connector for item in diagnostics} <= {"orders", None}
+    assert [one.name for one in states[LOCAL].operations] == ["good"]
+    assert [one.name for one in states[LOCAL].connectors] == ["orders"]
+    assert not states[LOCAL].held
+    assert states[LOCAL].complete
+
+
+def test_the_digest_is_of_what_a_change_does() -> None:
+    base = only(change())
+    same = [
+        change("other-name"),
+        change(spec=f"  operation: alter\n{INLINE}  acknowledge: [rewind]\n  reason: because\n"),
+        "# a comment\n" + change(),
+    ]
+    assert {only(text).digest for text in same} == {base.digest}
+    different = [
+        change(to="other"),
+        change(spec=f"  operation: replace\n{INLINE}"),
+        change(spec=f"  operation: alter\n{INLINE.replace('1', '2')}"),
+        change(spec=f"  operation: alter\n{INLINE.replace('1', '1.0')}"),
+        change(spec=f"  operation: alter\n{INLINE.replace('1', chr(34) + '1' + chr(34))}"),
+        change(spec="  operation: reset\n"),
+    ]
+    assert len({only(text).digest for text in different} | {base.digest}) == len(different) + 1
+
+
+def test_the_digest_of_a_file_is_that_of_its_content() -> None:
+    def of(path: str, content: str) -> str:
+        return only(change(spec=from_file(path)), **{path: content}).digest
+
+    assert of("x.jsonl", "{}") == of("offsets/y.jsonl", "{}")
+    assert of("x.jsonl", "{}") != of("x.jsonl", "{} ")
+
+
+def test_the_digest_of_several_files_is_that_of_their_contents_in_order() -> None:
+    def of(path: str, **contents: str) -> str:
+        return only(change(spec=from_file(path)), **{f"o/{name}.jsonl": text for name, text in contents.items()}).digest
+
+    both = of("o/", a="1", b="2")
+    assert both == of("o/*.jsonl", c="1", d="2")
+    assert of("o/*", a="1") == of("o/a.jsonl", a="1")
+    assert len({both, of("o/", a="2", b="1"), of("o/", a="1"), of("o/", a="1", b="2", c="2")}) == 4
+
+
+def test_a_change_from_a_uri_is_known_by_what_was_reviewed() -> None:
+    def of(uri: str, sha256: str) -> DesiredOperation:
+        return only(change(spec=f"  operation: alter\n  manifest:\n    uri: {uri}\n    sha256: {sha256}\n"))
+
+    found = of("s3a://bucket/a b/*.jsonl", "AB" * 32)
+    assert isinstance(found.manifest, ManifestUri)
+    assert (found.manifest.uri, found.manifest.sha256) == ("s3a://bucket/a b/*.jsonl", "ab" * 32)
+    assert str(found.manifest.location) == "a.yaml:9:5"
+    assert found.digest == of("hdfs:/elsewhere.csv", "ab" * 32).digest
+    assert found.digest != of("s3a://bucket/a b/*.jsonl", "cd" * 32).digest
+
+
+def test_a_reason_is_one_line_that_drives_no_terminal() -> None:
+    found = only(change(spec='  operation: reset\n  reason: "one\\ntwo\\e[31m\\tthree  "\n'))
+    assert found.reason == "one two [31m three"
+
+
+def files(*paths: str) -> ManifestFiles:
+    return ManifestFiles(Entry(path, f"id of {path}", 1) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("offsets/a.json", "offsets/a.json"),
+        ("offsets//./a.json", "offsets/a.json"),
+        ("offsets/x/../a.json", "offsets/a.json"),
+        ("./a.csv", "clusters/local/a.csv"),
+        ("../../offsets/a.json", "offsets/a.json"),
+        ("offsets", "offsets/east--west.MirrorSourceConnector.json"),
+        ("offsets/", "offsets/east--west.MirrorSourceConnector.json"),
+        ("./", "clusters/local/east->west.MirrorSourceConnector.json"),
+        (".", "clusters/local/east->west.MirrorSourceConnector.json"),
+        ("..", "clusters/east--west.MirrorSourceConnector.json"),
+    ],
+)
+def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
+    known = files(
+        "a.csv",
+        "offsets/a.json",
+        "offsets/east->west.MirrorSourceConnector.json",
+        "offsets/east--west.MirrorSourceConnector.json",
+        "clusters/local/a.csv",
+        "clusters/local/east->west.MirrorSourceConnector.json",
+        "clusters/east--west.MirrorSourceConnector.json",
+    )
+    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    assert not isinstance(found, NoManifest), found
+    assert [entry.path for entry in found] == [wanted]
+
+
+TREE = (
+    "README.md",
+    "offsets/README.md",
+    "offsets/_SUCCESS",
+    "offsets/_old/a.jsonl",
+    "offsets/a.jsonl",
+    "offsets/b.csv.gz",
+    "offsets/deep/.c.json",
+    "offsets/deep/c.json",
+    "offsets/deep/er/[d].parquet",
+    "offsets/deep/er/d.yaml",
+    "orders/part-0.jsonl.zst",
+    "orders/part-10.jsonl.zst",
+    "orders/part-2.jsonl.zst",
+    "x.json",
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        (
+            "offsets",
+            ["a.jsonl", "b.csv.gz", "deep/c.json", "deep/er/[d].parquet", "deep/er/d.yaml"],
+        ),
+        ("offsets/*", ["a.jsonl", "b.csv.gz"]),
+        ("offsets/*.jsonl", ["a.jsonl"]),
+        ("offsets/_old/*", ["_old/a.jsonl"]),
+        ("offsets/_*/*", ["_old/a.jsonl"]),
+        ("offsets/?.[!j]*", ["b.csv.gz"]),
+        ("offsets/*/*", ["deep/c.json"]),
+        ("offsets/**", ["a.jsonl", "b.csv.gz", "deep/c.json", "deep/er/[d].parquet", "deep/er/d.yaml"]),
+        ("offsets/**/*.json", ["deep/c.json"]),
+        ("offsets/**/**/d.yaml", ["deep/er/d.yaml"]),
+        ("./../offsets/deep/**/er/*", ["deep/er/[d].parquet", "deep/er/d.yaml"]),
+        ("offsets/deep/er/[d].parquet", ["deep/er/[d].parquet"]),
+        ("offsets/deep/er/[d].yaml", ["deep/er/d.yaml"]),
+    ],
+)
+def test_the_files_that_a_directory_or_a_glob_means(path: str, wanted: list[str]) -> None:
+    found = files(*TREE).find(path, "clusters/x.yaml", MIRROR)
+    assert not isinstance(found, NoManifest), found
+    assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
+
+
+def test_a_directory_with_files_of_other_connectors_never_means_these_files() -> None:
+    known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
+    found = known.find("offsets/", "x.yaml", MIRROR)
+    assert isinstance(found, NoManifest)
+    assert found.hint.endswith("to use all files of the directory, write offsets/*.json")
+    named = known.find("offsets/*.json", "x.yaml", MIRROR)
+    assert not isinstance(named, NoManifest)
+    assert [one.path for one in named] == ["offsets/east.json", "offsets/west.json"]
+
+
+def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
+    found = files(*reversed(TREE)).find("orders/", "x.yaml", MIRROR)
+    assert not isinstance(found, NoManifest)
+    names = ["orders/part-0.jsonl.zst", "orders/part-10.jsonl.zst", "orders/part-2.jsonl.zst"]
+    assert [one.path for one in found] == names
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("offsets/*.jsnl", "in 'offsets' are 'README.md', '_SUCCESS', 'a.jsonl'"),
+        ("offset/*.jsonl", "there is no directory 'offset'; did you mean 'offsets'?"),
+        ("*.jsonl", "in the repository root are 'README.md', 'x.json'"),
+        ("offsets/*.md", "'offsets/*.md' matches no offset manifest, only other files such as 'offsets/README.md'"),
+        ("nothing/like/**", "there is no directory 'nothing/like'"),
+    ],
+)
+def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> None:
+    found = files(*TREE).find(path, "x.yaml", MIRROR)
+    assert isinstance(found, NoManifest)
+    assert found.rule == "offsets/no-file"
+    assert found.summary.endswith(said), found
+
+
+def test_a_glob_with_many_wildcards_is_decided_at_once() -> None:
+    known = files("/".join("a" * 200) + "/x.json", "a" * 200 + ".json")
+    for path in ("**/a/" * 50 + "y.json", "*a" * 50 + "b.json"):
+        assert isinstance(known.find(path, "x.yaml", MIRROR), NoManifest)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "a/../../x.json", "./../../../x.json"])
+def test_no_path_leads_out_of_the_repository(path: str) -> None:
+    found = files("x.json").find(path, "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, NoManifest)
+    assert found.rule == "offsets/path"
+    assert repr(path) in found.summary
+
+
+@pytest.mark.parametrize(
+    ("path", "suggested"),
+    [
+        ("offsets/orders.json", "offsets/orders.jsonl"),
+        ("offset/orders.jsonl", "offsets/orders.jsonl"),
+        ("orders.jsonl", "offsets/orders.jsonl"),
+        ("offsets/Orders.jsonl", "offsets/orders.jsonl"),
+        ("mirrors/", "mirrors/east--west.MirrorSourceConnector.json_"),
+        ("other/", None),
+        ("nothing/like/it.csv", None),
+    ],
+)
+def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None:
+    known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json_", "README.md", "other/x")
+    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, NoManifest)
+    assert found.rule == "offsets/no-file"
+    assert found.summary.endswith(f"did you mean {suggested!r}?" if suggested else "in the repository"), found
+
+
+@pytest.mark.parametrize(
+    ("path", "looked_for", "meant"),
+    [
+        ("offsets/local.jsonl", "offsets/local.jsonl", "./offsets/local.jsonl"),
+        ("offsets", "offsets", None),
+        ("near/", "near", "./near/"),
+        ("./offsets/root.jsonl", "clusters/local/offsets/root.jsonl", "offsets/root.jsonl"),
+    ],
+)
+def test_a_path_that_is_meant_from_the_other_place_is_corrected(path: str, looked_for: str, meant: str | None) -> None:
+    known = files("offsets/root.jsonl", "clusters/local/offsets/local.jsonl", "clusters/local/near/a.jsonl")
+    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    if meant is None:
+        assert not isinstance(found, NoManifest), "what exists in the repository root counts first"
+        return
+    assert isinstance(found, NoManifest)
+    assert found.summary == f"there is no file {looked_for!r} in the repository"
+    assert found.hint == (
+        f"write {meant!r} for the existing file; a path is relative to the repository root;"
+        " one that starts with ./ or ../ is relative to the document"
+    )
+
+
+def test_a_missing_file_says_what_its_path_is_relative_to() -> None:
+    found = files("README.md").find("offsets/x.jsonl", "clusters/local/x.yaml", MIRROR)
+    assert isinstance(found, NoManifest)
+    assert found.hint.startswith("a path is relative to the repository root; one that starts with ./ or ../")
+
+
+def test_a_missing_file_is_named_where_the_document_names_it() -> None:
+    _, diagnostics = declare({"a.yaml": change(spec=from_file("offsets/x.json")), "offsets/x.jsonl": "{}"})
+    (problem,) = diagnostics
+    assert (problem.rule, str(problem.location), problem.connector) == ("offsets/no-file", "a.yaml:9:5", "orders")
+    assert rules(diagnostics) == ["offsets/no-file"]
+    assert "did you mean 'offsets/x.jsonl'?" in problem.summary

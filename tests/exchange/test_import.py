@@ -1,0 +1,307 @@
+"""`gitops-connect import`: it writes what the cluster has, except its secrets."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance.workplace import MIRROR, SINK, SOURCE, Ran, Workplace
+from hypothesis import example, given
+from hypothesis import strategies as st
+from standin.connect import StandIn
+from standin.raw_answers import ALWAYS
+
+from gitops_connect.documents.fields import ConnectorFields
+from gitops_connect.documents.yaml import parse
+from gitops_connect.exchange.connector_documents import UniqueNames, file_stems, variable_name
+from gitops_connect.exchange.document_text import ConnectorDocument, render
+from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.observe import MAX_HELD
+
+EU = ClusterName("eu")
+HOSTILE = [
+    *("true", "False", "yes", "No", "on", "y", "null", "~", "", " ", "  x  ", "x ", "\t", "=", "<<", "- a", "? a", "*"),
+    *("0777", "1.10", "12:30", "12:30:00", "2026-11-23", "1e5", "0o17", "0x1F", "-0", "+1", ".5", ".inf", "1_000"),
+    *("a: b", "a:", ":a", "a #b", "#a", "'", '"', "\\", "\\n", "%a", "@a", "`a", "!a", "&a", "a,b", "[a]", "{a}", "|"),
+    *("---", "...", "\n---\n", "a\n---\nb", "a\nb", "a\nb\n", "a\nb\n\n", "\na", " a\nb", "a\n b", "a \nb", "a\n\nb"),
+    *("a\r\nb", "a\rb", "\n", "a\n", "\u2028", "\u0085", "\ufeff", "\x00", "\x7f", "\x1b[1m", "\U0001f600", "\u0301"),
+    *("a" * 2000, "jdbc:postgresql://db/shop?a=b", "${file:/run/secrets/db:password}", "ä", "$1", "a\tb", "*a\n&b"),
+]
+texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
+keys = st.one_of(
+    st.sampled_from(
+        ["a.b", "true", "1", "1.10", "~", "null", "a:b", "- a", "#", "ä", "<<", "x,y", "'", '"', "\U0001f600"]
+    ),
+    st.from_regex(r"[a-z][a-z.:_=-]{0,12}", fullmatch=True),
+).filter(lambda key: key not in {"name", "connector.class", "tasks.max"})
+tasks = st.sampled_from(["1", "8", "2147483647", "2147483648", "0", "04", "-1", "", "many", "1.0", "٣"])
+
+
+def read_back(text: str) -> DesiredConnector:
+    parsed = parse(Blob("orders.yaml", "", text.encode()))
+    assert not parsed.diagnostics, text
+    (document,) = parsed.documents
+    return ConnectorFields.of(document).connector()
+
+
+def document(config: dict[str, str], **more: Any) -> ConnectorDocument:
+    return ConnectorDocument(ConnectorName("orders"), EU, more.pop("state", TargetState.RUNNING), config, **more)
+
+
+@given(config=st.dictionaries(keys, texts, max_size=4), tasks_max=tasks, state=st.sampled_from(list(TargetState)))
+@example(config={f"key{number}": text for number, text in enumerate(HOSTILE)}, tasks_max="1", state=TargetState.PAUSED)
+def test_a_document_is_read_back_as_it_was(config: dict[str, str], tasks_max: str, state: TargetState) -> None:
+    whole = {"connector.class": SOURCE, "tasks.max": tasks_max, **config}
+    written = render(document(whole, state=state))
+    found = read_back(written)
+    assert (found.config, found.state) == (whole, state)
+    assert all(line == line.rstrip() for line in written.split("\n")), "editors remove whitespace at line ends"
+
+
+@given(name=texts.filter(bool), variable=st.sampled_from(["A_B", "NO", "Y", "_1"]))
+def test_the_name_and_the_secrets_are_read_back_as_they_were(name: str, variable: str) -> None:
+    written = ConnectorDocument(ConnectorName(name), EU, TargetState.RUNNING, {}, {"a.password": variable})
+    found = read_back(render(written))
+    assert found.name == name
+    assert found.secrets == {"a.password": SecretReference(SecretSource.ENV, variable)}
+
+
+def test_a_document_is_what_people_write() -> None:
+    config = {"tasks.max": "2", "connector.class": SINK, "topics": "orders", "batch.size": "500", "query": "a\nb\n"}
+    written = render(document(config, secrets={"a.password": "ORDERS_A_PASSWORD"}, note="a note"))
+    assert written == (
+        f"# a note\napiVersion: gitops-connect/v1\nkind: Connector\nmetadata:\n  name: orders\n  cluster: eu\n"
+        f"spec:\n  class: {SINK}\n  tasksMax: 2\n  state: running\n  config:\n"
+        '    batch.size: "500"\n    query: |\n      a\n      b\n    topics: orders\n'
+        "  secrets:\n    a.password: {env: ORDERS_A_PASSWORD}\n"
+    )
+
+
+@given(names=st.sets(texts.filter(bool).map(ConnectorName), max_size=8))
+@example(
+    names={ConnectorName(name) for name in ("a/b", "a-b", "A-B", "a-b-2", "..", "../../x", ".hidden", "\U0001f600")}
+)
+def test_every_connector_has_a_safe_file_of_its_own(names: set[ConnectorName]) -> None:
+    stems = file_stems(names)
+    assert stems.keys() == names
+    assert len({stem.lower() for stem in stems.values()}) == len(names)
+    for stem in stems.values():
+        assert Path(f"x/{stem}.yaml").parent == Path("x")
+        assert stem.isascii()
+        assert not stem.startswith((".", "-"))
+        assert len(stem) < 210
+
+
+def test_a_connector_whose_name_is_a_file_name_keeps_it() -> None:
+    stems = file_stems([ConnectorName(name) for name in ("a b", "a-b", "east->west.MirrorSourceConnector")])
+    assert stems == {
+        "a-b": "a-b",
+        "a b": "a-b-2",
+        "east->west.MirrorSourceConnector": "east--west.MirrorSourceConnector",
+    }
+
+
+def test_names_of_variables() -> None:
+    assert variable_name("orders-sink", "connection.password") == "ORDERS_SINK_CONNECTION_PASSWORD"
+    assert variable_name("1st", "ä.password") == "_1ST___PASSWORD"
+    assert variable_name("gitops-connect", "password") == "_GITOPS_CONNECT_PASSWORD"
+    unique = UniqueNames(["A"])
+    assert [unique.choose("A", "_"), unique.choose("A", "_"), unique.choose("B", "_")] == ["A_2", "A_3", "B"]
+
+
+@pytest.fixture
+def out(at: Workplace) -> Path:
+    return at.repository / "clusters" / "local"
+
+
+def create(standin: StandIn, name: str, state: str | None = None, **config: str) -> None:
+    standin.cluster.create(name, {"connector.class": SOURCE, "topic": "lines", "tasks.max": "1", **config}, state)
+
+
+def imported(at: Workplace, *options: str) -> Ran:
+    return at.run("import", "--out", str(at.repository), *options)
+
+
+def config_of(file: Path) -> dict[str, str]:
+    return dict(read_back(file.read_text()).config)
+
+
+@pytest.mark.slow
+class TestTheCommand:
+    def test_the_plan_of_imported_documents_only_adopts(
+        self, at: Workplace, standin: StandIn, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hostile = {f"x.{number}": text for number, text in enumerate(HOSTILE)}
+        create(standin, "orders", **hostile)
+        create(standin, "paused", "PAUSED", **{"my.password": "hunter22"})
+        create(standin, "stopped", "STOPPED", url="jdbc:sqlserver://db;password=hunter23")
+        standin.cluster.create("pin", {"connector.class": "org.example.fixtures.PinSource", "pin": "4711"}, None)
+        ran = imported(at)
+        assert ran.code == 0, ran
+        values = {
+            "PAUSED_MY_PASSWORD": "hunter22",
+            "STOPPED_URL": "jdbc:sqlserver://db;password=hunter23",
+            "PIN_PIN": "4711",
+        }
+        assert set(tomllib.loads(ran.out)["secrets"]["env"]) == values.keys()
+        written = "".join(file.read_text() for file in at.repository.rglob("*.yaml"))
+        assert not any(secret in written + ran.out + ran.err for secret in ("hunter", "4711"))
+        for variable, value in values.items():
+            monkeypatch.setenv(variable, value)
+        at.settings(more=ran.out)
+        at.git("add", "--all")
+        at.git("commit", "--quiet", "--message", "imported")
+        assert at.run("validate").code == 0
+        plan = at.run("plan", "-o", "json")
+        (cluster,) = json.loads(plan.out)["clusters"]
+        steps = {one["name"]: [step["action"] for step in one["steps"]] for one in cluster["resource_changes"]}
+        assert steps == {name: ["adopt"] for name in ("orders", "paused", "pin", "stopped")}, "no request to Connect"
+        assert sorted(cluster["adopted"]) == ["orders", "paused", "pin", "stopped"]
+
+    def test_a_reference_is_kept_and_a_mask_becomes_a_secret(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        kept = {"a.password": "${file:/run/db:password}", "b.password": ""}
+        create(standin, "orders", **kept, shown="********", **{"x.basic.auth.user.info": "me:hunter22"})
+        ran = imported(at)
+        found = read_back((out / "orders.yaml").read_text())
+        assert kept.items() <= found.config.items()
+        assert {key: one.name for key, one in found.secrets.items()} == {
+            "shown": "ORDERS_SHOWN",
+            "x.basic.auth.user.info": "ORDERS_X_BASIC_AUTH_USER_INFO",
+        }
+        assert '"ORDERS_SHOWN",  # orders: shown' in ran.out
+
+    def test_a_password_of_a_transform_or_a_converter_is_a_secret(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
+        storage, part = (
+            "org.apache.kafka.connect.storage.StringConverter",
+            "org.apache.kafka.connect.json.JsonConverter",
+        )
+        standin.answer("GET", f"/connector-plugins/{part}/config.*", 200, [{"name": "pin", "type": "PASSWORD"}])
+        classes = {
+            "transforms.a.type": part,
+            "predicates.b.type": part,
+            "value.converter": part,
+            "key.converter": storage,
+        }
+        pins = dict.fromkeys(("transforms.a.pin", "predicates.b.pin", "value.converter.pin"), "4711")
+        create(standin, "orders", **classes, **pins, **{"key.converter.pin": "1"})
+        assert imported(at).code == 0
+        assert read_back((out / "orders.yaml").read_text()).secrets.keys() == pins.keys()
+        assert "4711" not in (out / "orders.yaml").read_text()
+
+    def test_every_value_is_a_secret_if_no_worker_has_the_plugin(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
+        create(standin, "orders", file="hunter22")
+        standin.cluster.connectors["orders"].config["connector.class"] = "org.example.Gone"
+        ran = imported(at)
+        assert (ran.code, "no worker has its plugin" in ran.err) == (0, True)
+        assert config_of(out / "orders.yaml") == {"connector.class": "org.example.Gone", "tasks.max": "1"}
+        assert "hunter22" not in (out / "orders.yaml").read_text()
+
+    def test_a_connector_whose_passwords_are_unknown_is_not_written(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
+        create(standin, "orders")
+        standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, "STOPPED")
+        standin.refuse("GET", r"/connector-plugins/.*Mirror.*/config.*", 403, "Forbidden", times=ALWAYS)
+        ran = imported(at)
+        assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
+        assert "error: connector mirror: cannot determine which config keys are passwords" in ran.err
+
+    def test_a_failed_connector_counts_as_running(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, None)
+        at.await_that(
+            lambda: at.rest("GET", "/connectors/mirror/status"), lambda one: one["connector"]["state"] == "FAILED"
+        )
+        ran = imported(at)
+        written = (out / "mirror.yaml").read_text()
+        assert written.startswith("# The connector was FAILED, which does not show its target state.")
+        assert "state: running" in written
+        assert "note: connector mirror: The connector was FAILED" in ran.err
+
+    def test_only_the_selected_connectors(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        for name in ("orders-a", "orders-b", "parcels", "returns"):
+            create(standin, name)
+        assert imported(at, "--selector", "orders-*", "--selector", "returns").code == 0
+        assert sorted(file.name for file in out.iterdir()) == ["orders-a.yaml", "orders-b.yaml", "returns.yaml"]
+        ran = imported(at, "--selector", "orders-*", "--selector", "oders", "--force")
+        assert (ran.code, ran.err) == (1, "error: cluster local has no connector that matches 'oders'\n")
+
+    def test_no_file_is_written_if_one_exists(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "parcels")
+        imported(at)
+        create(standin, "orders")
+        ran = imported(at)
+        assert (ran.code, "parcels.yaml exists already" in ran.err) == (64, True)
+        assert not (out / "orders.yaml").exists()
+        assert imported(at, "--force").code == 0
+        assert (out / "orders.yaml").exists()
+
+    def test_a_connector_that_cannot_be_declared_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders")
+        create(standin, "a/b")
+        create(standin, "odd", **{"a key": "x"})
+        ran = imported(at)
+        assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
+        assert "error: connector a/b: its document would be invalid: metadata.name" in ran.err
+        assert "error: connector odd: its document would be invalid" in ran.err
+
+    def test_a_connector_without_state_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders")
+        body = standin.cluster.expanded(["status", "info"]) | {"broken": {"status": None, "info": None}}
+        standin.answer("GET", r"/connectors\?expand.*", 200, body, times=ALWAYS)
+        ran = imported(at)
+        assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
+        assert "error: connector broken: the workers did not report its state and config" in ran.err
+
+    def test_json_is_the_body_of_a_request(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders", "STOPPED", **{"my.password": "hunter22", "file": "\U0001f600\n"})
+        create(standin, "parcels")
+        ran = imported(at, "--format", "json")
+        assert (ran.code, ran.out) == (0, "${env:ORDERS_MY_PASSWORD}  # orders: my.password\n")
+        config = {"connector.class": SOURCE, "tasks.max": "1", "topic": "lines"}
+        assert json.loads((out / "orders.json").read_text()) == {
+            "name": "orders",
+            "config": {**config, "my.password": "${env:ORDERS_MY_PASSWORD}", "file": "\U0001f600\n"},
+            "initial_state": "STOPPED",
+        }
+        assert json.loads((out / "parcels.json").read_text()) == {"name": "parcels", "config": config}
+
+    def test_offsets_are_manifests(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders", "STOPPED", file="in.txt")
+        create(standin, "fresh", "STOPPED", file="in.txt")
+        create(standin, "secret", "STOPPED", file="in.txt")
+        entry = {"partition": {"filename": "in.txt"}, "offset": {"position": 20}}
+        at.rest("PATCH", "/connectors/orders/offsets", {"offsets": [entry]})
+        standin.refuse("GET", "/connectors/secret/offsets", 403, "Forbidden", times=ALWAYS)
+        ran = imported(at, "--with-offsets")
+        assert (ran.code, "error: connector secret: its offsets could not be read" in ran.err) == (1, True)
+        assert sorted(file.name for file in out.glob("*.yaml")) == ["fresh.yaml", "orders.yaml", "secret.yaml"]
+        assert [file.name for file in (out / "offsets").iterdir()] == ["orders.jsonl"]
+        assert json.loads((out / "offsets" / "orders.jsonl").read_text()) == entry
+        same = at.run("offsets", "diff", "orders", str(out / "offsets" / "orders.jsonl"))
+        assert same.code == 0, same
+
+    def test_offsets_that_do_not_fit_into_memory_are_streamed(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders", "STOPPED", file="in.txt")
+        count = MAX_HELD // 150
+        entries = [{"partition": {"filename": f"{number:0150}"}, "offset": {"position": 1}} for number in range(count)]
+        standin.answer("GET", "/connectors/orders/offsets", 200, {"offsets": entries})
+        assert imported(at, "--with-offsets").code == 0
+        (file,) = (out / "offsets").iterdir()
+        with file.open() as lines:
+            assert [json.loads(line) for line in lines] == entries
+
+    def test_the_cluster_must_be_clear(self, at: Workplace, standin: StandIn) -> None:
+        create(standin, "orders", **{"my.password": "x"})
+        at.settings(more='[clusters.other]\nurl = ["http://127.0.0.1:1"]')
+        ran = imported(at)
+        assert (ran.code, "choose one of local, other with --cluster" in ran.err) == (64, True)
+        assert '"LOCAL_ORDERS_MY_PASSWORD"' in imported(at, "--cluster", "local").out

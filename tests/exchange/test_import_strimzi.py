@@ -1,0 +1,64 @@
+"""`gitops-connect import --format strimzi`: resources that are read back as the same connectors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from acceptance.workplace import SOURCE, Ran, Workplace
+from exchange.test_import import HOSTILE
+from standin.connect import StandIn
+
+pytestmark = pytest.mark.slow
+
+
+def create(standin: StandIn, name: str, state: str | None = None, **config: str) -> None:
+    standin.cluster.create(name, {"connector.class": SOURCE, "topic": "lines", "tasks.max": "2", **config}, state)
+
+
+def imported(at: Workplace) -> Ran:
+    return at.run("import", "--out", str(at.repository), "--format", "strimzi")
+
+
+@pytest.mark.parametrize("cluster", ["", 'strimzi = ["here/kc", "my-connect"]'])
+def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: StandIn, cluster: str) -> None:
+    at.settings(cluster)
+    create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
+    create(standin, "paused.orders", "PAUSED")
+    create(standin, "stopped", "STOPPED", **{"connector.plugin.version": "4.3.0"})
+    ran = imported(at)
+    assert (ran.code, ran.out) == (0, "")
+    text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
+    assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
+    assert "  state: stopped\n  version: " in text
+    at.git("add", "--all")
+    at.git("commit", "--quiet", "--message", "imported")
+    assert at.run("validate", "--offline").code == 0
+    (planned,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
+    steps = {one["name"]: [step["action"] for step in one["steps"]] for one in planned["resource_changes"]}
+    assert steps == {name: ["adopt"] for name in ("orders", "paused.orders", "stopped")}, "no request to Connect"
+    assert sorted(planned["adopted"]) == ["orders", "paused.orders", "stopped"]
+
+
+def test_secrets_become_references_that_the_workers_of_strimzi_have(at: Workplace, standin: StandIn) -> None:
+    create(standin, "orders", **{"my.password": "hunter22"})
+    ran = imported(at)
+    assert (ran.code, ran.out) == (0, "${strimzienv:ORDERS_MY_PASSWORD}  # orders: my.password\n")
+    text = (at.repository / "clusters" / "local" / "orders.yaml").read_text()
+    assert 'my.password: "${strimzienv:ORDERS_MY_PASSWORD}"' in text
+    assert "hunter22" not in text + ran.out + ran.err
+
+
+def test_what_cannot_be_a_resource_is_named(at: Workplace, standin: StandIn) -> None:
+    create(standin, "orders")
+    create(standin, "Orders_2")
+    create(standin, "capitals", **{"Tasks.Max": "3"})
+    create(standin, "tasks", **{"tasks.max": "04"})
+    create(standin, "spaces", **{"a key": "x"})
+    ran = imported(at)
+    assert ran.code == 1
+    assert [file.name for file in (at.repository / "clusters" / "local").iterdir()] == ["orders.yaml"]
+    assert "error: connector Orders_2: the name of a Kubernetes resource has lower case letters" in ran.err
+    assert "error: connector capitals: a KafkaConnector cannot declare its config keys Tasks.Max" in ran.err
+    assert "error: connector tasks: Strimzi's tasksMax is a number" in ran.err
+    assert "error: connector spaces: its document would be invalid" in ran.err

@@ -1,0 +1,323 @@
+"""What is read from each format, and what is said of everything else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitops_connect.exchange.readers.reader import read
+from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.file_formats import FileFormat
+
+SOURCE = '"connector.class": "FileStreamSource"'
+JIKKOU = "apiVersion: kafka.jikkou.io/v1beta2\nkind: KafkaConnector\nmetadata:\n  name: orders\n"
+PROPERTIES = "name=orders\nconnector.class=FileStreamSource\n"
+RESOURCE = 'resource "kafka-connect_connector" "x" {\n'
+CLASS = 'config = {\n "connector.class" = "FileStreamSource"\n'
+SQL = "CREATE SOURCE CONNECTOR `orders` WITH ('connector.class'='FileStreamSource'"
+
+
+def reading(file: str, content: str, forced: FileFormat | None = None) -> FileReading:
+    return read(Blob(file, "", content.encode()), forced)
+
+
+def connector(file: str, content: str) -> ConnectorDeclaration:
+    found = reading(file, content)
+    (declared,) = found.declarations
+    assert not found.diagnostics.errors
+    return declared
+
+
+def problems(found: FileReading) -> list[str]:
+    return [f"{one.location.line}: {one.severity.value}: {one.summary} [{one.rule}]" for one in found.diagnostics]
+
+
+REJECTED: list[tuple[str, str, str]] = [
+    ("a.json", f'{{"name": "a",\n"config": {{{SOURCE}, "x": [1]}}}}', "2: error: the value of 'x' is a list, expected"),
+    ("a.json", f'{{"name": "a", "config": {{{SOURCE}, "name": "b"}}}}', "the config names the connector 'b', but"),
+    ("a.json", '{"name": "a", "config": {"topic": "x"}}', "its config has no connector.class"),
+    ("a.json", f'{{"name": "a", "config": {{{SOURCE}}}, "initial_state": "PAUSE"}}', "the state is 'PAUSE', expected"),
+    ("a.json", f'{{"config": {{{SOURCE}, "a": 1, "a": 2}}}}', "the key 'a' appears twice"),
+    ("a.json", '{"connector.class": "A"', "1: error: this is not JSON: expected a comma or }, found the end of the"),
+    ("a.json", '{"connector.class": "\\ud800"}', "half of a surrogate pair"),
+    ("a.json", '["connector.class", ' + "[" * 60, "nested deeper than 50 levels"),
+    ("a.yaml", "kind: KafkaConnector\nmetadata: {name: {{ .Values.name }}}\n", "the file is a template"),
+    ("a.yaml", "kind: KafkaConnector\n a: b\n", "indented further"),
+    ("a.yaml", "apiVersion: platform.confluent.io/v1beta1\nkind: Connector\n", "1: error: Connector of 'platform.con"),
+    (
+        "a.yaml",
+        JIKKOU + "spec: {connectorClass: A, config: {connector.class: B}}\n",
+        "config's connector.class is 'B'",
+    ),
+    ("a.yaml", JIKKOU + "spec: {config: {a: b}}\n", "the class of the connector 'orders' is unknown"),
+    ("a.properties", "connector.class=A\n", "1: error: the connector has no name"),
+    ("a.properties", "name=a\nx=\\u12\nconnector.class=A\n", "2: error: Java rejects this file"),
+    ("a.tf", RESOURCE + "name = var.name\n" + CLASS + "}\n}\n", "the name of the connector of 'x' is var.name"),
+    ("a.tf", RESOURCE + 'name = "a"\nfor_each = var.all\n' + CLASS + "}\n}\n", "declares any number of connectors"),
+    (
+        "a.tf",
+        RESOURCE + 'name = "a"\nconfig = merge(local.a, {})\n}\n',
+        "3: error: config is an expression, expec",
+    ),
+    ("a.tf", RESOURCE + 'name = "a"\n' + CLASS + "(var.key) = 1\n}\n}\n", "5: error: the config key is (var.key)"),
+    ("a.tf", RESOURCE + 'name = "a\n', "2: error: this HCL cannot be read: the string is not closed"),
+    ("a.tf", RESOURCE + "config = <<EOT\n}\n", "the heredoc is not closed"),
+    ("a.tf", RESOURCE + 'name = "a"\nconfig = {\n"a" "b"\n}\n}\n', "expected = or : after the key"),
+    ("a.tf", 'resource "confluent_connector" "x" {\n}\n', "resources confluent_connector are not supported"),
+    ("a.sql", SQL + ", 'a'=b);", "1: error: this statement cannot be read: expected a string, a number, TRUE or FALSE"),
+    ("a.sql", SQL + ", 'a'='1', 'a'='2');", "each key once"),
+    ("a.sql", SQL, "found the end of the statement"),
+    ("a.sql", SQL + ", 'a'=-1e999);", "expected a number that fits into a DOUBLE, found a number"),
+    ("a.sql", SQL + ", 'a'=9223372036854775808);", "expected a number that fits into a BIGINT"),
+    ("a.sql", SQL + ", 'a'=0x10);", "expected a string, a number, TRUE or FALSE, found a word"),
+    ("a.sql", SQL + ", 'a'=Infinity);", "expected a string, a number, TRUE or FALSE"),
+    ("a.sql", SQL + ", 'a'='b);", "1: error: the quote is not closed"),
+    ("a.sql", "SELECT 1;\n/* " + SQL, "2: error: the comment is not closed"),
+    ("a.json", f'{{"config": {{{SOURCE}, "a": 1e999}}}}', "this number cannot be written as JSON"),
+    ("a.json", f'{{"config": {{{SOURCE}, "a": NaN}}}}', "expected a value, found a letter or a digit"),
+    ("a.yaml", "name: a\nconnector.class: A\nb: .inf\n", "this number cannot be written as JSON"),
+]
+
+
+@pytest.mark.parametrize(("file", "content", "expected"), REJECTED)
+def test_what_is_not_understood_is_an_error_with_its_place(file: str, content: str, expected: str) -> None:
+    found = reading(file, content)
+    assert not found.declarations
+    assert found.recognized
+    assert any(expected in one and ": error: " in one for one in problems(found)), problems(found)
+
+
+WARNED: list[tuple[str, str, str]] = [
+    ("a.json", f'{{"name": "a", "config": {{{SOURCE}, "x": null}}}}', "this config key has no value: it is left out"),
+    ("a.json", f'{{"name": "a", "config": {{{SOURCE}}}, "owner": "me"}}', "has no field 'owner': it is left out"),
+    ("orders.json", f"{{{SOURCE}}}", "the connector has no name: it is called 'orders', as the file is"),
+    ("a.yaml", JIKKOU + "spec: {connectorClass: A, config: {ratio: 1.10}}\n", "and sends 1.1"),
+    (
+        "a.yaml",
+        JIKKOU + "  annotations: {jikkou.io/config-override: x}\nspec: {connectorClass: A}\n",
+        "only Jikkou uses",
+    ),
+    ("a.properties", PROPERTIES + "a=1\na=2\n", "4: warning: the key 'a' repeats: Java uses the last value"),
+    ("a.properties", PROPERTIES + "a=ä\n", "3: warning: the value of 'a' is read as Latin-1, as a worker does: 'Ã¤'"),
+    (
+        "a.tf",
+        RESOURCE + 'name = "a"\nlifecycle {\n}\n' + CLASS + "}\n}\n",
+        "'lifecycle' of the resource 'x' has no count",
+    ),
+    ("a.tf", RESOURCE + 'name = "a"\n' + CLASS + '"b" = null\n}\n}\n', "the value of 'b' is null"),
+    ("a.sql", SQL.replace("`orders`", "orders") + ");", "the connector is called 'ORDERS'"),
+    ("a.sql", SQL + ", 'a'=NULL);", "the value of 'a' is NULL"),
+]
+
+
+@pytest.mark.parametrize(("file", "content", "expected"), WARNED)
+def test_what_is_left_out_or_changed_is_a_warning(file: str, content: str, expected: str) -> None:
+    found = reading(file, content)
+    assert len(found.declarations) == 1
+    assert any(expected in one and ": warning: " in one for one in problems(found)), problems(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("package.json", '{"name": "a", "version": "1"}'),
+        ("config.json", '{"name": "a", "config": {"b": {"c": 1}}}'),
+        ("broken.json", "// a comment"),
+        ("deployment.yaml", "apiVersion: apps/v1\nkind: Deployment\n"),
+        ("chart.yaml", "a: {{ .Values.a }}\n"),
+        ("playbook.yaml", "- hosts: all\n"),
+        ("worker.properties", "bootstrap.servers=localhost:9092\n"),
+        ("main.tf", 'variable "a" {\n  default = "b"\n}\n'),
+        ("tables.sql", "CREATE TABLE a (b INT);\n"),
+        ("empty.yaml", ""),
+    ],
+)
+def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
+    found = reading(file, content)
+    assert not found.recognized
+    assert not found.diagnostics.errors
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "config"),
+    [
+        ("a.json", f'{{"name": "a", "config": {{{SOURCE}, "b": true, "c": 1.10}}}}', {"b": "true", "c": "1.10"}),
+        (
+            "a.yaml",
+            "name: a\nconfig:\n  connector.class: FileStreamSource\n  b: yes\n  c: 0777\n",
+            {"b": "yes", "c": "0777"},
+        ),
+        ("a.yaml", JIKKOU + "spec: {connectorClass: FileStreamSource, tasksMax: 2}\n", {"tasks.max": "2"}),
+        (
+            "a.tf",
+            RESOURCE + 'name = "a"\n' + CLASS + "b = 1.10, c = 1e3\nd = true\n}\n}\n",
+            {"b": "1.1", "c": "1000", "d": "true"},
+        ),
+        ("a.tf", RESOURCE + 'name = "a"\n' + CLASS + "b = <<-EOT\n    x\n      y\n  EOT\n}\n}\n", {"b": "x\n  y\n"}),
+        (
+            "a.sql",
+            SQL + ", 'b'=1.10, 'c'=1e3, 'd'=True, 'e'='it''s', f=-1);",
+            {"b": "1.10", "c": "1000.0", "d": "true", "e": "it's", "F": "-1"},
+        ),
+        (
+            "a.sql",
+            SQL + ", 'b'=-0, 'c'=0.0000001, 'd'=-1e-999, 'e'=-0.0, 'f'=1.);",
+            {"b": "0", "c": "1E-7", "d": "-0.0", "e": "0.0", "f": "1"},
+        ),
+        ("a.sql", "-- ';\nSELECT '/*', \"it's\", 'a''; --';\n" + SQL + ", 'b'='x'); DROP /* ; */ TABLE t;", {"b": "x"}),
+        ("a.sql", "DEFINE topic = 'x';\n" + SQL + ", 'b'='a-${topic}', 'c'='${d:-e}');", {"b": "a-x", "c": "e"}),
+    ],
+)
+def test_values_become_the_strings_that_the_tool_sends(file: str, content: str, config: dict[str, str]) -> None:
+    assert connector(file, content).config == {"connector.class": "FileStreamSource", **config}
+
+
+def test_values_that_only_the_tool_knows_are_kept_as_expressions() -> None:
+    body = 'name = "a"\n' + CLASS + '"b" = var.b\n"c" = "x-${var.c}"\n"d" = "$${file:/d:e}"\n}\n'
+    sensitive = 'config_sensitive = {\n"b" = "secret"\n"e" = f("}")\n}\n'
+    found = connector("a.tf", RESOURCE + body + sensitive + "}\n")
+    assert found.unknown == {"c": '"x-${var.c}"', "e": 'f("}")'}
+    assert found.config == {"connector.class": "FileStreamSource", "b": "secret", "d": "${file:/d:e}"}
+    assert found.sensitive == {"b", "e"}
+    assert connector("a.sql", SQL + ", 'b'='x-${c}', 'd'=${e});").unknown == {"b": "x-${c}", "d": "${e}"}
+
+
+def test_ksqldb_adds_transforms_for_the_key_of_a_jdbc_source() -> None:
+    jdbc = SQL.replace("FileStreamSource", "io.confluent.connect.jdbc.JdbcSourceConnector")
+    found = connector("a.sql", jdbc + ", 'key'='id', transforms='own', 'transforms'='own');").config
+    assert "key" not in found
+    assert found["tasks.max"] == "1"
+    assert found["transforms"] == "own,ksqlCreateKey,ksqlExtractString"
+    assert found["transforms.ksqlCreateKey.type"] == "org.apache.kafka.connect.transforms.ValueToKey"
+    assert found["transforms.ksqlCreateKey.fields"] == found["transforms.ksqlExtractString.field"] == "id"
+    assert found["transforms.ksqlExtractString.type"] == "org.apache.kafka.connect.transforms.ExtractField$Key"
+    assert connector("a.sql", SQL + ", 'key'='id');").config["key"] == "id"
+
+
+def test_the_values_of_terraform_show_are_complete() -> None:
+    values = {"name": "orders", "config": {"connector.class": "A", "b": "${x}"}, "config_sensitive": {"c": "d"}}
+    module = {"resources": [{"type": "kafka-connect_connector", "name": "x", "values": values}]}
+    shown = {
+        "format_version": "1.0",
+        "terraform_version": "1.9.0",
+        "values": {"root_module": {"child_modules": [module]}},
+    }
+    found = connector("show.json", json.dumps(shown))
+    assert found.config == {"connector.class": "A", "b": "${x}", "c": "d"}
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("PAUSED", TargetState.PAUSED), ("STOPPED", TargetState.STOPPED), ("FAILED", TargetState.RUNNING)],
+)
+def test_the_answer_of_connect_shows_the_state(state: str, expected: TargetState) -> None:
+    info = {"name": "a", "config": {"connector.class": "A", "name": "a"}, "tasks": [], "type": "sink"}
+    answer: dict[str, Any] = {"a": {"info": info, "status": {"connector": {"state": state}}}}
+    found = reading("all.json", json.dumps(answer))
+    assert [one.state for one in found.declarations] == [expected]
+    assert bool(found.diagnostics) == (state == "FAILED")
+
+
+def test_jikkou_names_the_cluster_in_a_label_and_deletes_by_an_annotation() -> None:
+    labels = (
+        "  labels: {kafka.jikkou.io/connect-cluster: prod, team: a}\n  annotations: {jikkou.io/delete: true, b: c}\n"
+    )
+    found = connector("a.yaml", JIKKOU + labels + "spec: {connectorClass: A, state: PAUSED}\n")
+    assert (found.cluster, found.labels, found.annotations) == ("prod", {"team": "a"}, {"b": "c"})
+    assert found.state is TargetState.ABSENT
+
+
+def test_lists_and_several_documents_are_read() -> None:
+    one = f'{{"name": "a", "config": {{{SOURCE}}}}}'
+    assert len(reading("a.json", f"[{one}, {one}]").declarations) == 2
+    resources = (JIKKOU + "spec: {connectorClass: A}\n---\n") * 2
+    assert [found.location.line for found in reading("a.yaml", resources).declarations] == [1, 7]
+    item = JIKKOU.replace("\n", "\n    ").rstrip() + "\n    spec: {connectorClass: A}\n"
+    listed = reading("a.yaml", f"apiVersion: v1\nkind: List\nitems:\n  - {item}")
+    assert [found.location.line for found in listed.declarations] == [4]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (f'{{"name": "a", "config": {{{SOURCE}}}}}', FileFormat.JSON),
+        (PROPERTIES, FileFormat.PROPERTIES),
+        (SQL + ");", FileFormat.KSQLDB),
+        (RESOURCE + 'name = "a"\n' + CLASS + "}\n}\n", FileFormat.TERRAFORM),
+        (JIKKOU + "spec: {connectorClass: A}\n", FileFormat.JIKKOU),
+    ],
+)
+def test_a_file_without_a_suffix_is_recognized_by_its_content(content: str, expected: FileFormat) -> None:
+    assert connector("-", content).format is expected
+    (forced,) = reading("file.txt", content, expected).declarations
+    assert forced.format is expected
+
+
+def test_the_user_can_name_the_format_of_another_group() -> None:
+    resource = JIKKOU.replace("kafka.jikkou.io", "example.org") + "spec: {connectorClass: A}\n"
+    assert not reading("a.yaml", resource).declarations
+    assert reading("a.yaml", resource, FileFormat.JIKKOU).declarations
+
+
+PIECES = [
+    *"{}[]()\"'`\\,:=;#-é \n\ufeff\x00",
+    *(
+        "<<EOT",
+        "EOT",
+        "${",
+        "%{",
+        "$${",
+        "/*",
+        "*/",
+        "--",
+        "\\u",
+        "null",
+        "1e999",
+        "name",
+        "config",
+        "kind",
+        "items",
+        "spec",
+    ),
+    *("connector.class", "apiVersion", "metadata", "info", "values", "WITH", "KafkaConnector", '{"a":', "- ", RESOURCE),
+    *("kafka.strimzi.io/v1", "kafka.jikkou.io/v1", "CREATE SOURCE CONNECTOR"),
+]
+
+
+@pytest.mark.parametrize("file", ["a.json", "a.yaml", "a.properties", "a.tf", "a.tf.json", "a.sql", "-"])
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=30), forced=st.sampled_from([None, *FileFormat]))
+def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFormat | None) -> None:
+    reading(file, "".join(pieces), forced)
+    reading(file, " ".join(pieces), forced)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("a.json", '{"connector.class":' * 200),
+        ("a.tf", RESOURCE + "a = " + "{b = " * 200),
+        ("a.tf", RESOURCE + 'a = "' + '${"' * 200),
+        ("a.tf", RESOURCE + "a = 1 " + "/*" * 100_000),
+        ("a.tf", RESOURCE + "a = " + "(" * 100_000),
+        ("a.sql", SQL + ", '" + "(" * 100_000),
+        ("a.properties", PROPERTIES + "a\\" * 100_000),
+    ],
+)
+def test_deep_and_long_files_are_refused_fast(file: str, content: str) -> None:
+    reading(file, content)
+
+
+@pytest.mark.slow
+def test_a_cluster_with_a_thousand_connectors_is_read() -> None:
+    config = {"connector.class": "A", **{f"key.{number}": "x" for number in range(60)}}
+    answer = {f"c{number}": {"info": {"name": f"c{number}", "config": config}} for number in range(1000)}
+    assert len(reading("all.json", json.dumps(answer)).declarations) == 1000
+    listed = {"kind": "List", "items": [{"name": name, "config": config} for name in answer]}
+    found = reading("all.json", json.dumps(listed, indent=1)).declarations
+    assert len({one.location.line for one in found}) == 1000

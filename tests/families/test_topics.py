@@ -1,0 +1,97 @@
+"""The topics that a sink reads. There is no violation if a pattern may have another meaning in Java."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.families.ties import Expectation
+from gitops_connect.families.topics import TopicFilter, translate
+
+
+def topic_filter(config: dict[str, str]) -> Expectation | TopicFilter | None:
+    shape = BUILT_IN.shape({"connector.class": "com.example.Sink", **config})
+    return next(iter(shape.ties(config).expectations), None) if shape is not None else None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic", "reads"),
+    [
+        ("orders", "orders", True),
+        ("orders", "orders-2", False),
+        ("orders", "my-orders", False),
+        ("orders-.*", "orders-", True),
+        (r"orders\.[a-z]+\.v\d+", "orders.eu.v12", True),
+        (r"orders\.[a-z]+\.v\d+", "ordersXeu.v12", False),
+        ("(orders|invoices)-v1", "invoices-v1", True),
+        ("(orders|invoices)-v1", "invoices", False),
+        ("(?:eu-)?orders", "orders", True),
+        ("(?!internal).*", "internal-a", False),
+        ("(?!internal).*", "orders", True),
+        ("(?i)ORDERS", "orders", True),
+        ("[a-c_-]{2,3}", "a_", True),
+        ("[^a]", "a", False),
+        ("^orders$", "orders", True),
+        (r"\w+", "orders\u00e9", False),
+        (".*?x", "aax", True),
+    ],
+)
+def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool) -> None:
+    assert translate(pattern) is not None
+    found = topic_filter({"topics.regex": pattern})
+    assert found is not None
+    assert found.admits(topic) is reads
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\p{Alpha}+",
+        "[a&&[^b]]",
+        "[[:alpha:]]",
+        "[]a]",
+        r"\Qa.b\E",
+        "(?<name>a)",
+        "(?s)a",
+        "a(?i)b",
+        "a++",
+        "a{",
+        "a{,3}",
+        "[a--b]",
+        "(",
+        "a)",
+        r"a\b",
+        r"(a)\1",
+        "(a+)+b",
+        "(a|a)*b",
+        "((a*))*b",
+        "(a+){20}",
+        ".*.*.*.*x",
+        "(?<=a+)b",
+        "\\",
+        "*a",
+    ],
+)
+def test_nothing_is_reported_if_the_match_is_unknown(pattern: str) -> None:
+    assert translate(pattern) is None
+    found = topic_filter({"topics.regex": pattern})
+    assert found is not None
+    assert found.admits("whatever")
+
+
+def test_a_name_that_is_longer_than_a_topic_is_not_matched() -> None:
+    found = topic_filter({"topics.regex": "a.*b.*c.*d"})
+    assert found is not None
+    assert found.admits("a" * 250)
+    assert not found.admits("a" * 249)
+
+
+def test_a_list_is_trimmed() -> None:
+    found = topic_filter({"topics": " orders ,invoices"})
+    assert found is not None
+    assert [found.admits(topic) for topic in ("orders", "invoices", "orders ", "")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("config", [{}, {"topics": " "}, {"topics": "${file:x:y}"}, {"topics.regex": "${env:TOPICS}"}])
+def test_unknown_topics(config: dict[str, str]) -> None:
+    assert topic_filter(config) is None

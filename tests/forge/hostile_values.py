@@ -1,0 +1,104 @@
+"""Values that no forge sends, and every answer with one of them instead of another value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from forge.exchanges import CREATED, HEAD, MERGED, OTHER, PATCH, SHOWN, exchanges
+from gitops_connect.settings.sections import ForgeKind
+
+VALUES: tuple[Any, ...] = (
+    None,
+    {},
+    [],
+    "",
+    "text",
+    "../..",
+    "javascript:alert(1)",
+    "9999-12-31T23:59:59-12:00",
+    "0001-01-01T00:00:00+12:00",
+    "2026-02-30T00:00:00Z",
+    "\ud800",
+    "\u202e\x1b[31m\x00",
+    True,
+    -1,
+    0,
+    1.5,
+    float("nan"),
+    10**30,
+    [None],
+    [{}],
+    [[]],
+    {"message": None},
+)
+"""Instead of a whole answer, or of a value in it."""
+BODIES = (b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b"\x00")
+"""Instead of a whole answer."""
+
+_GITEA = "/repos/platform/connectors"
+_PULL = {
+    "number": 1,
+    "title": "Add orders",
+    "state": "open",
+    "user": {"login": "wendy"},
+    "head": {"sha": HEAD, "repo_id": 1, "label": "orders"},
+    "base": {"ref": "main", "repo_id": 1},
+    "html_url": "https://gitea.example/platform/connectors/pulls/1",
+    "draft": False,
+}
+_GITEA_ANSWERS: dict[str, Any] = {
+    "GET /user": {"login": "gitops"},
+    f"GET {_GITEA}": {"permissions": {"admin": True}},
+    f"GET {_GITEA}/issues/comments": [],
+    f"GET {_GITEA}/pulls": [_PULL],
+    f"GET {_GITEA}/pulls/1": _PULL,
+    f"GET {_GITEA}/commits/{MERGED}/pull": _PULL,
+    f"GET {_GITEA}/git/commits/{MERGED}": {"parents": [{"sha": OTHER}]},
+    f"GET {_GITEA}/issues/1/comments": [
+        {"id": 5, "user": {"login": "wendy"}, "body": "hello", "created_at": CREATED, "updated_at": CREATED}
+    ],
+    f"POST {_GITEA}/issues/1/comments": {"id": 501},
+    f"PATCH {_GITEA}/issues/comments/501": {"id": 501},
+    f"POST {_GITEA}/statuses/{HEAD}": {},
+    f"GET {_GITEA}/collaborators/wendy/permission": {"permission": "write"},
+    f"GET {_GITEA}/pulls/1.diff": f"+++ b/orders.yaml\n{PATCH}\n",
+    f"GET {_GITEA}/pulls/1/reviews": [{"id": 7, "user": {"login": "gitops"}}],
+    f"GET {_GITEA}/pulls/1/reviews/7/comments": [{"path": "orders.yaml", "position": 1, "body": SHOWN[0]["body"]}],
+    f"DELETE {_GITEA}/pulls/1/reviews/7": None,
+    f"POST {_GITEA}/pulls/1/reviews": {},
+}
+_TESTS = ("user", "permissions of the account", "open", "is open", "merged", "parents", "comments", "statuses")
+
+
+def answers(kind: ForgeKind) -> dict[str, Any]:
+    """The answer of a forge to each request, as `METHOD PATH` without a query: those of the contract."""
+    if kind is ForgeKind.GITEA:
+        return _GITEA_ANSWERS
+    found: dict[str, Any] = {}
+    for test in (*_TESTS, "permissions", "annotations"):
+        for one in exchanges(kind, test):
+            if one.status < 300:
+                found.setdefault(one.request.partition("?")[0], one.answer)
+    return found
+
+
+def spoiled(answer: Any) -> Iterator[bytes]:
+    """Bodies instead of an answer. Of a list, only the first result is spoiled."""
+    if isinstance(answer, str):
+        yield from (b"@@ -1 +" + b"9" * 5000 + b" @@", b"\xff", b"+++ \n@@ -0,0 +0,999999999 @@\n+")
+        return
+    yield from BODIES
+    for one in _spoiled(answer):
+        yield json.dumps(one).encode()
+
+
+def _spoiled(answer: Any) -> Iterator[Any]:
+    yield from VALUES
+    if isinstance(answer, dict):
+        for name, value in answer.items():
+            yield {other: one for other, one in answer.items() if other != name}
+            yield from ({**answer, name: one} for one in _spoiled(value))
+    elif isinstance(answer, list) and answer:
+        yield from ([one] for one in _spoiled(answer[0]))

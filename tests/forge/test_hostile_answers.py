@@ -1,0 +1,238 @@
+"""A forge is an outsider: whatever it answers, each method returns a typed value or raises a named error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import fields, is_dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from standin.connect import StandIn
+from standin.faults import Parts
+from standin.raw_answers import drops, endless, head, whole, worker
+
+from forge.exchanges import HEAD, MERGED
+from forge.hostile_values import answers, spoiled
+from forge.worlds import TOKEN, forge_of
+from gitops_connect.errors import ForgeRefused, ForgeUnavailable, GitopsConnectError
+from gitops_connect.forge.answers import MOST
+from gitops_connect.forge.forge import Forge
+from gitops_connect.model.pull_requests import Annotation, CommitState, CommitStatus, PullRequest
+from gitops_connect.settings.sections import ForgeKind
+
+pytestmark = pytest.mark.slow
+
+SHOWN = PullRequest(1, "", "", HEAD, "", "main", "", "", False, False)
+ANNOTATIONS = [Annotation("orders.yaml", 1, "no such class", is_error=True)]
+STATUS = CommitStatus("gitops-connect/plan", CommitState.SUCCESS, "1 change", "https://x.example/1")
+METHODS: tuple[Callable[[Forge], Any], ...] = (
+    lambda forge: forge.user(),
+    lambda forge: forge.missing_permissions(),
+    lambda forge: forge.open_pull_requests(),
+    lambda forge: forge.is_open(1),
+    lambda forge: forge.merged_as(MERGED),
+    lambda forge: forge.first_parent(MERGED),
+    lambda forge: forge.comments(1),
+    lambda forge: forge.write_comment(1, "a plan", None),
+    lambda forge: forge.write_comment(1, "a plan", 501),
+    lambda forge: forge.set_status(HEAD, STATUS),
+    lambda forge: forge.can_write("wendy"),
+    lambda forge: forge.annotate(SHOWN, ANNOTATIONS),
+)
+
+
+@pytest.fixture(params=ForgeKind, ids=lambda kind: kind.value)
+def kind(request: pytest.FixtureRequest) -> ForgeKind:
+    found: ForgeKind = request.param
+    return found
+
+
+class Answering:
+    """A forge that answers each `METHOD PATH` with a body, and counts the requests."""
+
+    def __init__(self, kind: ForgeKind) -> None:
+        self.bodies: dict[str, bytes] = {}
+        self.requests: list[str] = []
+        self.headers: dict[str, str] = {}
+        self.before: Callable[[str], None] = lambda _query: None
+        """Gets the query of each request before it is answered."""
+        self._prefix = {ForgeKind.GITHUB: "", ForgeKind.GITLAB: "/api/v4", ForgeKind.GITEA: "/api/v1"}[kind]
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        answering = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1
+
+            def do_GET(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length") or 0))
+                asked = f"{self.command} {urlsplit(self.path).path.removeprefix(answering._prefix)}"
+                answering.requests.append(asked)
+                answering.before(urlsplit(self.path).query)
+                body = answering.bodies.get(asked)
+                self.send_response(404 if body is None else 200)
+                for name, value in answering.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are http.server's
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
+                """Write nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}{self._prefix}"
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+def assert_typed(value: Any) -> None:
+    """Values of our own types only, which the ledger, Git and a page can use."""
+    if is_dataclass(value):
+        for one in fields(value):
+            assert_typed(getattr(value, one.name))
+        if isinstance(value, PullRequest):
+            assert re.fullmatch("[0-9a-f]{40}", value.head)
+            assert value.url.startswith("http")
+    elif isinstance(value, list | tuple):
+        for one in value:
+            assert_typed(one)
+    elif isinstance(value, str):
+        value.encode()  # UTF-8
+    else:
+        assert value is None or value is True or value is False or 0 <= value < 2**63
+
+
+def test_every_answer_is_a_typed_value_or_a_named_error(kind: ForgeKind) -> None:
+    usual = {
+        asked: answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+        for asked, answer in answers(kind).items()
+    }
+    answering = Answering(kind)
+    tried, errors = 0, list[str]()
+    with answering.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
+        for method in METHODS:
+            answering.bodies, answering.requests = usual, []
+            assert_typed(method(forge))
+            for asked in dict.fromkeys(answering.requests):
+                for body in spoiled(answers(kind)[asked]):
+                    answering.bodies, tried = {**usual, asked: body}, tried + 1
+                    try:
+                        assert_typed(method(forge))
+                    except GitopsConnectError as error:
+                        errors.append(str(error))
+    assert tried > 1000
+    assert len(errors) > tried / 2
+    assert not [one for one in errors if TOKEN in one]
+
+
+def test_a_list_without_an_end_is_an_error(kind: ForgeKind) -> None:
+    answering = Answering(kind)
+    answering.headers = {"Link": '</next>; rel="next"'}
+    answering.bodies = {asked: json.dumps(answer).encode() for asked, answer in answers(kind).items()}
+    with answering.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
+        for method in (lambda forge: forge.open_pull_requests(), lambda forge: forge.comments(1)):
+            answering.requests = []
+            with pytest.raises(ForgeRefused, match="more than 10,000 results"):
+                method(forge)
+            assert len(answering.requests) <= MOST / 50
+
+
+def test_a_page_that_is_too_large_is_read_in_smaller_parts(kind: ForgeKind) -> None:
+    """Anyone may open pull requests whose descriptions together are larger than the largest answer."""
+    answering = Answering(kind)
+    found = answers(kind)
+    asked = next(one for one in found if one.endswith(("/pulls", "/merge_requests")))
+    large = [{**found[asked][0], "description": "x" * 900_000} for _ in range(10)]
+    small = json.dumps(large[:5]).encode()
+    answering.bodies = {asked: json.dumps(large).encode()}
+
+    def take_part(query: str) -> None:
+        answering.bodies = {asked: small if query.endswith("=5") else answering.bodies[asked]}
+
+    answering.before = take_part
+    with answering.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
+        assert len(forge.open_pull_requests()) == 5
+    assert answering.requests == [asked, asked]
+
+
+LAST = "Fri, 31 Dec 9999 23:59:59"
+UNUSABLE: dict[str, tuple[Parts, type[GitopsConnectError], str]] = {
+    "an endless body": (endless, ForgeRefused, "larger than 8,388,608 bytes"),
+    "an endless error": (lambda: endless(500), ForgeRefused, "larger than 8,388,608 bytes"),
+    "a bomb": (
+        whole(gzip.compress(bytes(64 * 1024**2)), 200, "Content-Encoding: gzip"),
+        ForgeRefused,
+        "larger than 8,388,608 bytes",
+    ),
+    "a byte now and then": (lambda: drops(head(200)), ForgeUnavailable, "did not answer within"),
+    "a header now and then": (lambda: drops(b"HTTP/1.1 200 OK\r\n", b"X: "), ForgeUnavailable, "did not answer within"),
+    "headers without an end": (lambda: iter([head(200, *["X: 1"] * 1000)]), ForgeUnavailable, "no valid HTTP"),
+    "a very long header": (lambda: iter([head(200, "X: " + "1" * 100_000)]), ForgeUnavailable, "no valid HTTP"),
+    "a very long link": (whole(b"[]", 200, "Link: " + "<a>; rel=next, " * 4000), ForgeRefused, "results"),
+    "a redirect to nowhere": (whole(b"", 302, "Location: http://["), ForgeRefused, r"redirects to http://\["),
+    "year 9999": (
+        whole(b"{}", 429, "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"),
+        ForgeUnavailable,
+        "until 9999-12-31",
+    ),
+    "year 9999 elsewhere": (
+        whole(b"{}", 429, "Retry-After: Fri, 31 Dec 9999 23:59:59 -1200"),
+        ForgeUnavailable,
+        "until 2026",
+    ),
+    "a long wait": (whole(b"{}", 429, "Retry-After: 99999999999"), ForgeUnavailable, "until 5195"),
+    "no wait": (whole(b"{}", 429, "Retry-After: 0"), ForgeUnavailable, "until 2026-11-21 10:01:00"),
+    "a limit in the past": (
+        whole(b"{}", 403, "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1"),
+        ForgeUnavailable,
+        "until 2026-11-21 10:01:00",
+    ),
+    "a deep error": (whole(b"[" * 100_000, 500), ForgeUnavailable, "HTTP 500"),
+    "an error of another type": (whole(b'{"message": [null]}', 422), ForgeRefused, "HTTP 422"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_an_answer_that_cannot_be_used_is_a_named_error(kind: ForgeKind, name: str) -> None:
+    parts, error, words = UNUSABLE[name]
+    pause, timeout = (0.02, 0.5) if "now and then" in name else (0.0, 20)  # a loaded machine is slow
+    with worker(parts, pause=pause) as url, closing(forge_of(kind, url, TOKEN, timeout=timeout)) as forge:
+        with pytest.raises(error, match=words) as raised:
+            forge.open_pull_requests()
+        assert type(raised.value) is error
+        assert TOKEN not in str(raised.value)
+
+
+def test_the_token_is_not_sent_to_another_host_and_no_cookie_is_kept(kind: ForgeKind) -> None:
+    with StandIn() as other, StandIn() as forge_server:
+        answer = (
+            f"HTTP/1.1 307 No\r\nLocation: {other.url}/user\r\nSet-Cookie: a=b; Path=/\r\n"
+            "Content-Length: 0\r\nConnection: close\r\n\r\n"  # the stand-in closes it, and must say so
+        )
+        forge_server.stream(".*", ".*", lambda: iter([answer.encode()]), times=2)
+        with closing(forge_of(kind, forge_server.url, TOKEN)) as forge:
+            for _ in range(2):
+                with pytest.raises(ForgeRefused, match="redirects to"):
+                    forge.user()
+        assert other.calls == []
+        assert [("Authorization" in one.headers, "Cookie" in one.headers) for one in forge_server.calls] == [
+            (True, False)
+        ] * 2

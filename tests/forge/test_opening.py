@@ -1,0 +1,63 @@
+"""A setting of `[forge]` that is missing or wrong is found when the program starts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cluster.manual_clock import ManualClock
+
+from gitops_connect.errors import UsageError
+from gitops_connect.forge.opening import open_forge
+from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.sections import ForgeKind, ForgeSettings, RepositorySettings, Settings
+
+TOKEN = Credential(value="token")
+GITEA: dict[str, Any] = {"kind": ForgeKind.GITEA, "url": "https://git.example.org", "repository": "a/b", "token": TOKEN}
+APP: dict[str, Any] = {"app_id": 1, "installation_id": 2, "private_key": TOKEN}
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"kind": None}, "kind is missing: expected one of github, gitea, gitlab"),
+    ({"url": None}, "url is missing"),
+    ({"url": "git.example.org"}, "url: expected https://HOST/PATH"),
+    ({"url": "https://me:secret@git.example.org"}, "url: expected https://HOST/PATH"),
+    ({"url": "https://git.example.org?token=secret"}, "url: expected https://HOST/PATH"),
+    ({"repository": ""}, "repository: expected owner/name, found ''"),
+    ({"repository": "https://git.example.org/a/b"}, "repository: expected owner/name"),
+    ({"kind": ForgeKind.GITLAB, "repository": "b"}, "repository: expected the path of a project"),
+    ({"token": None}, "token is missing"),
+    ({"token": Credential(env="NOT_SET_BY_ANYONE")}, "NOT_SET_BY_ANYONE is not set"),
+    ({"token": None, **APP}, "token is missing"),
+    ({"kind": ForgeKind.GITHUB, **APP}, "cannot be combined"),
+    ({"kind": ForgeKind.GITHUB, "token": None, **APP, "installation_id": None}, "installation_id is missing"),
+    ({"kind": ForgeKind.GITHUB, "token": None, "app_id": 1}, "installation_id is missing"),
+)
+
+
+def settings(forge: dict[str, Any], followed: RepositorySettings | None = None) -> Settings:
+    return Settings(Path(), repository=followed or RepositorySettings("unused"), forge=ForgeSettings(**forge))
+
+
+def test_each_mistake_in_the_settings_is_named() -> None:
+    for changed, words in WRONG:
+        with pytest.raises(UsageError) as raised:
+            open_forge(settings({**GITEA, **changed}), ManualClock())
+        assert words in str(raised.value), (changed, str(raised.value))
+        assert "secret" not in str(raised.value)
+
+
+def test_without_settings_there_is_no_forge() -> None:
+    assert open_forge(settings({}), ManualClock()) is None
+
+
+def test_pull_requests_need_a_branch() -> None:
+    for fixed in (RepositorySettings("unused", tag="v1"), RepositorySettings("unused", commit="a" * 40)):
+        with pytest.raises(UsageError, match="needs \\[repository\\] branch"):
+            open_forge(settings(GITEA, fixed), ManualClock())
+
+
+def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    with pytest.raises(UsageError, match="pip install 'gitops-connect\\[github\\]'"):
+        open_forge(settings({**GITEA, "kind": ForgeKind.GITHUB, "token": None, **APP}), ManualClock())

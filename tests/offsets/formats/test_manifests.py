@@ -1,0 +1,459 @@
+"""Parsing of manifests: every format, compressed or not, gives the same entries with their lines, or faults."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+import yaml
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.manifests import Manifest
+from gitops_connect.offsets.formats import manifest_parser
+from gitops_connect.offsets.formats.content import MAX_COUNTED
+from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE, parse
+
+COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zstandard.compress,
+}
+GOOD = '{"partition": {"filename": "a"}, "offset": {"position": 1}}'
+ENTRY = {"partition": {"filename": "a"}, "offset": {"position": 1}}
+
+
+def manifest(name: str, content: str | bytes) -> Manifest:
+    return parse(Blob(f"offsets/{name}", "0", content.encode() if isinstance(content, str) else content))
+
+
+def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
+    """The entries of a valid manifest, each with its line."""
+    found = manifest(name, content)
+    assert not found.faults, found.faults
+    assert {entry.location.file for entry in found.entries} <= {f"offsets/{name}"}
+    return [(entry.location.line, entry.value) for entry in found.entries]
+
+
+def fault(name: str, content: str | bytes) -> tuple[str, str, int, int]:
+    """The only fault of an invalid manifest."""
+    (found,) = manifest(name, content).faults
+    assert found.location.file == f"offsets/{name}"
+    return found.rule, found.found, found.location.line, found.location.column
+
+
+def as_json(values: Sequence[Any]) -> str:
+    return '{"offsets": [\n' + ",\n".join(json.dumps(value, ensure_ascii=False) for value in values) + "\n]}"
+
+
+def as_list(values: Sequence[Any]) -> str:
+    return "[\n" + ",\n".join(map(json.dumps, values)) + "\n]\n"
+
+
+def as_lines(values: Sequence[Any]) -> str:
+    return "\n\r\n".join(json.dumps(value, ensure_ascii=False) for value in values)
+
+
+class Quoting(yaml.SafeDumper):
+    """Writes every string in quotes: PyYAML writes YAML 1.1, in which `1e5` without quotes is a string."""
+
+
+Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+
+
+def as_yaml(values: Sequence[Any]) -> str:
+    return "offsets:\n" + "".join(
+        "- " + yaml.dump(value, Dumper=Quoting, default_flow_style=True, width=10**9) for value in values
+    )
+
+
+def as_csv(values: Sequence[Any]) -> str:
+    columns = sorted({(part, field) for value in values for part in value for field in value[part] or ()})
+    columns += [("offset", "unused")] if not any(part == "offset" for part, _ in columns) else []
+    rows = [
+        [json.dumps((value[part] or {})[field]) if field in (value[part] or {}) else "" for part, field in columns]
+        for value in values
+    ]
+    lines: list[str] = []
+
+    class Sink:
+        def write(self, line: str) -> None:
+            lines.append(line)
+
+    csv.writer(Sink()).writerows([[".".join(column) for column in columns], *rows])
+    return "".join(lines)
+
+
+FORMATS: Mapping[str, tuple[Callable[[Sequence[Any]], str], Callable[[int], int]]] = {
+    "a.json": (as_json, lambda index: 2 + index),
+    "b.json": (as_list, lambda index: 2 + index),
+    "a.jsonl": (as_lines, lambda index: 1 + 2 * index),
+    "a.ndjson": (as_lines, lambda index: 1 + 2 * index),
+    "a.yaml": (as_yaml, lambda index: 2 + index),
+    "a.yml": (as_yaml, lambda index: 2 + index),
+    "a.csv": (as_csv, lambda index: 2 + index),
+}
+
+_NAMES = st.text("abcxyz_.-é\U0001f600", min_size=1, max_size=5)
+_TEXTS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\x85\ufeff"), max_size=8
+)
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXTS
+    | st.sampled_from(["007", "7", "1e3", "true", "null", '"', "NaN", " 5", "-", "a,b", "2026-11-21", "{}", "[1]"])
+)
+_PARTS = st.dictionaries(_NAMES, _SCALARS, min_size=1, max_size=3)
+_ENTRIES = st.lists(st.fixed_dictionaries({"partition": _PARTS, "offset": st.none() | _PARTS}), min_size=1, max_size=5)
+
+
+def typed(value: Any) -> Any:
+    """The value with its type, because 1, 1.0 and True are equal in Python."""
+    if isinstance(value, dict):
+        return {key: typed(inner) for key, inner in value.items()}
+    return (type(value), value)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(compression=st.sampled_from(list(COMPRESSIONS)), values=_ENTRIES)
+def test_what_is_written_comes_back_at_its_line(name: str, compression: str, values: list[Any]) -> None:
+    write, line = FORMATS[name]
+    found = entries(name + compression, COMPRESSIONS[compression](write(values).encode()))
+    assert [typed(value) for _, value in found] == [typed(value) for value in values]
+    assert [at for at, _ in found] == [line(index) for index in range(len(values))]
+
+
+def test_the_answer_of_connect_is_a_manifest() -> None:
+    answer = '{"offsets":[{"partition":{"kafka_topic":"t","kafka_partition":0},"offset":{"kafka_offset":3}}]}'
+    assert entries("a.json", answer) == [
+        (1, {"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 3}})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", f'\ufeff{{"offsets": [{GOOD}]}}'),
+        ("a.json", f'\r\n\t {{ "offsets" :\r\n[ {GOOD} ]\r\n}} \r\n'),
+        ("A.JSON", f"[{GOOD}]"),
+        ("a.jsonl", f"\n  \r\n\t{GOOD}\r\n\r\n"),
+        ("a.yaml", "# what was read\n---\noffsets:\n- partition: {filename: a}\n  offset: {position: 1}\n"),
+        ("a.yaml", "- partition: {filename: a}\n  offset: {position: 1}\n---\n"),
+        ("a.csv", "\ufeffpartition.filename,offset.position\r\na,1\r\n"),
+        ("a.csv", "\n partition.filename ,offset.position\n\na, 1\n\n"),
+        ("a.csv", 'offset.position,partition.filename\n1,"a"'),
+    ],
+)
+def test_blanks_line_ends_and_a_byte_order_mark_do_no_harm(name: str, content: str) -> None:
+    assert [value for _, value in entries(name, content)] == [ENTRY]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.json", "[null, 3, []]"), ("a.jsonl", "null\n3\n[]"), ("a.yaml", "- ~\n- 3\n- []")]
+)
+def test_an_entry_may_be_anything_here(name: str, content: str) -> None:
+    """The parser accepts any value as an entry; the rules check it later."""
+    assert [value for _, value in entries(name, content)] == [None, 3, []]
+
+
+def test_a_line_separator_inside_a_text_ends_no_line() -> None:
+    assert entries("a.jsonl", f'{{"a": "\u2028\x85"}}\n{GOOD}') == [(1, {"a": "\u2028\x85"}), (2, ENTRY)]
+
+
+def test_characters_beyond_the_basic_plane_and_an_escaped_nul_are_texts() -> None:
+    assert entries("a.jsonl", r'{"a": "\ud83d\ude00", "b": "\u0000"}') == [(1, {"a": "\U0001f600", "b": "\0"})]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("7", 7),
+        ("-7", -7),
+        ("7.0", 7.0),
+        ("7e2", 700.0),
+        ("99999999999999999999999", 99999999999999999999999),
+        ("007", "007"),
+        ("+7", "+7"),
+        (".5", ".5"),
+        ("0x10", "0x10"),
+        ("1_000", "1_000"),
+        ('"""007"""', "007"),
+        ('"""7"""', "7"),
+        ('""""""', ""),
+        ("true", True),
+        ("True", "True"),
+        ("null", None),
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("2026-11-21", "2026-11-21"),
+        ("12:30", "12:30"),
+        (" 7 ", 7),
+        (" a ", " a "),
+        ('"a,b"', "a,b"),
+        ('"a\nb"', "a\nb"),
+        ('"{""a"": 1}"', '{"a": 1}'),
+        ("[1]", "[1]"),
+        ('""', None),
+    ],
+)
+def test_what_a_cell_means(cell: str, value: Any) -> None:
+    """A JSON scalar is parsed as JSON, any other content is a string, and an empty cell is no field."""
+    ((_, entry),) = entries("a.csv", f"partition.a,partition.b,offset.c\nx,{cell},1\n")
+    wanted = {"a": "x"} if cell == '""' else {"a": "x", "b": value}
+    assert typed(entry["partition"]) == typed(wanted)
+
+
+def test_a_table_has_tombstones_and_lines_without_a_partition() -> None:
+    table = "partition.a,offset.b,offset.c\nx,1,\ny,,\n,1,2\n"
+    assert entries("a.csv", table) == [
+        (2, {"partition": {"a": "x"}, "offset": {"b": 1}}),
+        (3, {"partition": {"a": "y"}, "offset": None}),
+        (4, {"offset": {"b": 1, "c": 2}}),
+    ]
+
+
+def test_a_cell_of_several_lines_moves_what_follows() -> None:
+    assert [line for line, _ in entries("a.csv", 'partition.a,offset.b\n"x\ny",1\nz,2\n')] == [2, 4]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "content", "rule", "place", "part"),
+    [
+        # the bytes
+        ("a.json", b"\xff\xfe[\0]\0", "manifest/encoding", (1, 1), "UTF-16"),
+        ("a.jsonl", GOOD.encode("utf-16-le"), "manifest/encoding", (1, 2), "NUL"),
+        ("a.csv", b"partition.a,offset.b\nx\xe9,1\n", "manifest/encoding", (2, 2), "0xe9"),
+        ("a.yaml", "- a: \x07\n", "manifest/encoding", (1, 6), "U+0007"),
+        ("a.jsonl", r'{"a": "\ud800"}', "manifest/encoding", (1, 1), "surrogate"),
+        ("a.json", "[\n" + r'{"\uDFff": 1}]', "manifest/encoding", (2, 1), "surrogate"),
+        ("a.csv", 'partition.a,offset.b\n"""\\ud800""",1\n', "manifest/encoding", (2, 1), "surrogate"),
+        # compression
+        ("a.json.gz", b"[]", "manifest/compression", (1, 1), "does not begin like"),
+        ("a.json.zst", b"", "manifest/compression", (1, 1), "it is empty"),
+        ("a.json", gzip.compress(b"[]", mtime=0), "manifest/compression", (1, 1), "does not end in .gz"),
+        ("a.json", zstandard.compress(b"[]"), "manifest/compression", (1, 1), "does not end in .zst"),
+        ("a.json.zst", gzip.compress(b"[]", mtime=0), "manifest/compression", (1, 1), "does not begin like"),
+        # JSON
+        ("a.json", "[{]", "manifest/syntax", (1, 3), "']', expected a field name"),
+        ("a.json", "[1,]", "manifest/syntax", (1, 4), "']', expected a value"),
+        ("a.json", '{"offsets": [1 2]}', "manifest/syntax", (1, 16), "'2', expected ',' or ']'"),
+        ("a.json", '{"offsets": []', "manifest/syntax", (1, 15), "unexpected end of the file, expected ','"),
+        ("a.json", '{"offsets" []}', "manifest/syntax", (1, 12), "'[', expected ':'"),
+        ("a.json", "{offsets: []}", "manifest/syntax", (1, 2), "'o', expected a field name"),
+        ("a.json", "[", "manifest/syntax", (1, 2), "unexpected end, expected a value"),
+        ("a.json", '["a\nb"]', "manifest/syntax", (1, 4), "inside a string"),
+        ("a.json", '["a', "manifest/syntax", (1, 2), "never ends"),
+        ("a.json", r'["\x"]', "manifest/syntax", (1, 3), "is not the start of an escape"),
+        ("a.json", f"{GOOD}\n{GOOD}", "manifest/format", (1, 1), ".jsonl"),
+        ("a.json", f"[{GOOD}]\n[]", "manifest/syntax", (2, 1), "'[' after the end"),
+        ("a.json", f'{{"offsets": [{GOOD}]}} // x', "manifest/syntax", (1, 76), "'/' after the end"),
+        ("a.json", "'[]'", "manifest/syntax", (1, 1), '"\'", expected a value'),
+        ("a.json", "NULL", "manifest/syntax", (1, 1), "'N', expected a value"),
+        ("a.json", '"offsets"', "manifest/format", (1, 1), "a string, expected a list"),
+        ("a.json", "{}", "manifest/format", (1, 1), "an object without fields"),
+        ("a.json", '{"offsets": {"a": 1}}', "manifest/format", (1, 13), "an object, expected a list"),
+        ("a.json", '{"offsets": null}', "manifest/format", (1, 13), "null, expected"),
+        ("a.json", f'{{"offsets": [{GOOD}], "name": "x"}}', "manifest/format", (1, 1), "other than 'offsets': 'name'"),
+        ("a.json", '{"offsets": [1],\n "offsets": [2]}', "manifest/duplicate-key", (2, 2), "'offsets' appears twice"),
+        ("a.json", '[\n{"a": 1, "b": {"c": 1, "c": 1}}]', "manifest/duplicate-key", (2, 1), "'c' appears twice"),
+        ("a.json", "[NaN]", "manifest/number", (1, 2), "NaN"),
+        ("a.json", "[1,\n-Infinity]", "manifest/number", (2, 1), "-Infinity"),
+        ("a.json", "[1e400]", "manifest/number", (1, 2), "1e400"),
+        ("a.json", f"[{'9' * 5000}]", "manifest/number", (1, 2), "5000 digits"),
+        # JSON Lines
+        ("a.jsonl", f"{GOOD} {GOOD}", "manifest/syntax", (1, 61), "after the entry"),
+        ("a.jsonl", f"{GOOD}\n  {{x\n{GOOD}", "manifest/syntax", (2, 4), "'x', expected a field name"),
+        ("a.jsonl", f'{GOOD}\n{{"a": 1, "a": 1}}', "manifest/duplicate-key", (2, 1), "'a' appears twice"),
+        # YAML
+        ("a.yaml", "offsets: [", "manifest/syntax", (1, 11), "not YAML"),
+        ("a.yaml", "- 1\n- {a: 1", "manifest/syntax", (2, 8), "not closed before this place"),
+        ("a.yaml", "- a: !!python/object x", "manifest/syntax", (1, 6), "tag"),
+        ("a.yaml", "- a: 1\n  a: 2\n", "manifest/duplicate-key", (2, 3), "'a' appears twice"),
+        ("a.yaml", "- a: .inf\n", "manifest/number", (1, 6), "cannot be written as JSON"),
+        ("a.yaml", "- 1\n---\n- 2\n", "manifest/format", (3, 1), "2 YAML documents"),
+        ("a.yaml", "- 1\n" + "---\n" * 2000, "manifest/format", (1, 1), "more than 1000"),
+        ("a.yaml", "a text", "manifest/format", (1, 1), "a string, expected"),
+        ("a.yaml", "offsets: 3\n", "manifest/format", (1, 1), "a number, expected"),
+        ("a.yaml", "offsets: [1]\nnote: x\n", "manifest/format", (1, 1), "'note'"),
+        ("a.yaml", "- 1\n" * 100_001, "manifest/too-large", (100_000, 3), "100,000 values"),
+        # CSV
+        ("a.csv", "partition.a,offset.b\nx,1,2\n", "manifest/syntax", (2, 1), "3 cells, but the header has 2"),
+        ("a.csv", 'partition.a,offset.b\nx,"1\n', "manifest/syntax", (2, 1), "invalid CSV"),
+        ("a.csv", 'partition.a,offset.b\nx,"1"2\n', "manifest/syntax", (2, 1), "invalid CSV"),
+        ("a.csv", "partition.a,offset.b\nx,1e400\n", "manifest/number", (2, 1), "1e400"),
+        ("a.csv", "partition.a,offset.b,partition.a\nx,1,x\n", "manifest/duplicate-key", (1, 1), "a' appears twice"),
+        ("a.csv", "topic,offset.b\nx,1\n", "manifest/format", (1, 1), "unknown column 'topic'"),
+        ("a.csv", "partition.,offset.b\nx,1\n", "manifest/format", (1, 1), "unknown column 'partition.'"),
+        ("a.csv", "partition.a\nx\n", "manifest/format", (1, 1), "no column offset.FIELD"),
+        ("a.csv", "partition.a;offset.b\nx;1\n", "manifest/format", (1, 1), "with commas, not with ';'"),
+        # the name
+        ("a.parquet", b"PAR1", "manifest/too-large", (1, 1), "Parquet is read on Spark"),
+        ("a.parquet.gz", b"", "manifest/format", (1, 1), "use plain Parquet"),
+        ("a.json.gz.zst", b"", "manifest/format", (1, 1), "the suffix of its name is '.gz'"),
+        ("offsets", b"[]", "manifest/format", (1, 1), "its name has no suffix"),
+        (
+            "a.json",
+            "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+            "manifest/format",
+            (1, 1),
+            "a Git LFS pointer",
+        ),
+        # nothing
+        ("a.json", "", "manifest/empty", (1, 1), "no entries"),
+        ("a.json", '{"offsets": []}', "manifest/empty", (1, 1), "no entries"),
+        ("a.json", "[ ]", "manifest/empty", (1, 1), "no entries"),
+        ("a.jsonl", "\n \n", "manifest/empty", (1, 1), "no entries"),
+        ("a.yaml", "# nothing yet\n", "manifest/empty", (1, 1), "no entries"),
+        ("a.yaml", "offsets: []\n", "manifest/empty", (1, 1), "no entries"),
+        ("a.csv", "", "manifest/empty", (1, 1), "no entries"),
+        ("a.csv", "partition.a,offset.b\n", "manifest/empty", (1, 1), "no entries"),
+        ("a.json.gz", gzip.compress(b"", mtime=0), "manifest/empty", (1, 1), "no entries"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read(name: str, content: str | bytes, rule: str, place: tuple[int, int], part: str) -> None:
+    found = fault(name, content)
+    assert (found[0], found[2:]) == (rule, place), found
+    assert part in found[1]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_damage_to_what_is_compressed(suffix: str) -> None:
+    packed = COMPRESSIONS[suffix](as_lines([{"partition": {"a": index}} for index in range(1000)]).encode())
+    for broken in (packed[:-1], packed[: len(packed) // 2], packed + b"x", packed + packed[:20], packed + b"\0" * 600):
+        assert fault(f"a.jsonl{suffix}", broken)[0] == "manifest/compression"
+
+
+def test_a_changed_byte_is_found_by_the_checksum() -> None:
+    checked = zstandard.ZstdCompressor(write_checksum=True).compress(GOOD.encode())
+    for name, packed in (("a.jsonl.gz", gzip.compress(GOOD.encode())), ("a.jsonl.zst", checked)):
+        broken = bytearray(packed)
+        broken[-6 if name.endswith("gz") else -1] ^= 1
+        assert fault(name, bytes(broken))[0] == "manifest/compression"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_files_one_behind_the_other_are_one(suffix: str) -> None:
+    pack = COMPRESSIONS[suffix]
+    packed = b"".join(pack(f"{GOOD}\n".encode()) for _ in range(100))
+    assert [line for line, _ in entries(f"a.jsonl{suffix}", packed)] == list(range(1, 101))
+    many = pack(b"") * 1001
+    assert fault(f"a.jsonl{suffix}", many)[:2] == (
+        "manifest/compression",
+        "it has more than 1000 compressed members",
+    )
+
+
+def test_a_frame_of_zstd_that_is_to_be_passed_over_is() -> None:
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0note"
+    packed = zstandard.compress(f"{GOOD}\n".encode())
+    assert [line for line, _ in entries("a.jsonl.zst", skipped + packed + skipped + packed)] == [1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_bomb_is_not_unpacked(suffix: str) -> None:
+    bomb = COMPRESSIONS[suffix](b"\n" * (4 * MAX_SIZE))
+    assert len(bomb) < MAX_SIZE // 100
+    rule, found = fault(f"a.jsonl{suffix}", bomb)[:2]
+    assert rule == "manifest/compression"
+    assert found.startswith("its content is more than 1,000 times larger than the file")
+
+
+def test_a_file_has_at_most_its_size() -> None:
+    padded = f"[{GOOD}".encode().ljust(MAX_SIZE - 1) + b"]"
+    assert len(entries("a.json", padded)) == 1
+    assert fault("a.json", padded + b" ")[:2] == ("manifest/too-large", "the file has more than 16 MiB")
+
+
+def test_entries_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest_parser, "MAX_ENTRIES", 2)
+    assert len(entries("a.json", "[1, 2]")) == 2
+    found = manifest("a.json", "[1,\n2,\n3,\n4]")
+    assert [(one.rule, one.location.line) for one in found.faults] == [("manifest/too-large", 3)]
+    assert len(found.entries) == 2
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".yaml", ".csv"])
+@pytest.mark.parametrize("piece", ["{", "[", '{"a":', "[{", "[[],", "- ", '"', ",", "a\n"])
+def test_a_million_of_anything_is_refused_and_ends(piece: str, suffix: str) -> None:
+    """Neither RecursionError nor MemoryError, whatever is repeated."""
+    found = manifest(f"a{suffix}", piece * 1_000_000)
+    assert 1 <= len(found.faults) <= MAX_COUNTED + 1
+
+
+@pytest.mark.parametrize(("depth", "faults"), [(50, 0), (51, 1), (900, 1), (100_000, 1)])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_depth(depth: int, faults: int, opening: str, closing: str) -> None:
+    nested = opening * depth + ("1" if closing == "}" else "") + closing * depth
+    found = manifest("a.jsonl", f"{GOOD}\n{nested}\n{GOOD}")
+    assert [(one.rule, one.location.line) for one in found.faults] == [("manifest/syntax", 2)] * faults
+    assert len(found.entries) == 3 - faults
+    assert all("more than 50 nested levels" in one.found for one in found.faults)
+
+
+def test_a_long_entry_is_not_a_deep_one() -> None:
+    ((_, value),) = entries("a.jsonl", json.dumps({"partition": {"a": [[]] * 1000}}))
+    assert len(value["partition"]["a"]) == 1000
+
+
+def test_a_bad_line_spoils_no_other() -> None:
+    found = manifest("a.jsonl", "\n".join([GOOD, "oops", GOOD, '{"a": NaN}', GOOD]))
+    assert [entry.location.line for entry in found.entries] == [1, 3, 5]
+    assert [(one.rule, one.location.line) for one in found.faults] == [("manifest/syntax", 2), ("manifest/number", 4)]
+
+
+def test_what_comes_before_a_fault_is_read() -> None:
+    found = manifest("a.json", f"[{GOOD},\n{GOOD},\n{{]")
+    assert [entry.location.line for entry in found.entries] == [1, 2]
+    assert [one.location.line for one in found.faults] == [3]
+
+
+def test_each_fault_is_listed() -> None:
+    found = manifest("a.jsonl", "oops\n" * 500)
+    assert [one.location.line for one in found.faults] == list(range(1, 501))
+
+
+def test_reading_is_given_up_where_nothing_fits() -> None:
+    found = manifest("a.jsonl", "oops\n" * 100_000)
+    assert len(found.faults) == MAX_COUNTED + 1
+    assert found.faults[-1].rule == "manifest/format"
+    assert found.faults[-1].found == f"{MAX_COUNTED} places in it cannot be read, and the rest was skipped"
+
+
+@given(st.binary(max_size=200), st.sampled_from([*FORMATS, "a.json.gz", "a.csv.zst"]))
+def test_no_bytes_raise_anything(content: bytes, name: str) -> None:
+    found = manifest(name, content)
+    assert found.entries or found.faults
+
+
+@given(st.data(), st.sampled_from(list(FORMATS)))
+def test_no_damage_raises_anything(data: st.DataObject, name: str) -> None:
+    text = FORMATS[name][0]([ENTRY, {"partition": {"a": "é"}, "offset": None}])
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    manifest(name, text[:start] + data.draw(st.text(max_size=3)) + text[end:])
+
+
+@pytest.mark.parametrize(("name", "frame"), [("a.json", '{{"offsets": [{}]}}'), ("a.jsonl", "{}")])
+def test_an_object_with_very_many_fields_is_refused(name: str, frame: str) -> None:
+    fields = ", ".join(f'"k{number}": 1' for number in range(60_000))
+    entry = f'{{"partition": {{"a": 1}}, "offset": {{{fields}, "k59999": 2}}}}'
+    found = {one.rule: one.found for one in manifest(name, frame.format(entry)).faults}
+    assert found["manifest/format"].startswith("an object with 60,000 fields")
+    assert found["manifest/duplicate-key"] == "the field 'k59999' appears twice in one object"
+
+
+@pytest.mark.parametrize("pack", [".gz", ".zst"])
+def test_what_is_no_text_is_not_unpacked_to_its_end(pack: str) -> None:
+    zeros = COMPRESSIONS[pack](b"{}\n\xc3\xa4" + bytes(MAX_SIZE))
+    assert fault(f"a.jsonl{pack}", zeros)[0] == "manifest/compression"

@@ -1,0 +1,335 @@
+"""Each rule for the entries of a manifest: violations with their lines and messages, and valid entries."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from families.case_files import cases_with_config, entries
+from support.files.manifests import (
+    FILE_SOURCE,
+    MIRROR,
+    OTHER,
+    SINK,
+    UNREAD,
+    declared,
+    entry,
+    mirrored,
+    offsets,
+    read,
+    rules,
+    sunk,
+    verdict,
+)
+
+from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.offsets.rules.rules import DEPENDENT, RULES
+from gitops_connect.report.rule_explanations import rule_explanations
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "manifest-rules.md"
+ROW = re.compile(r"^\| \[`(manifest/[a-z-]+)`\]", re.MULTILINE)
+"""A row of a table of that page, and the rule that it documents."""
+
+MYSQL = {"connector.class": "io.debezium.connector.mysql.MySqlConnector", "topic.prefix": "shop"}
+POSTGRES = {"connector.class": "PostgresConnector", "database.server.name": "shop"}
+ORACLE = {"connector.class": "Oracle", "topic.prefix": "shop"}
+JDBC = {"connector.class": "io.aiven.connect.jdbc.JdbcSourceConnector"}
+INC = {**JDBC, "table.whitelist": 'inc, shop.orders, "Mixed"'}
+SHOP = {"server": "shop"}
+BINLOG = {"file": "mysql-bin.000003", "pos": 4}
+
+
+WRONG: list[Any] = [
+    *entries("wrong", 1),
+    ("entry", MIRROR, [], "this entry is a list, expected a mapping with a partition and an offset"),
+    ("entry", OTHER, "text", 'this entry is the string "text", expected'),
+    ("no-partition", MIRROR, {"offset": {"offset": 1}}, "this entry has no partition"),
+    ("no-partition", SINK, entry(None, {"kafka_offset": 1}), "this entry has no partition"),
+    ("no-offset", MIRROR, {"partition": mirrored()["partition"]}, "this entry has no offset"),
+    ("type", MIRROR, entry("text", {"offset": 1}), 'partition is the string "text", expected a mapping'),
+    ("type", MIRROR, entry(mirrored()["partition"], 5), "offset is the number 5, expected a mapping"),
+    ("range", OTHER, entry({}, {"a": 10**5000}), "offset.a is a number of 16610 bits, expected at most"),
+    ("value", MIRROR, mirrored(topic="\ud800"), "partition.topic cannot be written as JSON"),
+    ("value", OTHER, entry({"\udfff": 1}, {}), "half of a surrogate pair"),
+    ("value", OTHER, entry({}, {"a": float("nan")}), "offset.a cannot be written as JSON: nan"),
+    ("value", OTHER, entry({}, {"a": float("inf")}), "offset.a cannot be written as JSON: inf"),
+    ("value", OTHER, entry({}, {1: 2}), "offset.1 cannot be written as JSON"),
+    ("unknown-field", MIRROR, {**mirrored(), "note": 1}, '"note" is not a field of an entry'),
+]
+"""Rule, config, value, and a part of the message: those of families, and values that YAML cannot contain."""
+
+
+@pytest.mark.parametrize(("rule", "config", "value", "words"), WRONG)
+def test_a_broken_rule_is_named_at_its_line(rule: str, config: Mapping[str, str], value: Any, words: str) -> None:
+    clean = entry({"kafka_topic": "gone", "kafka_partition": 9} if "topics" in "".join(config) else {"gone": 1}, None)
+    found = verdict([clean, value], config)
+    first = found.diagnostics.items[0]
+    assert (first.location.line, first.rule, first.connector) == (2, f"manifest/{rule}", "orders")
+    assert words in first.summary
+    assert (found.offsets is None) == any(item.severity is Severity.ERROR for item in found.diagnostics)
+    alone = verdict([value], config).diagnostics
+    expected = 2 if config["connector.class"] == "MirrorCheckpoint" and "cluster" in value["partition"] else 1
+    assert len(alone) == expected, [item.summary for item in alone]
+
+
+@pytest.mark.parametrize(("config", "value"), entries("right", 0))
+def test_what_is_as_it_should_be_is_not_spoken_of(config: Mapping[str, str], value: Any) -> None:
+    assert rules(verdict([value], config)) == []
+    assert len(declared(verdict([value], config))) == 1
+
+
+def test_what_the_config_is_may_be_unknown() -> None:
+    assert rules(verdict([sunk("any"), mirrored(cluster="x"), entry([], {})], None)) == [(3, "type")]
+
+
+def test_unknown_fields_of_a_sink_are_left_out_as_connect_does() -> None:
+    value = entry({**sunk()["partition"], "x": 1}, {"kafka_offset": 1, "metadata": "m"})
+    found = verdict([value], SINK)
+    assert rules(found) == [(1, "unknown-field"), (1, "unknown-field")]
+    assert declared(found) == [(sunk()["partition"], {"kafka_offset": 1})]
+    assert rules(verdict([value, sunk()], SINK))[-1] == (2, "conflict")
+
+
+def test_unknown_fields_of_a_source_are_sent() -> None:
+    found = verdict([entry(mirrored()["partition"], {"offset": 1, "note": "n"})], MIRROR)
+    assert declared(found) == [(mirrored()["partition"], {"offset": 1, "note": "n"})]
+
+
+def test_a_field_of_the_current_offsets_is_known() -> None:
+    current = offsets(entry(SHOP, {**BINLOG, "new_in_9": 1}))
+    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": 2})], MYSQL, current)) == []
+    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, current)) == [(1, "current-type")]
+
+
+LIVE = offsets(entry({"shard": 1}, {"seq": "a", "n": 5}), entry({"shard": 2}, {"seq": 7, "f": 1.5, "nothing": None}))
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "fields"),
+    [
+        ({"shard": 1}, {"seq": "b", "n": 6}, []),
+        ({"shard": 1}, {"seq": 8}, ["offset.seq"]),
+        ({"shard": 2}, {"seq": "b"}, ["offset.seq"]),
+        ({"shard": 3}, {"seq": "b"}, []),
+        ({"shard": 3}, {"seq": 8}, []),
+        ({"shard": 3}, {"seq": True}, ["offset.seq"]),
+        ({"shard": 3}, {"f": 1}, ["offset.f"]),
+        ({"shard": 3}, {"n": 6.0}, ["offset.n"]),
+        ({"shard": 3}, {"n": None, "nothing": 5, "never": 5}, []),
+        ({"shard": "1"}, {"n": 6}, ["partition.shard"]),
+        ({"shard": 1.0}, {"n": "6"}, ["offset.n", "partition.shard"]),
+    ],
+)
+def test_types_are_those_of_the_current_offsets(partition: Any, offset: Any, fields: list[str]) -> None:
+    found = verdict([entry(partition, offset)], OTHER, LIVE)
+    assert [item.rule for item in found.diagnostics] == ["manifest/current-type"] * len(fields)
+    assert [item.summary.split()[0] for item in found.diagnostics] == fields
+
+
+def test_the_message_of_a_current_type_says_both() -> None:
+    (problem,) = verdict([entry({"shard": "1"}, {})], OTHER, LIVE).diagnostics
+    expected = 'partition.shard is the string "1", but in the current offsets it is a whole number'
+    assert problem.summary == expected
+
+
+def test_if_the_class_gives_the_type_wrong_current_offsets_do_not_matter() -> None:
+    current = offsets(entry({"cluster": "source", "topic": "orders", "partition": "0"}, {"offset": "9"}))
+    assert rules(verdict([mirrored()], MIRROR, current)) == []
+
+
+def test_numbers_as_in_the_current_offsets_if_the_class_accepts_both() -> None:
+    current = offsets(entry(SHOP, {"scn": "100"}))
+    assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, current)) == [(1, "current-type")]
+    assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, current)) == []
+
+
+@pytest.mark.parametrize("kind", [OperationKind.REPLACE, OperationKind.SEED])
+def test_null_offsets_say_nothing_in_a_replace_and_a_seed(kind: OperationKind) -> None:
+    tombstone = entry(mirrored()["partition"], None)
+    assert rules(verdict([mirrored(1), tombstone], MIRROR, {}, kind=kind)) == [(2, "tombstone")]
+    assert rules(verdict([mirrored(1)], MIRROR, {}, kind=kind)) == []
+
+
+def test_a_tombstone_for_nothing_is_mentioned() -> None:
+    tombstone = entry(mirrored()["partition"], None)
+    assert rules(verdict([tombstone], MIRROR, {})) == [(1, "nothing-to-remove")]
+    assert rules(verdict([tombstone], MIRROR, offsets(mirrored()))) == []
+    assert rules(verdict([tombstone], MIRROR, None)) == []
+    assert declared(verdict([tombstone], MIRROR, {})) == [(mirrored()["partition"], None)]
+
+
+def test_a_sink_takes_no_tombstone_for_a_partition_of_another_shape() -> None:
+    assert rules(verdict([entry({"kafka_topic": "orders"}, None)], SINK)) == [(1, "shape")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rule", "words"),
+    [
+        (mirrored(), mirrored(), "duplicate", "lines 1 and 3 have the same partition, with the same offset"),
+        (mirrored(0, 5), mirrored(0, 6), "conflict", 'with the offsets {"offset":5} and {"offset":6}'),
+        (mirrored(), entry(mirrored()["partition"], None), "conflict", '{"offset":5} and null'),
+        (entry(mirrored()["partition"], None), entry(mirrored()["partition"], None), "duplicate", "lines 1 and 3"),
+    ],
+)
+def test_a_partition_is_declared_once(first: Any, second: Any, rule: str, words: str) -> None:
+    found = verdict([first, mirrored(9), second], MIRROR)
+    assert rules(found) == [(3, rule)]
+    assert words in found.diagnostics.items[0].summary
+    assert found.offsets is None
+
+
+def test_the_order_of_keys_makes_no_other_partition() -> None:
+    turned = entry(dict(reversed(mirrored()["partition"].items())), {"offset": 5})
+    assert rules(verdict([mirrored(), turned], MIRROR)) == [(2, "duplicate")]
+
+
+NEVER_READ = entries("never_read", 1)
+
+
+@pytest.mark.parametrize(("rule", "config", "value"), NEVER_READ)
+def test_a_partition_that_is_not_read_has_to_be_acknowledged(rule: str, config: Mapping[str, str], value: Any) -> None:
+    refused, taken = (verdict([value], config, LIVE, acknowledged=one) for one in (frozenset(), UNREAD))
+    for item in refused.diagnostics:
+        assert (item.rule, item.severity) == (f"manifest/{rule}", Severity.ERROR)
+        assert "if this is intended, add `acknowledge: [unread]`" in item.hint
+    assert (refused.offsets, refused.unread) == (None, 1)
+    assert [item.summary for item in taken.diagnostics] == [item.summary for item in refused.diagnostics]
+    assert {item.severity for item in taken.diagnostics} == {Severity.WARNING}
+    assert (taken.offsets, taken.errors) == (offsets(value), 0)
+
+
+@pytest.mark.parametrize(("rule", "config", "value"), NEVER_READ)
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+def test_a_current_partition_may_be_set_whether_it_is_read_or_not(
+    rule: str, config: Mapping[str, str], value: Any, kind: OperationKind
+) -> None:
+    """The new offset may differ from the current one."""
+    current = {**LIVE, **offsets(entry(value["partition"], {"n": 7}))}
+    found = verdict([value], config, current, kind=kind)
+    assert (found.offsets, rules(found), found.unread) == (offsets(value), [], 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "value"),
+    [
+        (MIRROR, entry({"cluster": "WRONG", "topic": "orders", "zone": "a"}, {"offset": 5})),
+        (MIRROR, mirrored("0", cluster="WRONG")),
+        (FILE_SOURCE, entry({"cluster": "source"}, {"position": 5})),
+        (SINK, sunk("other", "0")),
+        (MIRROR, mirrored(0, -1)),
+        (OTHER, entry({"shard": 1}, {"seq": 8})),
+        (OTHER, entry({"shard": {}}, {"seq": 8})),
+    ],
+)
+def test_what_connect_refuses_or_is_read_wrongly_is_not_acknowledged(config: Mapping[str, str], value: Any) -> None:
+    """Connect would refuse the entry, or the connector would read the partition with a wrong offset."""
+    found = verdict([value], config, LIVE, acknowledged=UNREAD)
+    assert (found.offsets, found.unread) == (None, 0)
+    assert "acknowledge" not in "".join(item.hint for item in found.diagnostics)
+
+
+def test_hints_say_what_to_write() -> None:
+    hints = [
+        verdict([value], config).diagnostics.items[0].hint
+        for value, config in [
+            (mirrored("0"), MIRROR),
+            (mirrored(0, 7.0), MIRROR),
+            (sunk(topic=5), SINK),
+            (entry(SHOP, {**BINLOG, "evnt": 1}), MYSQL),
+        ]
+    ]
+    assert hints == [
+        "write 0, without quotes",
+        "write 7, without a fraction",
+        'write "5", in quotes',
+        "did you mean 'event'?",
+    ]
+
+
+POSTGRES_NOW = {"lsn": 600, "lsn_proc": 600, "lsn_commit": 580, "txId": 7, "ts_usec": 5}
+
+
+@pytest.mark.parametrize(("config", "current", "declared", "fields"), cases_with_config("contradictions", 0))
+def test_a_change_that_another_field_makes_ineffective_is_an_error(
+    config: Mapping[str, str], current: Mapping[str, Any], declared: Mapping[str, Any], fields: list[str]
+) -> None:
+    server = {"Informix": "databaseName", "MongoDb": "server_id"}
+    partition = {server.get(config["connector.class"], "server"): "shop"}
+    existing = offsets(entry(partition, current))
+    found = verdict([entry(partition, declared)], config, existing, acknowledged=UNREAD)
+    assert [item.rule for item in found.diagnostics] == ["manifest/contradiction"] * len(fields)
+    assert all(f"offset.{field} is changed" in str(found.diagnostics.items) for field in fields)
+    assert found.errors == len(fields)
+    assert rules(verdict([entry(partition, declared)], config)) == []
+    assert rules(verdict([entry(partition, current)], config, existing)) == []
+
+
+def test_a_contradiction_says_what_decides_and_what_to_do() -> None:
+    current = offsets(entry(SHOP, POSTGRES_NOW))
+    found = verdict([entry(SHOP, {**POSTGRES_NOW, "lsn": 590})], POSTGRES, current).diagnostics.items[0]
+    assert found.summary == (
+        "offset.lsn is changed from 600 to 590, but lsn_proc stays 600: the connector resumes from lsn_proc"
+    )
+    assert found.hint == "change lsn_proc, or remove it"
+
+
+@pytest.mark.parametrize(
+    ("config", "value", "meant"),
+    [
+        (INC, entry({"table": "incc"}, {"incrementing": 1}), "inc"),
+        (INC, entry({"table": "order"}, {"incrementing": 1}), "orders"),
+        (INC, entry({"protocol": "1", "table": "shop.oders"}, {"incrementing": 1}), "shop.orders"),
+        (MIRROR, mirrored(cluster="sorce"), "source"),
+        (FILE_SOURCE, read("/data/order.txt"), "/data/orders.txt"),
+        (MYSQL, entry({"server": "Shop"}, BINLOG), "shop"),
+        (SINK, sunk("invoice"), "invoices"),
+        ({**MIRROR, "topics": "orders,b"}, mirrored(topic="order"), "orders"),
+        (POSTGRES, entry(SHOP, {"lsn": 5, "messageType": "insert"}), "INSERT"),
+        (SINK, sunk("far-fetched"), None),
+    ],
+)
+def test_a_hint_names_what_was_probably_meant(config: Mapping[str, str], value: Any, meant: str | None) -> None:
+    (found,) = verdict([value], config).diagnostics
+    assert found.hint.startswith("did you mean") == (meant is not None)
+    assert meant is None or meant in found.hint.split("?")[0].replace('"', "'").split("'")
+
+
+def test_every_rule_is_explained_and_documented() -> None:
+    page = PAGE.read_text()
+    for rule in RULES:
+        assert rule in rule_explanations()
+        assert f"| [`{rule}`](rules.md#{rule.replace('/', '')}) |" in page
+
+
+def test_the_page_documents_no_other_rule() -> None:
+    assert set(ROW.findall(PAGE.read_text())) == set(RULES)
+
+
+def test_a_template_is_one() -> None:
+    texts = (text for rule in RULES.values() for text in (rule.message, rule.hint))
+    names = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+    assert all(name.isidentifier() for name in names)
+
+
+def test_which_rules_depend_on_the_connector_is_data() -> None:
+    ties = {"manifest/alias", "manifest/file", "manifest/server", "manifest/topic"}
+    of_the_class = {"manifest/shape", "manifest/type", "manifest/range", "manifest/negative", "manifest/own-schema"}
+    assert ties | of_the_class | {"manifest/unknown-field", "manifest/current-type"} <= DEPENDENT <= RULES.keys()
+
+
+def test_what_is_wrong_with_the_manifest_alone_depends_on_nothing_else() -> None:
+    page = PAGE.read_text()
+    of_the_file = set(ROW.findall(page.split("## The file")[1].split("## An entry")[0]))
+    named = set(
+        re.findall(
+            r"`(manifest/[a-z-]+)`",
+            " ".join(page.split()).split("errors in any case: ")[1].split(" Every other rule")[0],
+        )
+    )
+    assert len(of_the_file) == 8
+    assert RULES.keys() - DEPENDENT == of_the_file | named | {"manifest/schema-broken"}

@@ -1,0 +1,357 @@
+"""The verdict on a complete manifest: exactly the violations are found, and valid entries become canonical."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.files.manifests import (
+    FILE,
+    FILE_SOURCE,
+    MIRROR,
+    ORDERS,
+    OTHER,
+    SINK,
+    UNREAD,
+    context_of,
+    declared,
+    entry,
+    manifest,
+    mirrored,
+    offsets,
+    rules,
+    sunk,
+    verdict,
+)
+from support.files.manifests import read as filed
+
+from gitops_connect.model import unreadable as reader
+from gitops_connect.model.diagnostics import Location, Severity
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema
+from gitops_connect.model.offsets import partition_text, to_json
+from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.offsets.formats.manifest_parser import parse
+from gitops_connect.offsets.rules.entries import EntryChecker
+from gitops_connect.offsets.rules.rules import RULES
+from gitops_connect.offsets.rules.small import SHOWN, check
+
+CONTEXT = context_of(MIRROR)
+JDBC = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}
+
+
+def test_what_is_right_comes_out_canonical() -> None:
+    found = verdict([mirrored(1, 7), entry(mirrored(2)["partition"], None)], MIRROR)
+    assert dict(found.offsets or {}) == {
+        '{"cluster":"source","partition":1,"topic":"orders"}': '{"offset":7}',
+        '{"cluster":"source","partition":2,"topic":"orders"}': None,
+    }
+    assert not found.diagnostics.items
+
+
+def test_an_lsn_may_be_written_as_postgresql_writes_it() -> None:
+    """Connect keeps LSNs as numbers, so an LSN is the same offset in both forms."""
+    config = {"connector.class": "PostgresConnector"}
+    written = entry({"server": "shop"}, {"lsn": "0/1985390", "lsn_proc": "0/1985050", "lsn_commit": 5})
+    (offset,) = (verdict([written], config).offsets or {}).values()
+    assert offset == '{"lsn":26760080,"lsn_commit":5,"lsn_proc":26759248}'
+    numbers = entry({"server": "shop"}, {"lsn": 26760080, "lsn_proc": 26759248, "lsn_commit": 5})
+    again = verdict([written, numbers], config)
+    assert [rule for _, rule in rules(again)] == ["duplicate"]
+    for wrong in ("0/", "1985390", "0x1985390", "0/1985390 "):
+        assert rules(verdict([entry({"server": "shop"}, {"lsn": wrong})], config)) == [(1, "type")]
+    assert rules(verdict([entry({"server": "shop"}, {"lsn": "FFFFFFFF/0"})], config)) == [(1, "range")]
+    other = entry({"server": "shop"}, {"lsn": 1, "txId": "0/1"})
+    assert rules(verdict([other], config)) == [(1, "type")]
+
+
+def test_a_warning_holds_nothing_up() -> None:
+    found = verdict([entry(mirrored()["partition"], {"offset": 1, "more": 2})], MIRROR)
+    assert [item.severity for item in found.diagnostics] == [Severity.WARNING]
+    assert len(declared(found)) == 1
+
+
+def test_twenty_are_named_and_the_rest_is_counted() -> None:
+    entries = [mirrored(number, -1) for number in range(SHOWN + 1235)] + [mirrored(cluster="WRONG")]
+    found = verdict(entries, MIRROR)
+    negative = [item for item in found.diagnostics if item.rule == "manifest/negative"]
+    assert len(negative) == SHOWN + 1
+    assert sorted(item.location.line for item in negative) == [1, *range(1, SHOWN + 1)]
+    (rest,) = [item for item in negative if "more of this rule" in item.summary]
+    assert rest.summary == "1,235 more of this rule, 1,255 in total"
+    assert (rest.location, rest.severity, rest.connector) == (Location(FILE), Severity.ERROR, ORDERS)
+    assert [item.location.line for item in found.diagnostics if item.rule == "manifest/alias"] == [len(entries)]
+    assert found.counts == {"manifest/negative": SHOWN + 1235, "manifest/alias": 1}
+    assert (found.errors, found.unread) == (SHOWN + 1236, 1)
+
+
+class _Fraction(float):
+    """Counts the calls of `is_integer`, which the code makes only when it explains a violation."""
+
+    asked = 0
+
+    def is_integer(self) -> bool:
+        type(self).asked += 1
+        return super().is_integer()
+
+
+def test_of_very_many_findings_few_are_explained_and_all_are_counted() -> None:
+    _Fraction.asked = 0
+    found = verdict((mirrored(number, _Fraction(1.5)) for number in range(3000)), MIRROR)
+    assert (found.counts, found.errors) == ({"manifest/type": 3000}, 3000)
+    assert 0 < _Fraction.asked <= SHOWN
+
+
+def test_the_same_mistake_in_other_entries_is_found_in_each_at_its_own_line() -> None:
+    entries = [entry({"cluster": "source", "topicc": "orders", "partition": n}, {"offset": 1}) for n in range(3)]
+    found = verdict([*entries, entry({"cluster": "source", "partition": 9, "x": 1}, {"offset": 1})], MIRROR)
+    assert rules(found) == [(1, "shape"), (2, "shape"), (3, "shape"), (4, "shape"), (4, "shape")]
+    assert found.counts == {"manifest/shape": 5}
+
+
+def test_an_error_is_not_hidden_behind_many_warnings_of_its_rule() -> None:
+    entries = [mirrored(number, zone="a") for number in range(SHOWN + 5)] + [entry({"cluster": "z"}, {"offset": 1})]
+    found = verdict(entries, MIRROR, acknowledged=UNREAD)
+    assert [item.location.line for item in found.diagnostics.errors] == [len(entries)] * 3
+    (rest,) = [item for item in found.diagnostics.warnings if "more of this rule" in item.summary]
+    assert (rest.summary, rest.hint) == (f"5 more of this rule, {SHOWN + 5} in total", "")
+    assert (found.errors, found.unread, found.offsets) == (3, SHOWN + 5, None)
+
+
+def test_twenty_exactly_leave_no_rest() -> None:
+    found = verdict([mirrored(number, -1) for number in range(SHOWN)], MIRROR)
+    assert len(found.diagnostics) == SHOWN
+
+
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED])
+def test_a_manifest_without_entries_is_an_error(kind: OperationKind) -> None:
+    """Connect refuses an empty alter; an empty replace would have the effect of a reset."""
+    found = verdict([], MIRROR, kind=kind)
+    assert rules(found) == [(1, "empty")]
+    assert found.offsets is None
+
+
+def test_what_could_not_be_read_is_said_along_with_the_rest() -> None:
+    fault = ManifestFault("manifest/syntax", "'}' where a value belongs", Location(FILE, 7, 3))
+    broken = Manifest(Location(FILE), manifest([mirrored(0, -1)]).entries, (fault,))
+    found = check(broken, CONTEXT, OperationKind.ALTER)
+    assert rules(found) == [(1, "negative"), (7, "syntax")]
+    assert found.offsets is None
+    problem = found.diagnostics.items[1]
+    assert problem.summary == "the offset manifest cannot be read: '}' where a value belongs"
+    assert problem.location == Location(FILE, 7, 3)
+
+
+def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
+    faults = tuple(
+        ManifestFault(f"manifest/{rule}", f"fault {n}", Location(FILE, n))
+        for rule, first in (("syntax", 1), ("number", 100))
+        for n in range(first, first + SHOWN + 2)
+    )
+    found = check(Manifest(Location(FILE), (), faults), CONTEXT, OperationKind.ALTER)
+    named = [item.location.line for item in found.diagnostics if "more of this rule" not in item.summary]
+    assert named == [*range(1, SHOWN + 1), *range(100, 100 + SHOWN)]
+    assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in total"] * 2
+
+
+def test_what_the_reader_counted_is_counted() -> None:
+    lines = "\n".join(["{"] * (SHOWN + 30))
+    broken = parse(Blob("m.jsonl", "", lines.encode()))
+    found = check(broken, CONTEXT, OperationKind.ALTER)
+    assert len(found.diagnostics) == SHOWN + 1
+    assert (found.counts, found.errors) == ({"manifest/syntax": SHOWN + 30}, SHOWN + 30)
+
+
+@pytest.mark.parametrize("name", ["ENCODING", "COMPRESSION", "SYNTAX", "DUPLICATE_KEY", "NUMBER", "FORMAT", "EMPTY"])
+def test_what_the_reader_finds_has_its_rule(name: str) -> None:
+    assert RULES[getattr(reader, name)].severity is Severity.ERROR
+    assert RULES[reader.TOO_LARGE].severity is Severity.ERROR
+
+
+# Faults are planted on known lines, and exactly these must be found. After a fault, the partition still differs from
+# those of the other lines. "unread": Connect accepts the entry, and it is only a warning if that is acknowledged.
+PLANTS: dict[str, list[Any]] = {
+    "mirror": [
+        ("negative", lambda one: one["offset"].update(offset=-1)),
+        ("range", lambda one: one["partition"].update(partition=2**31 + one["partition"]["partition"])),
+        ("range", lambda one: one["offset"].update(offset=2**63)),
+        ("type", lambda one: one["partition"].update(partition=str(one["partition"]["partition"]))),
+        ("type", lambda one: one["offset"].update(offset=True)),
+        ("type", lambda one: one["partition"].update(topic={})),
+        ("type", lambda one: one.update(offset=[])),
+        ("alias", lambda one: one["partition"].update(cluster="elsewhere"), "unread"),
+        ("shape", lambda one: one["partition"].pop("topic")),
+        ("shape", lambda one: one["partition"].update(unheard=1), "unread"),
+        ("shape", lambda one: one["offset"].clear()),
+        ("no-offset", lambda one: one.pop("offset")),
+        ("no-partition", lambda one: one.pop("partition")),
+        ("value", lambda one: one["partition"].update(topic="\ud83d")),
+        ("value", lambda one: one["offset"].update(offset=float("inf"))),
+        ("unknown-field", lambda one: one["offset"].update(unheard=None)),
+        ("unknown-field", lambda one: one.update(unheard=1)),
+    ],
+    "sink": [
+        ("topic", lambda one: one["partition"].update(kafka_topic="elsewhere"), "unread"),
+        ("negative", lambda one: one["partition"].update(kafka_partition=-one["partition"]["kafka_partition"])),
+        ("type", lambda one: one["offset"].update(kafka_offset="5")),
+        ("type", lambda one: one["offset"].update(kafka_offset=5.0)),
+        ("shape", lambda one: one["partition"].pop("kafka_topic")),
+        ("unknown-field", lambda one: one["partition"].update(unheard=[{}])),
+    ],
+    "other": [
+        ("current-type", lambda one: one["offset"].update(seq="5")),
+        ("current-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"])), "unread"),
+        ("type", lambda one: one["partition"].update(shard=[])),
+        ("range", lambda one: one["offset"].update(seq=-(2**70))),
+        ("no-partition", lambda one: one.update(partition=None)),
+    ],
+}
+MAKERS: dict[str, Any] = {
+    "mirror": (MIRROR, mirrored, None),
+    "sink": (SINK, lambda number: sunk("orders", number), None),
+    "other": (OTHER, lambda number: entry({"shard": number}, {"seq": 5}), offsets(entry({"shard": -1}, {"seq": 1}))),
+}
+
+
+@given(st.sampled_from(sorted(PLANTS)), st.sampled_from([frozenset(), UNREAD]), st.data())
+def test_exactly_what_was_planted_is_found(
+    family: str, acknowledged: frozenset[Acknowledgement], data: st.DataObject
+) -> None:
+    config, make, current = MAKERS[family]
+    chosen = data.draw(st.lists(st.none() | st.integers(0, len(PLANTS[family]) - 1), min_size=1, max_size=40))
+    entries, planted, unread = [], [], []
+    for line, choice in enumerate(chosen, 1):
+        entries.append(make(line))
+        if choice is not None:
+            rule, spoil, *marks = PLANTS[family][choice]
+            spoil(entries[-1])
+            planted.append((line, rule))
+            unread += [line] if marks else []
+    sound = [line for line, choice in enumerate(chosen, 1) if choice is None]
+    for line in data.draw(st.lists(st.sampled_from(sound), unique=True, max_size=3)) if sound else ():
+        again = make(line)
+        differs = data.draw(st.booleans())
+        if differs:
+            again["offset"] = dict.fromkeys(again["offset"], 999)
+        entries.append(again)
+        planted.append((len(entries), "conflict" if differs else "duplicate"))
+    found = verdict(entries, config, current, acknowledged=acknowledged)
+    many = {rule for _, rule in planted if sum(rule == other for _, other in planted) > SHOWN}
+    assert [one for one in rules(found) if one[1] not in many] == sorted(one for one in planted if one[1] not in many)
+    errors = [
+        (line, rule)
+        for line, rule in planted
+        if RULES[f"manifest/{rule}"].severity is Severity.ERROR and not (acknowledged and line in unread)
+    ]
+    assert {name.removeprefix("manifest/"): count for name, count in found.counts.items()} == Counter(
+        rule for _, rule in planted
+    )
+    assert (found.errors, found.unread) == (len(errors), len(unread))
+    assert (found.offsets is None) == bool(errors)
+    for item in found.diagnostics.errors:
+        if item.rule.removeprefix("manifest/") not in many:
+            assert (item.location.line, item.rule.removeprefix("manifest/")) in errors
+    if not errors:
+        assert len(found.offsets or ()) == len(entries)
+
+
+@given(st.permutations([mirrored(number, number * 7) for number in range(6)] + [entry(mirrored(9)["partition"], None)]))
+def test_the_order_of_entries_does_not_matter(entries: list[Any]) -> None:
+    assert verdict(entries, MIRROR).offsets == verdict(sorted(entries, key=str), MIRROR).offsets
+
+
+plain = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
+)
+names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
+anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
+halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
+entries_of_all_kinds = st.one_of(
+    anything,
+    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
+    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
+    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
+)
+configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
+
+
+@pytest.mark.slow
+@given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
+def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
+    found = verdict(entries, config, current)
+    assert (found.offsets is None) == bool(found.diagnostics.errors)
+    for item in found.diagnostics:
+        assert "{" not in item.hint.replace('{"partition": {...}, "offset": {...}}', "").replace(
+            '{"offsets": [...]}', ""
+        )
+        assert len(item.summary) < 500
+
+
+lives = st.sampled_from([None, offsets(mirrored(), sunk(), mirrored(cluster="elsewhere"), sunk("other"))])
+
+
+@given(st.lists(entries_of_all_kinds, max_size=3), configs, lives)
+def test_an_acknowledgement_changes_how_grave_a_thing_is_and_not_what_is_found(
+    entries: list[Any], config: Any, current: Any
+) -> None:
+    refused, taken = (verdict(entries, config, current, acknowledged=one) for one in (frozenset(), UNREAD))
+    assert [(item.location, item.rule, item.summary) for item in refused.diagnostics] == [
+        (item.location, item.rule, item.summary) for item in taken.diagnostics
+    ]
+    assert (refused.counts, refused.unread) == (taken.counts, taken.unread)
+    pairs = list(zip(refused.diagnostics, taken.diagnostics, strict=True))
+    eased = [one for one, other in pairs if one.severity is not other.severity]
+    assert all("acknowledge: [unread]" in item.hint and item.severity is Severity.ERROR for item in eased)
+    assert not any("acknowledge" in item.hint for item in taken.diagnostics)
+    assert bool(eased) == bool(taken.unread)
+    if refused.offsets is not None:
+        assert refused.offsets == taken.offsets
+
+
+offsets_of_all_kinds = st.dictionaries(
+    names | st.text(max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 2**40)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=3),
+    max_size=3,
+)
+
+
+@given(st.lists(st.tuples(offsets_of_all_kinds, offsets_of_all_kinds), max_size=6), st.data())
+def test_current_offsets_may_be_written_as_they_are(pairs: list[Any], data: st.DataObject) -> None:
+    """Offsets that were saved pass unchanged if the class does not check its partitions."""
+    current = offsets(*(entry(partition, offset) for partition, offset in pairs))
+    saved = list(to_json(current))
+    kept = [one for one in saved if data.draw(st.booleans())] or [mirrored()]
+    for config in (OTHER, JDBC):
+        assert rules(verdict(saved, config, current)) == ([] if saved else [(1, "empty")])
+    assert not verdict(kept, FILE_SOURCE, current).unread or kept == [mirrored()]
+
+
+@given(entries_of_all_kinds, configs, lives)
+def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current: Any) -> None:
+    """With a schema of the repository, here one that accepts everything, each entry is checked completely."""
+    accepts_all = OffsetSchema("com.example.Any", "offset-schemas/any.json", {})
+    contexts = (context_of(config, current, schema) for schema in (None, accepts_all))
+    quick, thorough = (EntryChecker(context, OperationKind.ALTER) for context in contexts)
+    assert quick.check(value) == thorough.check(value)
+
+
+def test_the_short_way_is_taken() -> None:
+    """The fast path makes large manifests fast; without it, all tests would pass, but slowly."""
+    unread = mirrored(cluster="other")
+    for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed()), (MIRROR, unread)):
+        assert EntryChecker(context_of(config), OperationKind.ALTER)._fits(value)
+
+
+def test_a_deeply_nested_entry_is_an_error_and_no_crash() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    assert rules(verdict([entry({"a": deep}, {}), deep], OTHER)) == [(1, "type"), (2, "entry")]
+    assert partition_text({"a": 1}) == '{"a":1}'

@@ -1,0 +1,73 @@
+"""Offsets that Connect or this program wrote are compared without a check of their content."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.files.manifests import MIRROR, OTHER, entry, mirrored, offsets
+from support.spark.large_engine import Case, InProcess, filed, jsonl
+
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.manifests import LargeVerdict
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.offsets.formats import manifest_parser as reading
+from gitops_connect.offsets.rules import small
+from gitops_connect.offsets.spark.check import carry_out, prepare
+
+pytestmark = pytest.mark.slow
+
+ODD = [entry({"neither": "topic", "nor": 1.5}, {"offset": -7, "flag": True}), entry({}, {"x": None})]
+
+
+def compared(case: Case, directory: Path, split_size: int = 300) -> LargeVerdict:
+    manifest = replace(filed(case, directory / "files"), is_checked=False)
+    (verdict,) = carry_out([manifest], prepare([manifest], 3, split_size), InProcess(2))
+    assert not verdict.errors
+    assert verdict.difference is not None
+    return verdict
+
+
+def test_odd_offsets_are_compared(tmp_path: Path) -> None:
+    current = [*ODD, *(mirrored(n, n) for n in range(50))]
+    verdict = compared(Case(jsonl(current), MIRROR, offsets(*current), OperationKind.REPLACE), tmp_path)
+    assert verdict.difference is not None
+    assert {way: count for way, count in verdict.difference.counts.items() if count} == {Direction.SAME: 52}
+    assert not verdict.counts
+
+
+def test_each_difference_is_reported(tmp_path: Path) -> None:
+    current = [ODD[0], *(mirrored(n, 10) for n in range(100))]
+    sent = [
+        ODD[1],
+        *(mirrored(n, 10 + n % 3 - 1) for n in range(60)),
+        *({**mirrored(n, 0), "offset": None} for n in range(60, 130)),
+    ]
+    verdict = compared(Case(jsonl(sent), MIRROR, offsets(*current), OperationKind.ALTER), tmp_path)
+    assert verdict.difference is not None
+    assert {way: count for way, count in verdict.difference.counts.items() if count} == {
+        Direction.NEW: 1,
+        Direction.SAME: 20,
+        Direction.FORWARD: 20,
+        Direction.REWIND: 20,
+        Direction.REMOVED: 40,
+    }
+    assert verdict.counts == {"manifest/nothing-to-remove": 30}
+
+
+def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
+    """Only the first current offsets are examined before the job; the job itself finds other types in later ones."""
+    existing = [entry({"shard": n}, {"seq": n}) for n in range(3000)]
+    existing.append(entry({"shard": 3000}, {"seq": "text"}))
+    declared = [entry({"shard": n}, {"seq": n + 1}) for n in range(5)] + [entry({"shard": 3000}, {"seq": 7})]
+    case = Case(jsonl(declared), OTHER, offsets(*existing), OperationKind.ALTER)
+    manifest = filed(case, tmp_path / "files")
+    first = prepare([manifest], 3, 300)
+    assert first.manifests[0].examples is not None
+    assert not first.manifests[0].examples.are_mixed
+    (verdict,) = carry_out([manifest], first, InProcess(2))
+    expected = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind)
+    assert verdict.counts == dict(expected.counts)
+    assert verdict.counts["manifest/current-type"] == 1

@@ -1,0 +1,301 @@
+"""Odd files with the rules and lines that both engines must report."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from support.files.manifests import MIRROR, OTHER, entry, mirrored, offsets
+from support.planted.planted import NOT_PLANTED
+from support.spark.large_engine import PACK, Case, by_small, filed, in_process, jsonl, said_by_large
+
+pytestmark = pytest.mark.slow
+PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
+
+Verdict = list[tuple[str, int]]
+"""Rules without their prefix, and their lines."""
+WELL = jsonl([mirrored(8000), mirrored(8001)])
+"""Two valid entries before an odd line, so that the odd line is line 3."""
+
+
+def line(offset: bytes = b"1", partition: bytes = b"1", topic: bytes = b'"a"') -> bytes:
+    half = b'{"cluster":"source","partition":' + partition + b',"topic":' + topic + b"}"
+    return b'{"partition":' + half + b',"offset":{"offset":' + offset + b"}}\n"
+
+
+def among(*lines: bytes) -> bytes:
+    return WELL + b"".join(lines) + jsonl([mirrored(8002)])
+
+
+def free(*halves: tuple[str, str]) -> bytes:
+    return "".join(f'{{"partition":{{"a":{one}}},"offset":{{"b":{other}}}}}\n' for one, other in halves).encode()
+
+
+def nested(levels: int) -> bytes:
+    return b'{"partition":' + b"[" * levels + b"]" * levels + b',"offset":null}\n'
+
+
+NUMBERS: dict[str, tuple[bytes, Verdict]] = {
+    "1e400": (line(b"1e400"), [("number", 3)]),
+    "-1e400": (line(b"-1e400"), [("number", 3)]),
+    "1e308": (line(b"1e308"), [("type", 3)]),
+    "1e-400, which is 0.0": (line(b"1e-400"), [("type", 3)]),
+    "NaN": (line(b"NaN"), [("number", 3)]),
+    "Infinity": (line(b"Infinity"), [("number", 3)]),
+    "-0, which is 0": (line(b"-0") + line(b"0"), [("duplicate", 4)]),
+    "-0 in a partition": (line(partition=b"-0") + line(partition=b"0"), [("duplicate", 4)]),
+    "-0.0": (line(b"-0.0"), [("type", 3)]),
+    "2^63": (line(b"%d" % 2**63), [("range", 3)]),
+    "2^63-1": (line(b"%d" % (2**63 - 1)), []),
+    "2^64": (line(b"%d" % 2**64), [("range", 3)]),
+    "-2^63": (line(b"%d" % -(2**63)), [("negative", 3)]),
+    "2^31 in a partition": (line(partition=b"%d" % 2**31), [("range", 3)]),
+    "2^31-1 in a partition": (line(partition=b"%d" % (2**31 - 1)), []),
+    "10^18, of 19 digits": (line(b"1" + b"0" * 18), []),
+    "10^30": (line(b"1" + b"0" * 30), [("range", 3)]),
+    "400 digits": (line(b"9" * 400), [("range", 3)]),
+    "401 digits": (line(b"9" * 401), [("number", 3)]),
+    "5000 digits": (line(b"9" * 5000), [("number", 3)]),
+    "leading zeros": (line(b"007"), [("syntax", 3)]),
+    "hexadecimal": (line(b"0x7"), [("syntax", 3)]),
+    "no fraction": (line(b"1.0"), [("type", 3)]),
+    "exponent": (line(b"1e2"), [("type", 3)]),
+}
+TEXTS: dict[str, tuple[bytes, Verdict]] = {
+    "NUL": (line(topic=b'"a\0b"'), [("encoding", 3)]),
+    "NUL, escaped": (line(topic=b'"a\\u0000b"'), []),
+    "half of a pair, escaped": (line(topic=b'"a\\ud800"'), [("encoding", 3)]),
+    "the other half": (line(topic=b'"\\udc00a"'), [("encoding", 3)]),
+    "a pair the wrong way round": (line(topic=b'"\\udc00\\ud800"'), [("encoding", 3)]),
+    "half of a pair in a key": (line().replace(b'"topic"', b'"t\\ud800"'), [("encoding", 3)]),
+    "a pair, twice": (line(topic=b'"\\ud83d\\ude00"') + line(topic="😀".encode().join([b'"'] * 2)), [("duplicate", 4)]),
+    "half of a pair in UTF-8": (line(topic=b'"\xed\xa0\x80"'), [("encoding", 3)]),
+    "too long a form of /": (line(topic=b'"\xc0\xaf"'), [("encoding", 3)]),
+    "cut off inside a character": (line(topic=b'"\xe2\x82"'), [("encoding", 3)]),
+    "Latin-1": (line(topic=b'"\xe9"'), [("encoding", 3)]),
+    "beyond Unicode": (line(topic=b'"\xf4\x90\x80\x80"'), [("encoding", 3)]),
+    "the last character": (line(topic=b'"\xf4\x8f\xbf\xbf"'), []),
+    "U+2028 and U+0085": (line(topic='"\u2028\u0085"'.encode()), []),
+    "U+2028 between": (line(b"1\xe2\x80\xa8"), [("syntax", 3)]),
+    "a tabulator in a text": (line(topic=b'"\t"'), [("syntax", 3)]),
+    "DEL in a text": (line(topic=b'"\x7f"'), []),
+    "form feed between": (b"\x0c" + line(), [("syntax", 3)]),
+    "a mark in the middle": (b"\xef\xbb\xbf" + line(), [("syntax", 3)]),
+    "a mark in a text": (line(topic=b'"\xef\xbb\xbf"'), []),
+    "composed, and not": (line(topic='"\u00e9"'.encode()) + line(topic='"e\u0301"'.encode()), []),
+    "a slash, escaped": (line(topic=b'"a/b"') + line(topic=b'"a\\/b"'), [("duplicate", 4)]),
+    "a letter, escaped": (line(topic=b'"ab"') + line(b"2", topic=b'"\\u0061b"'), [("conflict", 4)]),
+    "a text of 1 MB": (line(topic=b'"' + b"x" * 1_000_000 + b'"') * 2, [("duplicate", 4)]),
+    "two texts of 1 MB": (b"".join(line(topic=b'"' + b"x" * 1_000_000 + one + b'"') for one in (b"a", b"b")), []),
+    "a key of 1 MB": (line().replace(b'"topic"', b'"' + b"x" * 1_000_000 + b'"'), [("shape", 3), ("shape", 3)]),
+}
+FORMS: dict[str, tuple[bytes, Verdict]] = {
+    "a hundred fields": (jsonl([mirrored(1, **{f"f{n:03}": n for n in range(97)})]), [("shape", 3)] * 20),
+    "a key twice": (line(b'1,"offset":1'), [("duplicate-key", 3)]),
+    "a key twice, one escaped": (line(b'1,"\\u006fffset":1'), [("duplicate-key", 3)]),
+    "a half twice": (line().replace(b"}}", b'},"offset":null}'), [("duplicate-key", 3)]),
+    "capitals": (line().replace(b'{"partition":{', b'{"Partition":{'), [("no-partition", 3), ("unknown-field", 3)]),
+    "49 levels, and the entry": (nested(49), [("type", 3)]),
+    "50 levels, and the entry": (nested(50), [("syntax", 3)]),
+    "100,000 levels": (nested(100_000), [("syntax", 3)]),
+    "two on a line": (line().rstrip() + line(partition=b"2"), [("syntax", 3)]),
+    "a list of entries": (b"[" + line().rstrip() + b"]\n", [("entry", 3)]),
+    "the body of a request": (b'{"offsets":[]}\n', [("no-offset", 3), ("no-partition", 3), ("unknown-field", 3)]),
+    "a comma behind": (line().rstrip() + b",\n", [("syntax", 3)]),
+    "a comment": (b"// none\n", [("syntax", 3)]),
+    "CRLF here and there": (line().replace(b"\n", b"\r\n") + line(), [("duplicate", 4)]),
+    "blank lines": (b"\n \n\t\r\n" + line(b"-1"), [("negative", 6)]),
+    "CR alone": (line().replace(b"\n", b"\r") + line(partition=b"2"), [("syntax", 3)]),
+}
+
+
+def both(case: Case, directory: Path) -> list[Any]:
+    (verdict,) = in_process([filed(case, directory / "m")])
+    several = [by_small(case), said_by_large(verdict)]
+    assert not {*several[0].diagnostics} ^ {*several[1].diagnostics}
+    return several
+
+
+def found(said: Any) -> Verdict:
+    return sorted((one.rule.removeprefix("manifest/"), one.location.line) for one in said.diagnostics)
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, *TEXTS, *FORMS])
+@pytest.mark.parametrize("suffix", ["", *PACKED])
+def test_an_odd_line_among_others(name: str, suffix: str, tmp_path: Path) -> None:
+    content, expected = {**NUMBERS, **TEXTS, **FORMS}[name]
+    for said in both(Case(among(content), MIRROR, name=f"m.jsonl{suffix}"), tmp_path):
+        rest = [(rule, at) for rule, at in found(said) if at > 1]
+        assert rest == sorted(expected)
+
+
+def test_a_line_that_is_not_utf8_hides_no_other_fault(tmp_path: Path) -> None:
+    content = among(line(b"-1"), line(topic=b'"\xe9"'), line(topic=b"1"), line(topic=b'"\xc3\xa9"') * 2)
+    expected = [("duplicate", 7), ("encoding", 4), ("negative", 3), ("type", 5)]
+    for said in both(Case(content, MIRROR), tmp_path):
+        assert found(said) == expected
+        assert dict(said.counts) == {f"manifest/{rule}": 1 for rule, _ in expected}
+
+
+@pytest.mark.parametrize("current", [None, offsets(entry({"a\x1b": 1}, {"b\0": 1}))])
+def test_a_message_has_no_control_characters(current: Any, tmp_path: Path) -> None:
+    """Field names come from the file, and messages go to terminals and logs."""
+    odd = mirrored(1, **{"\0zone": 1, "\x1b[31m": 2, "\u202e": 3, "x" * 500: 4})
+    odd["offset"] |= {"\x07": 1, "\r": 1}
+    free = entry({"a\x1b": "1"}, {"b\0": "1"})
+    for number, case in enumerate((Case(jsonl([odd]), MIRROR, current), Case(jsonl([free]), OTHER, current))):
+        for said in both(case, tmp_path / str(number)):
+            assert len(said.diagnostics) == (6 if number == 0 else 2 * (current is not None))
+            assert all(one.summary.isprintable() and len(one.summary) < 200 for one in said.diagnostics)
+
+
+EQUAL_OR_NOT: dict[str, tuple[bytes, Verdict]] = {
+    "1 and 1.0": (free(("1", "1"), ("1.0", "1")), []),
+    "1 and true": (free(("1", "1"), ("true", "1")), []),
+    '1 and "1"': (free(("1", "1"), ('"1"', "1")), []),
+    "null and none": (free(("null", "1")) + b'{"partition":{},"offset":{"b":1}}\n', []),
+    "1.0 and 1.00": (free(("1.0", "1"), ("1.00", "1")), [("duplicate", 2)]),
+    "100.0 and 1e2 and 1E+2": (free(("100.0", "1"), ("1e2", "1"), ("1E+2", "2")), [("conflict", 3), ("duplicate", 2)]),
+    "0.0 and -0.0": (free(("0.0", "1"), ("-0.0", "1")), [("duplicate", 2)]),
+    "0.0 and -0.0 in an offset": (free(("1", "0.0"), ("1", "-0.0")), [("duplicate", 2)]),
+    "0 and 0.0 in an offset": (free(("1", "0"), ("1", "0.0")), [("conflict", 2)]),
+    "2^53 and 2^53+1": (free(("9007199254740992", "1"), ("9007199254740993", "1")), []),
+    "2^53 and 2^53+1, with fractions": (
+        free(("9007199254740992.0", "1"), ("9007199254740993.0", "1")),
+        [("duplicate", 2)],
+    ),
+    "1e400 and NaN": (free(("1", "1e400"), ("2", "NaN")), [("number", 1), ("number", 2)]),
+    "-2^63 and one less": (free(("1", str(-(2**63))), ("2", str(-(2**63) - 1))), [("range", 2)]),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL_OR_NOT)
+def test_which_partitions_are_the_same(name: str, tmp_path: Path) -> None:
+    content, expected = EQUAL_OR_NOT[name]
+    for said in both(Case(content, OTHER), tmp_path):
+        assert found(said) == sorted(expected)
+
+
+def test_a_hundred_fields_are_as_good_as_one(tmp_path: Path) -> None:
+    values = [entry({f"f{n:03}": n for n in range(100)} | {"last": last}, {"b": 1}) for last in (1, 2, 1)]
+    for said in both(Case(jsonl(values), OTHER), tmp_path):
+        assert found(said) == [("duplicate", 3)]
+
+
+WHOLE: dict[str, tuple[str, bytes, str]] = {
+    "empty": ("m.jsonl", b"", "empty"),
+    "blank lines only": ("m.jsonl", b"\n \r\n\t\n", "empty"),
+    "a mark only": ("m.jsonl", b"\xef\xbb\xbf", "empty"),
+    "nothing, packed": ("m.jsonl.gz", gzip.compress(b""), "empty"),
+    "nothing that was packed": ("m.jsonl.gz", b"", "compression"),
+    "nothing that was packed with zstd": ("m.jsonl.zst", b"", "compression"),
+    "not packed": ("m.jsonl.zst", WELL, "compression"),
+    "packed, and not said": ("m.jsonl", gzip.compress(WELL), "compression"),
+    "packed the other way": ("m.jsonl.gz", zstandard.compress(WELL), "compression"),
+    "of Git LFS": ("m.jsonl", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "format"),
+    "UTF-16": ("m.jsonl", WELL.decode().encode("utf-16"), "encoding"),
+    "UTF-32": ("m.jsonl", WELL.decode().encode("utf-32"), "encoding"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_file_that_is_none(name: str, tmp_path: Path) -> None:
+    path, content, rule = WHOLE[name]
+    for said in both(Case(content, MIRROR, name=path, packed=True), tmp_path):
+        assert found(said) == [(rule, 1)]
+        assert (said.errors, dict(said.counts)) == (1, {f"manifest/{rule}": 1})
+
+
+def test_every_rule_of_a_whole_file_is_here() -> None:
+    elsewhere = {rule for rule, why in NOT_PLANTED.items() if "test_oddities.py" not in why}
+    assert {rule for _, _, rule in WHOLE.values()} | {"too-large"} >= NOT_PLANTED.keys() - elsewhere
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("count", [1000, 150_000])
+def test_cut_off_in_the_middle_of_a_frame(suffix: str, count: int, tmp_path: Path) -> None:
+    """The frame has one block or many. Faults in the complete blocks at its start are not reported."""
+    content = jsonl([mirrored(0, -1), *(mirrored(number) for number in range(1, count))])
+    packed = PACK[suffix](content)
+    for said in both(Case(packed[: len(packed) // 2], MIRROR, name=f"m.jsonl{suffix}", packed=True), tmp_path):
+        assert [one.rule for one in said.diagnostics] == ["manifest/compression"]
+        assert "ends in the middle of the compressed content" in said.diagnostics[0].summary
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xef\xbb\xbf" + WELL, WELL.rstrip(b"\n"), WELL.replace(b"\n", b"\r\n"), WELL[: WELL.find(b"\n")]],
+    ids=["mark", "no line feed at the end", "CRLF", "one entry without a line feed"],
+)
+def test_what_is_odd_and_well(content: bytes, tmp_path: Path) -> None:
+    for said in both(Case(content, MIRROR, {}), tmp_path):
+        assert (found(said), sum(said.moves.values())) == ([], content.count(b"partition") // 2)
+
+
+def test_one_line_a_million_times(tmp_path: Path) -> None:
+    """The most lines that the small engine accepts, and then a million."""
+    for count, engines in ((100_000, both), (1_000_000, _large)):
+        for said in engines(Case(line() * count, MIRROR), tmp_path / str(count)):
+            assert dict(said.counts) == {"manifest/duplicate": count - 1}
+            assert found(said) == [("duplicate", 1), *(("duplicate", at) for at in range(2, 22))]
+            assert f"{count - 21:,} more of this rule, {count - 1:,} in total" in [
+                one.summary for one in said.diagnostics
+            ]
+
+
+def _large(case: Case, directory: Path) -> list[Any]:
+    (verdict,) = in_process([filed(case, directory / "m")])
+    return [said_by_large(verdict)]
+
+
+LONG = """
+import json, resource, sys
+from pathlib import Path
+from support.spark.large_engine import in_process
+from support.files.manifests import MIRROR, context_of
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.offsets.context import LargeManifest
+from gitops_connect.model.manifests import LargeFile
+from gitops_connect.model.operations import OperationKind
+def check(path):
+    context, files = context_of(MIRROR), (LargeFile(path, path),)
+    return in_process([LargeManifest(Location(path), files, context, OperationKind.ALTER)])[0]
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+check(sys.argv[1])
+before = peak()
+verdict = check(sys.argv[2])
+found = [(one.rule, one.location.line, one.summary) for one in verdict.diagnostics]
+print(json.dumps([found, dict(verdict.counts), peak() - before]))
+"""
+
+
+@pytest.mark.parametrize("suffix", ["", *PACKED])
+def test_a_line_of_200_mb(suffix: str, tmp_path: Path) -> None:
+    """The only error names the line; its bytes are not kept in memory."""
+    normal, long = tmp_path / "normal.jsonl", tmp_path / f"long.jsonl{suffix}"
+    normal.write_bytes(jsonl(mirrored(number) for number in range(300_000)))
+    digits = (str(number * 1_000_003).encode() + b"1" * 260 for number in range(700_000))  # compressed to about a tenth
+    _write(long, chain([WELL + line(b"-1") + line()[:-5]], digits, [b"}}\n", line(b"-1")]))
+    where = {"cwd": Path(__file__).parents[2], "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", LONG, str(normal), str(long)], check=False, **where)
+    assert done.returncode == 0, done.stderr
+    found, counts, grown = json.loads(done.stdout)
+    assert found == [["manifest/too-large", 4, "the offset manifest is too large: a line of more than 16 MiB"]]
+    assert counts == {"manifest/too-large": 1}
+    assert grown < 120, "MiB, beside what a file takes that is well"
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    opened: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".zst": zstandard.open}
+    with opened.get(path.suffix, open)(path, "wb") as stream:
+        for part in parts:
+            stream.write(part)

@@ -1,0 +1,390 @@
+"""Both engines give the same verdict on the same file, and find exactly the planted faults."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
+from support.spark.large_engine import (
+    Case,
+    by_small,
+    filed,
+    in_process,
+    jsonl,
+    laid_out,
+    line_of,
+    said_by_large,
+)
+
+from gitops_connect.model.differences import Direction, Move
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.offsets.rules.small import SHOWN
+from gitops_connect.offsets.spark.check import prepare
+from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
+from gitops_connect.offsets.spark.job_files import job_directories
+from gitops_connect.offsets.spark.join import TIES
+from gitops_connect.offsets.spark.parse import OffsetForm
+
+pytestmark = pytest.mark.slow
+PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
+
+
+def held_alike(cases: list[Case], verdicts: Any) -> None:
+    for case, verdict in zip(cases, verdicts, strict=True):
+        expected, found = by_small(case), said_by_large(verdict)
+        assert list(found.diagnostics) == list(expected.diagnostics), case
+        assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread), case
+        assert (found.moves, found.distances) == (expected.moves, expected.distances), case
+        assert list(found.largest) == first_of_each(expected.largest), case
+
+
+def first_of_each(moves: Sequence[Move]) -> list[Move]:
+    """The small engine lists all moves in their order, the large engine only the first SHOWN of each direction."""
+    left = Counter(dict.fromkeys(Direction, SHOWN))
+    found = []
+    for move in moves:
+        if left[move.direction]:
+            left[move.direction] -= 1
+            found.append(move)
+    return found
+
+
+def checked(*cases: Case, split_size: int = SPLIT_SIZE) -> None:
+    with TemporaryDirectory() as directory:
+        manifests = [filed(case, Path(directory) / str(number)) for number, case in enumerate(cases)]
+        held_alike(list(cases), in_process(manifests, split_size=split_size))
+
+
+DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
+PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*|in+voices"}
+ODD_LINES = {
+    "nothing": b"",
+    "blank": b"\n\n  \n",
+    "nul": jsonl([mirrored(1)]) + b'{"partition":{"a":"\0"},"offset":null}\n',
+    "nul escaped": b'{"partition":{"cluster":"source","partition":1,"topic":"a\\u0000b"},"offset":{"offset":1}}\n',
+    "lone surrogate": b'{"partition":{"cluster":"source","partition":1,"topic":"a\\ud800"},"offset":{"offset":1}}\n',
+    "pair of surrogates": jsonl([mirrored(1, topic="\U0001f600")]),
+    "surrogate in UTF-8": jsonl([mirrored(1)]) + b'{"partition":{"a":"\xed\xa0\x80"},"offset":null}\n',
+    "latin-1": jsonl([mirrored(1), mirrored(2)]) + b'{"partition":{"cluster":"\xe9"}}\n' + jsonl([mirrored(3)]),
+    "latin-1 among other faults": jsonl([mirrored(1, -1), mirrored(2)])
+    + b'\n{"partition":{"cluster":"\xe9"}}\n\xff\xfe\n'
+    + jsonl([mirrored(2), mirrored(3, "4", topic="\u00e9")])
+    + b"{}\0\n" * (SHOWN + 1)
+    + b'{"partition":{"cluster":"source","partition":1,"topic":"\xed\xa0\x80"},"offset":{"offset":1}}\r\n',
+    "utf-16": jsonl([mirrored(1)]).decode().encode("utf-16"),
+    "mark": b"\xef\xbb\xbf" + jsonl([mirrored(1), mirrored(1)]),
+    "gzip in disguise": b"\x1f\x8b\x08\x00",
+    "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+    "infinite": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":1e400}}\n',
+    "nan": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":NaN}}\n',
+    "-0": b'{"partition":{"cluster":"source","partition":-0,"topic":"a"},"offset":{"offset":-0}}\n' * 2,
+    "-0.0": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":-0.0}}\n',
+    "2^63": jsonl([mirrored(1, 2**63), mirrored(2, 2**63 - 1), mirrored(2**31), mirrored(2**31 - 1)]),
+    "digits": jsonl([mirrored(n, 10**n) for n in range(19)]) + jsonl([mirrored(10**n) for n in range(10)]),
+    "leading zeros": b'{"partition":{"cluster":"source","partition":01,"topic":"a"},"offset":{"offset":1}}\n',
+    "key twice": b'{"partition":{"cluster":"source","partition":1,"partition":2,"topic":"a"},"offset":{"offset":1}}\n',
+    "crlf": jsonl([mirrored(n) for n in (1, 2, 1)]).replace(b"\n", b"\r\n"),
+    "no last line feed": jsonl([mirrored(1), mirrored(2)]).rstrip(b"\n"),
+    "empty lines": jsonl([mirrored(1)]) + b"\n\r\n \t\n" + jsonl([mirrored(1)]),
+    "two on a line": jsonl([mirrored(1)]).rstrip() + jsonl([mirrored(2)]),
+    "form feed": jsonl([mirrored(1)]) + b"\x0c" + jsonl([mirrored(2)]),
+    "separators in a text": json.dumps(mirrored(1, topic="a\u2028b\x85c\x0bd"), ensure_ascii=False).encode() + b"\n",
+    "long": jsonl([mirrored(1), mirrored(2, topic="x" * 3_000_000), mirrored(3), mirrored(3)]),
+    "long keys": jsonl([mirrored(1, topic="x" * 600 + str(n % 3)) for n in range(5)]),
+    "all the fields": jsonl([mirrored(1, **{f"f{n}": n for n in range(100)})]),
+    "deep": b'{"partition":' + b"[" * 60 + b"]" * 60 + b',"offset":null}\n',
+    "very deep": b"[" * 100_000 + b"\n" + jsonl([mirrored(1)]),
+    "other orders": b'{"offset":{"offset":1},"partition":{"topic":"orders","cluster":"source","partition":1}}\n'
+    + jsonl([mirrored(1)]),
+    "with blanks": b'{"partition": {"cluster": "source", "partition": 1, "topic": "orders"}, "offset": {"offset": 5}}\n'
+    + jsonl([mirrored(1)]),
+    "as json.dumps writes it": "".join(laid_out(mirrored(n % 5)) + "\n" for n in range(9)).encode(),
+    "in several forms": b"".join(
+        laid_out(mirrored(n % 7, n % 3 if n % 4 else None), separators, backwards=backwards).encode() + b"\r\n"
+        for n in range(9)
+        for separators in ((",", ":"), (", ", ": "), ("\t,", " :"))
+        for backwards in (False, True)
+    ),
+    "tombstones": b"".join(
+        laid_out({**mirrored(n), "offset": None}, backwards=n % 2 > 0).encode() + b"\n" for n in range(9)
+    ),
+    "megabytes of blanks": jsonl([mirrored(1), mirrored(2), mirrored(1)]).replace(
+        b'"offset"', b" " * 1_000_000 + b'"offset"'
+    ),
+    "marks in names": jsonl(mirrored(n, **{'say "\\u0022"': '"' * (n % 2)}) for n in range(4))
+    + jsonl(entry({'\u00e9"': f"\u00e9{n % 2}"}, {"\U0001f600": n}) for n in range(4)),
+    "topics": jsonl(sunk(topic, n % 2) for n, topic in enumerate(["orders", "invoices", "others", "innnvoices"] * 2)),
+    "topics laid out": "".join(laid_out(sunk(topic)) + "\n" for topic in ("orders", "in", "invoices") * 3).encode(),
+    "escapes": b'{"partition":{"cluster":"source","partition":1,"topic":"\\u006frders"},"offset":{"offset":5}}\n'
+    + jsonl([mirrored(1)]),
+}
+
+
+@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+@pytest.mark.parametrize("suffix", ["", ".zst"])
+def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind, suffix: str) -> None:
+    """This must not depend on their lines, unless too many moves tie."""
+    rnd = random.Random(1)  # noqa: S311 - the same each time
+    for config, make in ((MIRROR, mirrored), (OTHER, lambda n, at: entry({"shard": n}, {"seq": at}))):
+        current = [make(n, 50) for n in range(2 * TIES)]
+        lines = [make(n, 50 + rnd.choice([5, 5, 5, 5, 6, 7, 1]) * (-1) ** (n % 2)) for n in range(TIES)]
+        lines += [make(n, 1) for n in range(1000, 1120)]
+        rnd.shuffle(lines)
+        checked(Case(jsonl(lines), config, offsets(*current), kind, name=f"m.jsonl{suffix}"), split_size=2000)
+
+
+@pytest.mark.parametrize("name", ODD_LINES)
+@pytest.mark.parametrize("suffix", ["", *PACKED])
+def test_odd_lines(name: str, suffix: str) -> None:
+    if suffix and name in ("gzip in disguise", "lfs"):
+        pytest.skip("that is not what is inside of a compressed file")
+    current = offsets(mirrored(1), mirrored(7))
+    content = ODD_LINES[name]
+    cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, current, name=f"m.jsonl{suffix}")]
+    cases += [Case(content, config, current, name=f"m.jsonl{suffix}") for config in (OTHER, SINK, PATTERN_SINK)]
+    cases += [Case(content, name=f"m.jsonl{suffix}")]
+    checked(*cases)
+    if len(content) < 10_000:
+        checked(*cases, split_size=100)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_compressed_file_that_is_cut_off_or_damaged(suffix: str) -> None:
+    whole = Case(jsonl(mirrored(n) for n in range(5000)), MIRROR, name=f"m.jsonl{suffix}").stored
+    damaged = whole[: len(whole) // 2] + b"damage!!" + whole[len(whole) // 2 + 8 :]
+    contents = [whole[:-3], whole[: len(whole) // 2], damaged, whole + b"rest", whole + whole, b"", b"plain"]
+    checked(*(Case(content, MIRROR, name=f"m.jsonl{suffix}", packed=True) for content in contents))
+
+
+def test_many_offenders_of_a_rule_are_counted() -> None:
+    lines = [mirrored(n, -1) for n in range(50)] + [mirrored(n, 3) for n in range(100, 160)] * 2
+    checked(Case(jsonl([*lines, *(mirrored(n, 4) for n in range(100, 150))]), MIRROR))
+    checked(
+        Case(b'{"partition":\n' * 30 + b"[NaN]\n" * (SHOWN + 1) + b"{}}\n" * 9 + b"[1e999]\n" * 2, MIRROR),
+        split_size=50,
+    )
+
+
+OWN_WORDS: dict[str, Any] = {
+    "a misspelt field of the partition": (
+        MIRROR,
+        lambda n: entry({"cluster": "source", f"topi{n}": "a", "partition": n}, {"offset": n}),
+    ),
+    "a misspelt field of the offset": (MIRROR, lambda n: entry(mirrored(n)["partition"], {f"offse{n}": n})),
+    "an unknown field of the offset": (MIRROR, lambda n: entry(mirrored(n)["partition"], {"offset": n, f"note{n}": n})),
+    "an unknown field of the entry": (MIRROR, lambda n: {**mirrored(n), f"note{n}": n}),
+    "a field and a value that nothing reads": (FILE_SOURCE, lambda n: entry({"filename": f"/{n}"}, {f"positio{n}": n})),
+    "an offset that contradicts its current offset": (
+        DEBEZIUM,
+        lambda n: entry({"server": f"s{n % 997}"}, {"lsn": n, "lsn_proc": 7, "ts_usec": n, f"nte{n}": n}),
+    ),
+    "another type than its current offset": (OTHER, lambda n: entry({"shard": n}, {"seq": f"x{n}"})),
+}
+"""For each entry, other words explain what is wrong with it."""
+NUMBERS = {str(FILE_SOURCE): {"position": 7}, str(DEBEZIUM): {"lsn": 7, "lsn_proc": 7}, str(OTHER): {"seq": 7}}
+
+
+@pytest.mark.parametrize("name", OWN_WORDS)
+@pytest.mark.parametrize("same", [(), (0, 3)], ids=["other offsets", "some equal offsets"])
+def test_entries_that_are_each_wrong_in_words_of_their_own(name: str, same: tuple[int, ...], tmp_path: Path) -> None:
+    """More field names than are cached. A third of the partitions have current offsets."""
+    config, make = OWN_WORDS[name]
+    lines = [make(n) for n in range(1200)]
+    current = [
+        entry(line["partition"], line["offset"] if n % 9 in same else NUMBERS.get(str(config), {"offset": 7}))
+        for n, line in enumerate(lines)
+        if n % 3 == 0
+    ]
+    for acknowledged in (frozenset(), UNREAD):
+        cases = [Case(jsonl(lines), config, one, acknowledged=acknowledged) for one in (None, {}, offsets(*current))]
+        expected = [replace(by_small(case), largest=()) for case in cases]
+        assert expected[-1].counts
+        manifests = [filed(case, tmp_path / f"{len(acknowledged)}" / str(n)) for n, case in enumerate(cases)]
+        for split_size in (SPLIT_SIZE, 9000):
+            verdicts = in_process(manifests, split_size=split_size)
+            # Moves of equal distance are not compared: there are more than TIES.
+            assert [replace(said_by_large(one), largest=()) for one in verdicts] == expected
+
+
+def test_only_findings_that_a_current_offset_may_change_wait_for_it_and_only_a_file_needs_their_words(
+    tmp_path: Path,
+) -> None:
+    """Without this, everything would be found, but slowly."""
+    found = {}
+    for name in ("a misspelt field of the offset", "a field and a value that nothing reads"):
+        config, make = OWN_WORDS[name]
+        manifest = filed(Case(jsonl(make(n) for n in range(9)), config, offsets(make(10))), tmp_path / name)
+        for violations in (None, tmp_path / f"violations of {name}"):
+            job = replace(prepare([manifest], 1), directories=job_directories(None, violations))
+            batches = job.read([pa.RecordBatch.from_pydict({"id": range(len(job.splits))})])
+            rows = [pa.ipc.open_stream(row).read_all() for batch in batches for row in batch.column("rows").to_pylist()]
+            waiting = [json.loads(row["text"]) for row in rows[-1].to_pylist() if row["form"] == OffsetForm.DEFERRED]
+            found[name, violations is None] = (
+                len(waiting),
+                any(words for *_, said in waiting for _, _, words, _ in said),
+            )
+    assert list(found.values()) == [(0, False), (0, False), (9, False), (9, True)]
+
+
+def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_singly() -> None:
+    lines = jsonl(mirrored(n, cluster="elsewhere") for n in range(2 * SHOWN)).splitlines(keepends=True)
+    lines[3] = b" " + lines[3]
+    checked(Case(b"".join(lines), MIRROR))
+
+
+# A fault is planted by a change of an entry. After it, the partition still differs from those of all other lines.
+def _spoiled(spoil: Any, value: Any) -> bytes:
+    spoil(value)
+    return line_of(value).encode()
+
+
+PLANTS: dict[str, Any] = {
+    "negative": lambda n: _spoiled(lambda one: one["offset"].update(offset=-1), mirrored(n)),
+    "range": lambda n: _spoiled(lambda one: one["offset"].update(offset=2**63), mirrored(n)),
+    "type": lambda n: _spoiled(lambda one: one["partition"].update(partition=str(n)), mirrored(n)),
+    "alias": lambda n: _spoiled(lambda one: one["partition"].update(cluster="elsewhere"), mirrored(n)),
+    "shape": lambda n: _spoiled(lambda one: one["partition"].update(unheard=1), mirrored(n)),
+    "no-offset": lambda n: _spoiled(lambda one: one.pop("offset"), mirrored(n)),
+    "no-partition": lambda n: _spoiled(lambda one: one.pop("partition"), mirrored(n)),
+    "unknown-field": lambda n: _spoiled(lambda one: one.update(unheard=1), mirrored(n)),
+    "entry": lambda n: str(n).encode(),
+    "number": lambda n: b'{"partition":{"cluster":"source","partition":%d,"topic":"o"},"offset":{"offset":1e999}}' % n,
+    "duplicate-key": lambda n: b'{"partition":{},"partition":{"partition":%d},"offset":null}' % n,
+    "syntax": lambda n: b'{"partition":%d' % n,
+    "nothing-to-remove": lambda n: _spoiled(lambda one: one.update(offset=None), mirrored(n)),
+}
+
+
+@settings(max_examples=max(40, settings().max_examples // 2))
+@given(
+    st.lists(st.sampled_from([None, None, *PLANTS, "duplicate", "conflict"]), min_size=1, max_size=60),
+    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE]),
+    st.sampled_from([frozenset(), UNREAD]),
+    st.randoms(use_true_random=False),
+)
+def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged: Any, rnd: random.Random) -> None:
+    lines, planted, sound = [], [], []
+    for number, drawn in enumerate(chosen, 1):
+        rule = None if drawn in ("duplicate", "conflict") and not sound else drawn
+        if rule is None:
+            sound.append(number)
+            lines.append(jsonl([mirrored(number)]).rstrip())
+        elif rule in PLANTS:
+            lines.append(PLANTS[rule](number))
+        else:
+            again = mirrored(rnd.choice(sound), 5 if rule == "duplicate" else 999)
+            lines.append(line_of(again, rnd.choice([(",", ":"), (", ", ": ")])).encode())
+        if rule is not None:
+            planted.append((number, rule))
+    if kind is OperationKind.REPLACE:
+        planted = [(line, "tombstone" if rule == "nothing-to-remove" else rule) for line, rule in planted]
+    current = offsets(*(mirrored(n, rnd.choice([3, 5, 8])) for n in rnd.sample(range(1, 40), 10)), mirrored(-1))
+    existing = {json.loads(one)["partition"] for one in current}
+    planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in existing]
+    case = Case(b"\n".join(lines) + b"\n", MIRROR, current, kind, acknowledged)
+    with TemporaryDirectory() as directory:
+        (verdict,) = in_process([filed(case, Path(directory) / "m")], split_size=rnd.choice([SPLIT_SIZE, 400]))
+    assert {rule.removeprefix("manifest/"): count for rule, count in verdict.counts.items()} == Counter(
+        rule for _, rule in planted
+    )
+    found = [(item.location.line, item.rule.removeprefix("manifest/")) for item in verdict.diagnostics]
+    few = {rule for _, rule in planted if sum(rule == other for _, other in planted) <= SHOWN}
+    assert [one for one in found if one[1] in few] == sorted(one for one in planted if one[1] in few)
+    held_alike([case], [verdict])
+
+
+plain = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
+)
+names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
+anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
+halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
+values = st.one_of(
+    anything,
+    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
+    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
+    st.builds(mirrored, st.integers(0, 3), st.integers(0, 5)),
+    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
+    st.builds(entry, st.builds(lambda n: {"shard": n}, st.integers(0, 3)), st.builds(lambda s: {"seq": s}, plain)),
+)
+blanks = st.sampled_from([(",", ":"), (", ", ": "), (",\t", ":"), (" ,", " :  ")])
+texts = st.one_of(
+    st.builds(
+        lambda value, separators, ascii_only: line_of(value, separators, ascii_only=ascii_only),
+        values,
+        st.sampled_from([(",", ":"), (",", ":"), (", ", ": ")]),
+        st.booleans(),
+    ),
+    st.builds(
+        lambda value, separators, backwards: laid_out(value, separators, backwards=backwards),
+        values,
+        blanks,
+        st.booleans(),
+    ),
+)
+lives = st.sampled_from(
+    [
+        None,
+        {},
+        offsets(mirrored(), sunk(), mirrored(cluster="elsewhere"), sunk("other")),
+        offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": 1.5}), entry({"shard": 3}, {"seq": None})),
+        offsets(entry({"shard": 1}, {"seq": "1"}), entry({"shard": 2}, {"seq": "x", "more": True})),
+    ]
+)
+cases = st.builds(
+    lambda lines, config, current, kind, acknowledged: Case(
+        "\n".join(lines).encode("utf-8", "surrogatepass"), config, current, kind, acknowledged
+    ),
+    st.lists(texts, max_size=8),
+    st.sampled_from([MIRROR, SINK, PATTERN_SINK, FILE_SOURCE, OTHER, None]),
+    lives,
+    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]),
+    st.sampled_from([frozenset(), UNREAD]),
+)
+
+
+@settings(max_examples=max(40, settings().max_examples // 2))
+@given(
+    st.lists(cases, min_size=1, max_size=4),
+    st.sampled_from([SPLIT_SIZE, 1, 50, 300]),
+    st.sampled_from(["", ".gz", ".zst"]),
+)
+def test_both_engines_give_the_same_verdict_on_any_file(several: list[Case], split_size: int, suffix: str) -> None:
+    checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), split_size=split_size)
+
+
+@pytest.mark.parametrize("config", [MIRROR, SINK, FILE_SOURCE, OTHER, None], ids=str)
+def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
+    """The fast path makes the engine fast; without it, all other tests would pass, but slowly."""
+    make = {str(MIRROR): mirrored, str(SINK): lambda n: sunk("orders", n), str(FILE_SOURCE): lambda n: read(position=n)}
+    one = make.get(str(config), lambda n: entry({"shard": n}, {"seq": n, "name": "x"}))
+    case = Case(jsonl(one(number) for number in range(3)), config, offsets(one(1)))
+    (subject,) = prepare([filed(case, tmp_path / "m")], 2).manifests
+    assert subject.line_format is not None
+    assert subject.current_line_format is not None
+    lines = pa.array(case.content.decode().splitlines(keepends=True))
+    for line_format in (subject.line_format, subject.current_line_format):
+        assert pc.match_substring_regex(lines, line_format.forms[0].pattern).to_pylist() == [True] * 3
+
+
+def test_lsns_as_postgresql_writes_them_are_the_same_offsets_as_their_numbers() -> None:
+    config = {"connector.class": "PostgresConnector"}
+    lsns = [100, "0/64", "0/1985390", "x/1", "0/123456789", -1]
+    lines = [entry({"server": f"s{n}"}, {"lsn": lsns[n % len(lsns)]}) for n in range(60)]
+    current = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100 + n % 2}) for n in range(30)))
+    checked(
+        Case(jsonl(lines), config, current),
+        Case(jsonl(line for n, line in enumerate(lines) if n % 6 < 3), config, current),
+    )

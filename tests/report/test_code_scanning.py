@@ -1,0 +1,224 @@
+"""Diagnostics for views of code: SARIF, the code quality report of GitLab, and workflow commands of GitHub.
+
+SARIF is checked with what SARIF 2.1.0 requires, and with what code scanning also requires to show a result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from support.files.document_files import connector, declare
+
+import gitops_connect
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.offsets.rules.rules import RULES as MANIFEST_RULES
+from gitops_connect.report import code_scanning
+from gitops_connect.report.rule_explanations import rule_explanations
+
+PACKAGE = Path(gitops_connect.__file__).parent
+RULE_IDS = re.compile(
+    r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest|strimzi|convert|internal)/[a-z][a-z0-9-]+)"'
+)
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+POSITIVE = {"type": "integer", "minimum": 1}
+
+
+def closed(**properties: Any) -> dict[str, Any]:
+    """An object with exactly these properties."""
+    return {
+        "type": "object",
+        "required": list(properties),
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+RULE = closed(
+    id={"type": "string", "maxLength": 255},
+    name={"type": "string", "maxLength": 255, "pattern": "^[A-Za-z]+$"},
+    shortDescription=TEXT,
+    fullDescription=TEXT,
+    help=TEXT,
+)
+PLACE = closed(
+    artifactLocation=closed(
+        uri={"type": "string", "pattern": r"^(?!/)([A-Za-z0-9._~/-]|%[0-9A-F]{2})+$"}, uriBaseId={"const": "SRCROOT"}
+    ),
+    region=closed(startLine=POSITIVE, startColumn=POSITIVE),
+)
+RESULT = closed(
+    ruleId={"type": "string"},
+    ruleIndex={"type": "integer", "minimum": 0},
+    level={"enum": ["none", "note", "warning", "error"]},
+    message=TEXT,
+    locations={"type": "array", "minItems": 1, "maxItems": 1, "items": closed(physicalLocation=PLACE)},
+    partialFingerprints={"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}},
+)
+DRIVER = closed(
+    name={"const": "gitops-connect"},
+    semanticVersion={"type": "string", "pattern": r"^\d+\.\d+\.\d+"},
+    rules={"type": "array", "items": RULE},
+)
+LOG = closed(
+    **{
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1,
+            "items": closed(
+                tool=closed(driver=DRIVER),
+                columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                results={"type": "array", "items": RESULT},
+            ),
+        },
+    }
+)
+
+
+def rendered(diagnostics: Diagnostics) -> dict[str, Any]:
+    log = json.loads("".join(code_scanning.sarif(diagnostics)))
+    Draft202012Validator(LOG).validate(log)
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
+    return dict(run)
+
+
+def test_no_problems_are_a_run_too() -> None:
+    """Without a run, a code-scanning view would keep the problems of the last upload."""
+    run = rendered(Diagnostics())
+    assert run["results"] == []
+    assert run["tool"]["driver"]["rules"] == []
+
+
+def test_real_diagnostics() -> None:
+    _, diagnostics = declare({"sub/a b.yaml": connector("a", "  clas: x\n  state: of\n") + "---\n" + connector("b/")})
+    run = rendered(diagnostics)
+    assert len(run["results"]) == len(diagnostics) == 3
+    first = run["results"][0]
+    assert first["ruleId"] == "schema/unknown-field"
+    assert first["level"] == "error"
+    assert "did you mean 'class'" in first["message"]["text"]
+    place = first["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "sub/a%20b.yaml"
+    assert place["region"] == {"startLine": 6, "startColumn": 3}
+
+
+@pytest.mark.parametrize(("path", "uri"), [("a#b?.yaml", "a%23b%3F.yaml"), ("é:%.yml", "%C3%A9%3A%25.yml")])
+def test_any_path_is_a_relative_uri(path: str, uri: str) -> None:
+    run = rendered(Diagnostics.of([Diagnostic(Severity.WARNING, "yaml/tag", "x", Location(path))]))
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+    assert run["results"][0]["level"] == "warning"
+
+
+def test_a_fingerprint_stays_when_lines_move() -> None:
+    def fingerprint(summary: str, line: int) -> str:
+        item = Diagnostic(Severity.ERROR, "yaml/tag", summary, Location("a.yaml", line))
+        return str(rendered(Diagnostics.of([item]))["results"][0]["partialFingerprints"])
+
+    assert fingerprint("x", 1) == fingerprint("x", 9)
+    assert fingerprint("x", 1) != fingerprint("y", 1)
+
+
+def test_every_rule_that_the_code_names_is_explained() -> None:
+    named = {
+        rule for path in PACKAGE.rglob("*.py") for rule in RULE_IDS.findall(path.read_text())
+    } | MANIFEST_RULES.keys()
+    assert named, "the pattern finds no rule at all"
+    assert sorted(named - rule_explanations().keys()) == []
+    assert sorted(rule_explanations().keys() - named) == []
+
+
+def test_no_diagnostic_has_a_rule_without_a_prefix() -> None:
+    """A rule without a prefix would escape the test of the other rules."""
+    calls = re.compile(r'(?:Diagnostic|Problem|Refused|NoManifest|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"')
+    assert [found for path in PACKAGE.rglob("*.py") for found in calls.findall(path.read_text())] == []
+
+
+def test_an_explanation_says_what_triggers_a_rule_and_what_to_do() -> None:
+    for rule, known in rule_explanations().items():
+        assert known.trigger.endswith("."), rule
+        assert known.fix.endswith("."), rule
+        assert known.example, rule
+
+
+def test_the_severity_of_a_rule_is_stated_once() -> None:
+    stated = {rule for rule, known in rule_explanations().items() if known.severity is not None}
+    assert rule_explanations().keys() - stated == MANIFEST_RULES.keys()
+
+
+@pytest.mark.parametrize(
+    ("summary", "text"),
+    [
+        ("key `[a](https://evil.example)`", r"key `[a\](https://evil.example)`"),
+        (r"[a\](0) and [b\\](1)", r"[a\\\](0) and [b\\\\\](1)"),
+        (r"[clusters.local] is no list of [a] (b\)", r"[clusters.local] is no list of [a] (b\)"),
+    ],
+)
+def test_no_value_becomes_a_link(summary: str, text: str) -> None:
+    run = rendered(Diagnostics.of([Diagnostic(Severity.ERROR, "schema/type", summary, Location("a"))]))
+    assert run["results"][0]["message"] == {"text": text}
+
+
+# The code quality report
+
+
+def quality(*items: Diagnostic) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads("".join(code_scanning.code_quality(Diagnostics.of(items))))
+    return found
+
+
+def test_each_problem_has_the_required_fields() -> None:
+    (found,) = quality(Diagnostic(Severity.ERROR, "schema/type", "no string", Location("a.yaml", 4, 7), "quote it"))
+    assert len(found.pop("fingerprint")) == 32
+    assert found == {
+        "description": "no string (quote it)",
+        "check_name": "schema/type",
+        "severity": "major",
+        "location": {"path": "a.yaml", "lines": {"begin": 4}},
+    }
+    assert quality() == []
+
+
+def test_equal_problems_on_several_lines_have_different_fingerprints() -> None:
+    equal = [Diagnostic(Severity.WARNING, "yaml/tag", "a tag", Location("a.yaml", line)) for line in (1, 2, 3)]
+    prints = [one["fingerprint"] for one in quality(*equal)]
+    assert len(set(prints)) == 3
+    assert [one["fingerprint"] for one in quality(*equal[1:])] == prints[:2], "a fingerprint does not contain lines"
+
+
+# Workflow commands
+
+
+def commands(*items: Diagnostic) -> list[str]:
+    return "".join(code_scanning.workflow_commands(Diagnostics.of(items), 3)).splitlines()
+
+
+def test_each_problem_is_a_command_and_the_last_line_is_the_count() -> None:
+    assert commands(
+        Diagnostic(Severity.ERROR, "schema/type", "expected a string", Location("a.yaml", 4, 7), "quote it"),
+        Diagnostic(Severity.WARNING, "yaml/tag", "a tag", Location("b.yaml")),
+        Diagnostic(Severity.NOTE, "manifest/alias", "an alias", Location("c.yaml", 2)),
+    ) == [
+        "::error file=a.yaml,line=4,col=7,title=schema/type::a.yaml:4:7: expected a string%0Ahint: quote it",
+        "::warning file=b.yaml,line=1,col=1,title=yaml/tag::b.yaml:1:1: a tag",
+        "::notice file=c.yaml,line=2,col=1,title=manifest/alias::c.yaml:2:1: an alias",
+        "1 error, 1 warning, 1 note in 3 documents",
+    ]
+    assert commands() == ["no problems in 3 documents"]
+
+
+def test_no_value_becomes_a_command_or_a_property() -> None:
+    hostile = "\n::add-mask::x\r\n50%0A"
+    lines = commands(Diagnostic(Severity.ERROR, "yaml/tag", hostile, Location("::a,line=9%0A.yaml"), hostile))
+    properties = "file=%3A%3Aa%2Cline=9%250A.yaml,line=1,col=1,title=yaml/tag"
+    message = "::a,line=9%250A.yaml:1:1:  ::add-mask::x  50%250A%0Ahint:  ::add-mask::x  50%250A"
+    assert lines == [f"::error {properties}::{message}", "1 error in 3 documents"]

@@ -1,0 +1,189 @@
+"""What is reported on a forge in memory about the revision in effect, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.cluster.manual_clock import START, ManualClock
+from support.forge.memory_forge import PULL_REQUEST, MemoryForge
+from support.planner.plans_of_steps import plan, step
+from support.server.made_up import MadeUpDaemon
+
+from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, Reviews
+from gitops_connect.plan.reviewed import blocked, missing_review, reviewed_plan
+from gitops_connect.review.forge_writer import ForgeWriter
+from gitops_connect.review.merge_reports import MergeReports
+from gitops_connect.review.merged_plans import APPLY, MergedPlans
+from gitops_connect.review.review_commands import ReviewCommands
+from gitops_connect.settings.sections import Settings
+
+LOCAL = ClusterName("local")
+REVISION, LATER = Revision("a" * 40), Revision("b" * 40)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    opened = Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)
+    yield opened
+    opened.close()
+
+
+class Merge:
+    """A daemon whose polls and reconciliations are made by the test, and the reports about them."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.forge, clock = MemoryForge(), ManualClock()
+        self.state = DaemonState({LOCAL: ClusterView(LOCAL)})
+        self.daemon = MadeUpDaemon(self.state)
+        self.store = ledger.reviews
+        self.merged = MergedPlans(self.forge, ledger, Settings(Path()), clock)
+        commands = ReviewCommands(self.forge, self.store, clock)
+        self.reports = MergeReports(ForgeWriter(self.forge, None), self.merged, commands, self.daemon)
+
+    def show(self) -> None:
+        """The comment on the pull request shows the plan before the merge."""
+        shown = reviewed_plan(7, PULL_REQUEST.head, [_deletion(NO_REVIEWS)])
+        self.store.record(shown, PlanPurpose.REVIEW, START)
+
+    def merge(self, revision: Revision) -> None:
+        """Pull request 7 is merged, and the daemon sees the commit."""
+        self.forge.merged[revision] = PULL_REQUEST
+        self.poll(revision)
+
+    def poll(self, revision: Revision) -> None:
+        self.state.set_repository(RepositoryView(revision))
+
+    def begin(self) -> None:
+        """A reconciliation has made its plan."""
+        self.number, self.revision = self.daemon.reconciliations.last, self.state.snapshot.repository.revision
+        assert self.revision is not None
+        self.daemon.reconciliations.poll_ended(self.number)
+        made = replace(_deletion(self.merged.reviews(self.revision)), revision=self.revision)
+        self.state.update_cluster(LOCAL, plan=made, next=None)
+        self.is_blocked = bool(made.unreviewed)
+
+    def end(self) -> None:
+        """The reconciliation has ended."""
+        self.state.update_cluster(LOCAL, applied=None if self.is_blocked else self.revision, next=START)
+        self.daemon.reconciliations.end(LOCAL, self.number, AssertionError("not read"), 0.0)
+
+    def reconcile(self) -> None:
+        self.begin()
+        self.end()
+
+    def report(self) -> list[str]:
+        """The errors."""
+        return [str(error) for error in self.reports.report()]
+
+    def states(self) -> list[str]:
+        return self.forge.states(REVISION, APPLY)
+
+
+def _deletion(reviews: Reviews) -> Plan:
+    """The deletion of a connector, which is blocked unless it was reviewed."""
+    made = plan(step("orders", Action.DELETE))
+    (connector,) = made.connectors
+    change = missing_review(reviews, LOCAL, connector)
+    return made if change is None else replace(made, connectors=(blocked(connector, change, reviews),))
+
+
+@pytest.fixture
+def merge(ledger: Ledger) -> Merge:
+    return Merge(ledger)
+
+
+def test_the_end_of_a_reconciliation_is_news_until_it_is_reported(merge: Merge) -> None:
+    assert not merge.reports.has_news()
+    merge.merge(REVISION)
+    assert merge.reports.has_news()
+    merge.report()
+    assert not merge.reports.has_news()
+    merge.begin()
+    assert not merge.reports.has_news(), "it may apply more"
+    merge.end()
+    assert merge.reports.has_news()
+    merge.report()
+    assert (merge.states()[-1], merge.reports.has_news()) == ("failure", False)
+    merge.reconcile()
+    assert not merge.reports.has_news(), "it ended as before"
+
+
+def test_a_forge_that_does_not_answer_is_no_news(merge: Merge) -> None:
+    merge.forge.answers = False
+    merge.merge(REVISION)
+    assert merge.report() == ["the forge does not answer"]
+    assert not merge.reports.has_news(), "otherwise it would be asked without a pause"
+    merge.merge(LATER)
+    assert merge.reports.has_news()
+
+
+def test_a_plan_from_before_the_look_up_is_not_reported(merge: Merge) -> None:
+    """It is blocked only because it was not known yet what was reviewed."""
+    merge.show()
+    merge.merge(REVISION)
+    merge.begin()
+    merge.report()
+    assert (merge.daemon.reconciliations.last, merge.states()) == (1, ["pending"])
+    merge.end()
+    merge.report()
+    assert (merge.states(), merge.forge.comments(7)) == (["pending"], [])
+    merge.reconcile()
+    merge.report()
+    assert (merge.states(), merge.forge.comments(7)) == (["pending", "success"], [])
+
+
+def test_a_commit_is_looked_up_until_its_pull_request_is_known(merge: Merge) -> None:
+    """Gitea sends the webhook for the push before the pull request counts as merged."""
+    merge.show()
+    merge.poll(REVISION)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    assert (merge.daemon.reconciliations.last, merge.states()) == (1, [])
+    merge.merge(REVISION)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    merge.report()
+    assert (merge.daemon.reconciliations.last, merge.states()) == (2, ["pending", "success"])
+
+
+def test_a_commit_that_was_pending_when_the_next_one_followed_is_applied_with_it(merge: Merge) -> None:
+    for revision in (REVISION, LATER):
+        merge.show()
+        merge.merge(revision)
+        merge.report()
+    assert merge.states() == ["pending"]
+    merge.reconcile()
+    merge.report()
+    assert merge.states() == ["pending", "success"]
+    assert merge.forge.states(LATER, APPLY) == ["pending", "success"]
+
+
+def test_a_commit_that_failed_remains_failed(merge: Merge) -> None:
+    merge.merge(REVISION)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    merge.show()
+    merge.merge(LATER)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])
+
+
+def test_a_plan_that_nobody_has_reviewed_is_reported(merge: Merge) -> None:
+    merge.merge(REVISION)
+    merge.report()
+    merge.reconcile()
+    merge.report()
+    assert merge.states() == ["pending", "failure"]
+    assert "Blocked" in merge.forge.comments(7)[0].body

@@ -1,0 +1,254 @@
+"""The order in which many pull requests are planned and published on a forge in memory, and what none can stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from support.cluster.manual_clock import START, ManualClock
+from support.forge.memory_forge import PULL_REQUEST, MemoryForge
+from support.planner.plans_of_steps import plan
+from support.server.made_up import MadeUpDaemon
+
+from gitops_connect.daemon.jobs import PollSchedule
+from gitops_connect.daemon.state import DaemonState
+from gitops_connect.errors import ForgeUnavailable, SourceUnavailable
+from gitops_connect.model.names import ConnectorName, OperationName, Revision
+from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation
+from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
+from gitops_connect.review.forge_writer import ForgeWriter
+from gitops_connect.review.reviews import PLAN, PullRequestReviews
+
+
+def revision(number: int) -> Revision:
+    return Revision(f"{number:040x}")
+
+
+def pull_request(number: int, head: int | None = None) -> PullRequest:
+    return replace(
+        PULL_REQUEST, number=number, head=revision(head or number), url=f"https://git.example/pulls/{number}"
+    )
+
+
+@dataclass
+class Planner:
+    """Plans nothing but offset changes of the connectors in `changes`. `before` is called with each pull request."""
+
+    changes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    before: Callable[[PullRequest], None] = lambda _: None
+    planned: list[int] = field(default_factory=list)
+
+    def plan(self, one: PullRequest, timeout: float) -> PullRequestPlan:
+        assert timeout == 600
+        self.planned.append(one.number)
+        self.before(one)
+        rewinds = [rewind(name) for name in self.changes.get(one.number, ())]
+        return PullRequestPlan(one.number, one.head, one.target, (replace(plan(), connectors=tuple(rewinds)),))
+
+
+def rewind(name: str) -> ConnectorPlan:
+    operation = PlannedOperation(
+        OperationName("back"), ConnectorName(name), OperationKind.ALTER, OperationStatus.PLANNED
+    )
+    return ConnectorPlan(ConnectorName(name), (), operations=(operation,))
+
+
+@dataclass
+class Merges:
+    """What is reported about merges: nothing, but it counts how often."""
+
+    news: bool = False
+    reports: int = 0
+    merged: Any = None
+
+    def has_news(self) -> bool:
+        return self.news
+
+    def report(self) -> list[Exception]:
+        self.reports, self.news = self.reports + 1, False
+        return []
+
+    def carry_out_commands(self, *_: object) -> None:
+        """There are no commands."""
+
+
+class Queue:
+    """The reviews, with everything around them made up."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.forge, self.planner, self.merges = MemoryForge(), Planner(), Merges()
+        self.forge.open = [pull_request(number) for number in numbers]
+        self.clock, self.state = ManualClock(), DaemonState({})
+        daemon: Any = MadeUpDaemon(self.state)
+        parts: Any = (ForgeWriter(self.forge, None), self.planner, self.merges, daemon, self.clock)
+        self.reviews = PullRequestReviews(*parts, PollSchedule(60, 1, 1, 0), plan_timeout=600)
+
+    def review(self) -> list[int]:
+        """Review once. Returns the numbers in the order in which they were planned."""
+        self.planner.planned = []
+        self.errors = [*self.reviews.review_all()]
+        return self.planner.planned
+
+    def push(self, number: int, head: int) -> None:
+        self.forge.open = [pull_request(number, head) if one.number == number else one for one in self.forge.open]
+
+    def body(self, number: int) -> str:
+        (comment,) = self.forge.comments(number)
+        return comment.body
+
+
+@pytest.mark.slow
+def test_each_of_2000_pull_requests_is_published_before_the_next_one_is_planned() -> None:
+    queue = Queue(*range(1, 2001))
+    seen: list[tuple[int, int]] = []
+    queue.planner.before = lambda _: seen.append(
+        (len(queue.forge.comments_of), len(queue.state.snapshot.pull_requests))
+    )
+    assert queue.review() == [*range(2000, 0, -1)]
+    assert queue.errors == []
+    assert seen == [(number, number) for number in range(2000)]
+    assert [one.pull_request.number for one in queue.state.snapshot.pull_requests] == [*range(1, 2001)]
+
+
+def test_a_push_comes_first_and_then_what_was_reviewed_the_longest_time_ago() -> None:
+    queue = Queue(1, 2, 3, 4)
+    assert queue.review() == [4, 3, 2, 1]
+    queue.push(2, 22)
+    queue.forge.open.append(pull_request(5))
+    assert queue.review() == [5, 2, 4, 3, 1]
+    assert queue.forge.states(revision(22), PLAN) == ["pending", "success"]
+
+
+def test_a_push_during_a_review_does_not_wait_for_all_others() -> None:
+    queue = Queue(1, 2, 3, 4)
+
+    def push(one: PullRequest) -> None:
+        queue.clock.seconds += 11  # a list of the pull requests is not read after each of our own webhooks
+        if one.number == 3:
+            queue.push(4, 44)
+            queue.forge.open.append(pull_request(9))
+            queue.reviews.review_now()
+
+    queue.planner.before = push
+    assert queue.review() == [4, 3, 9, 4, 2, 1]
+    queue.planner.before = lambda _: setattr(queue.clock, "seconds", queue.clock.seconds + 61)
+    queue.forge.open = [one for one in queue.forge.open if one.number != 3]
+    assert sorted(queue.review()) == [1, 2, 4, 9]
+
+
+def test_pushes_without_an_end_do_not_delay_the_others() -> None:
+    queue = Queue(1, 2, 3)
+
+    def push(one: PullRequest) -> None:
+        queue.clock.seconds += 61
+        queue.push(3, 1000 + int(queue.clock.seconds))
+
+    queue.planner.before = push
+    assert queue.review() == [3, 3, 2, 1]
+
+
+def test_a_merge_does_not_wait_for_all_reviews() -> None:
+    queue = Queue(1, 2, 3)
+    queue.planner.before = lambda one: setattr(queue.merges, "news", one.number == 3)
+    queue.review()
+    assert queue.merges.reports == 1
+
+
+def test_a_bug_in_one_pull_request_is_contained_and_said() -> None:
+    queue = Queue(1, 2, 3)
+
+    def fail(one: PullRequest) -> None:
+        if one.number == 2:
+            raise KeyError("x")
+
+    queue.planner.before = fail
+    assert queue.review() == [3, 2, 1]
+    (error,) = queue.errors
+    assert isinstance(error, KeyError)
+    assert error.__notes__ == ["while pull request 2 was planned"]
+    assert "Not planned: gitops-connect failed with an internal error." in queue.body(2)
+    assert queue.forge.states(revision(2), PLAN) == ["failure"]
+    assert queue.forge.states(revision(1), PLAN) == ["success"]
+
+
+def test_a_bug_while_one_is_published_is_contained() -> None:
+    queue = Queue(1, 2, 3)
+
+    def fail(method: str) -> None:
+        if method == "write_comment" and queue.planner.planned[-1] == 2:
+            raise KeyError("x")
+
+    queue.forge.before = fail
+    assert queue.review() == [3, 2, 1]
+    assert [type(error) for error in queue.errors] == [KeyError]
+    assert queue.forge.states(revision(1), PLAN) == ["success"]
+
+
+def test_a_bug_anywhere_else_does_not_end_the_reviews(caplog: pytest.LogCaptureFixture) -> None:
+    queue = Queue(1)
+
+    def fail() -> list[Exception]:
+        queue.reviews.end()
+        raise KeyError("x")
+
+    queue.merges.report = fail  # type: ignore[method-assign]
+    queue.reviews.run()
+    assert queue.planner.planned == [1]
+    (record,) = [one for one in caplog.records if one.getMessage() == "bug"]
+    assert record.exc_info is not None
+
+
+def test_a_repository_that_cannot_be_read_for_one_does_not_stop_the_others() -> None:
+    queue = Queue(1, 2, 3)
+
+    def fail(one: PullRequest) -> None:
+        if one.number == 3:
+            raise SourceUnavailable("no refs/pull/3/head")
+
+    queue.planner.before = fail
+    assert queue.review() == [3, 2, 1]
+    assert [str(error) for error in queue.errors] == ["no refs/pull/3/head"]
+    assert queue.review() == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "planned"),
+    [
+        (ForgeUnavailable("limit", START + timedelta(minutes=9)), [[6], [5]]),
+        (ForgeUnavailable("HTTP 502"), [[6, 5, 4], [3, 2, 1]]),
+    ],
+)
+def test_a_forge_that_does_not_answer_ends_a_review_and_the_next_one_continues(
+    error: Exception, planned: list[list[int]]
+) -> None:
+    queue = Queue(*range(1, 7))
+
+    def fail(method: str) -> None:
+        if method == "write_comment":
+            raise error
+
+    queue.forge.before = fail
+    assert [queue.review(), queue.review()] == planned
+
+
+def test_a_comment_names_the_pull_requests_that_change_the_same_offsets_as_far_as_they_are_known() -> None:
+    queue = Queue(1, 2, 3)
+    queue.planner.changes = {1: ("orders",), 2: ("payments",), 3: ("orders", "payments")}
+    named: list[bool] = []
+    queue.planner.before = lambda one: named.append("also changes offsets" in queue.body(3)) if one.number < 3 else None
+    queue.review()
+    assert named == [False, False], "the others were not planned yet"
+    for number, others in ((1, [3]), (2, [3]), (3, [1, 2])):
+        assert [other for other in (1, 2, 3) if f"https://git.example/pulls/{other})" in queue.body(number)] == others
+    queue.planner.before = lambda _: None
+    before = queue.forge.comments_of[3]
+    queue.review()
+    assert queue.forge.comments_of[3] == before
+    queue.forge.open = [one for one in queue.forge.open if one.number != 1]
+    queue.planner.changes[2] = ()
+    queue.review()
+    assert "also changes offsets" not in queue.body(3)

@@ -1,0 +1,186 @@
+"""Pull requests of a real Gitea, reviewed by a daemon in another process."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+
+import pytest
+from acceptance.workplace import Workplace
+from forge.gitea_server import GiteaServer
+from forge.project import Project, create_project
+from standin.connect import StandIn
+from support.daemon_log import AsProcess
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.reviewed_plans import PlanPurpose
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(gitea: GiteaServer, at: Workplace) -> Project:
+    return create_project(gitea, at)
+
+
+@pytest.fixture
+def daemon(project: Project) -> Iterator[AsProcess]:
+    project.push("main", "orders", orders=project.at.source("orders"))
+    with AsProcess(project.at, environment=project.environment) as running:
+        running.wait("step_applied", connector=project.at.name("orders"))
+        yield running
+
+
+def test_one_comment_follows_the_pushes(project: Project, daemon: AsProcess) -> None:
+    first = project.push("topic", "more", more=project.at.source("more"))
+    number = project.open("topic")
+    comment = project.await_comment(number, lambda body: "1 to create" in body)
+    assert f"+ {project.at.name('more')}" in comment["body"]
+    assert project.await_status(first, "success")["context"] == "gitops-connect/plan"
+    broken = project.push("topic", "broken", more=project.at.source("more", "state: runing"))
+    updated = project.await_comment(number, lambda body: "state is 'runing'" in body)
+    assert updated["id"] == comment["id"]
+    assert f"/src/commit/{broken}/more.yaml#L" in updated["body"]
+    assert project.await_status(broken, "failure")["description"].startswith("No changes can be applied now. 1 error")
+    second = project.push("topic", "fixed", more=project.at.source("more", "state: stopped"))
+    project.await_status(second, "success")
+    merged = project.merge(number)
+    daemon.wait("step_applied", connector=project.at.name("more"))
+    assert project.await_status(merged, "success", "apply")["description"] == "applied on local"
+    assert len(project.comments(number)) == 1
+
+
+def set_position(project: Project, standin: StandIn, position: int, connector: str = "orders") -> None:
+    """The connector has read so far."""
+    partition = {"filename": str(project.at.directory / "in.txt")}
+    with standin.cluster.lock:
+        standin.cluster.stored.set_source(project.at.name(connector), partition, {"position": position})
+
+
+def rewind(project: Project, position: int, connector: str = "orders", name: str = "move") -> str:
+    file = project.at.directory / "in.txt"
+    return (
+        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
+        f"  connector: {project.at.name(connector)}\n  operation: alter\n  acknowledge: [rewind, skip]\n"
+        f"  offsets: [{{partition: {{filename: {file}}}, offset: {{position: {position}}}}}]\n"
+        "  reason: test\n"
+    )
+
+
+def test_what_was_reviewed_is_applied(project: Project, daemon: AsProcess, standin: StandIn) -> None:
+    set_position(project, standin, 100)
+    head = project.push("topic", "rewind", move=rewind(project, 40))
+    number = project.open("topic")
+    assert "rewind" in project.await_comment(number, lambda body: "60" in body)["body"]
+    project.await_status(head, "success")
+    merged = project.merge(number)
+    assert daemon.wait("step_applied", action="alter")["offset_change"] == "move"
+    project.await_status(merged, "success", "apply")
+
+
+def merge_both(project: Project, daemon: AsProcess, standin: StandIn, end: Callable[[], object]) -> str:
+    """Review two pull requests, each with a rewind of another connector. Merge both after the daemon was ended."""
+    project.push("main", "more", more=project.at.source("more"))
+    daemon.wait("step_applied", connector=project.at.name("more"))
+    heads, numbers = [], []
+    for connector in ("orders", "more"):
+        set_position(project, standin, 100, connector)
+        document = rewind(project, 40, connector, name=f"{connector}-back")
+        heads.append(project.push(f"rewind-{connector}", "rewind", **{f"{connector}-back": document}))
+        numbers.append(project.open(f"rewind-{connector}"))
+    for head, number in zip(heads, numbers, strict=True):
+        project.await_comment(number, lambda body: "60" in body)
+        project.await_status(head, "success")
+    with closing(Ledger.open("sqlite:///state.db", project.at.directory, None)) as ledger:
+        shown = partial(ledger.reviews.plans, numbers, PlanPurpose.REVIEW)
+        project.at.await_that(shown, lambda plans: len(plans) == len(numbers))
+    end()
+    return [project.merge(number) for number in numbers][-1]
+
+
+def test_two_pull_requests_that_were_merged_between_two_polls(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    merged = merge_both(project, daemon, standin, lambda: daemon.send(signal.SIGSTOP))
+    daemon.send(signal.SIGCONT)
+    for name in ("orders-back", "more-back"):
+        daemon.wait("step_applied", action="alter", offset_change=name)
+    project.await_status(merged, "success", "apply")
+
+
+def test_two_pull_requests_that_were_merged_while_no_daemon_ran(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    def kill() -> None:
+        daemon.process.kill()
+        daemon.code()
+
+    merged = merge_both(project, daemon, standin, kill)
+    with AsProcess(project.at, environment=project.environment) as again:
+        for name in ("orders-back", "more-back"):
+            again.wait("step_applied", action="alter", offset_change=name)
+        project.await_status(merged, "success", "apply")
+
+
+def test_a_skip_that_became_a_rewind_waits_for_an_approval(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    set_position(project, standin, 20)
+    head = project.push("topic", "skip", move=rewind(project, 40))
+    number = project.open("topic")
+    project.await_comment(number, lambda body: "skip" in body)
+    project.await_status(head, "success")
+    daemon.send(signal.SIGSTOP)  # it would plan the pull request again
+    set_position(project, standin, 100)
+    merged = project.merge(number)
+    daemon.send(signal.SIGCONT)
+    status = project.await_status(merged, "failure", "apply")
+    assert status["description"] == "blocked on local: not reviewed"
+    (blocked,) = project.at.await_that(
+        lambda: [one for one in project.comments(number) if "Blocked" in one["body"]], lambda found: len(found) == 1
+    )
+    digest = re.search(r"gitops-connect approve ([0-9a-f]{64})", blocked["body"])
+    assert digest is not None
+    assert standin.count("PATCH") == 0
+    project.comment(number, digest[0], project.reader)
+    assert daemon.wait("command_rejected")["author"] == project.reader
+    project.comment(number, f"gitops-connect approve {'0' * 64}", project.owner)
+    daemon.wait("approval_rejected")
+    assert standin.count("PATCH") == 0
+    project.comment(number, digest[0], project.owner)
+    daemon.wait("step_applied", action="alter")
+    project.await_status(merged, "success", "apply")
+
+
+def test_a_restarted_daemon_writes_no_second_comment(project: Project, daemon: AsProcess) -> None:
+    project.push("topic", "more", more=project.at.source("more"))
+    number = project.open("topic")
+    before = project.await_comment(number, lambda body: "1 to create" in body)
+    daemon.process.kill()
+    daemon.code()
+    with AsProcess(project.at, environment=project.environment) as again:
+        again.wait("reconciliation_finished")
+        project.push("topic", "another", another=project.at.source("another"))
+        after = project.await_comment(number, lambda body: "2 to create" in body)
+    assert after["id"] == before["id"]
+
+
+def test_a_conflict_and_two_pull_requests_for_the_same_offsets_are_named(project: Project, daemon: AsProcess) -> None:
+    change = (
+        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: NAME}\nspec:\n"
+        f"  connector: {project.at.name('orders')}\n  operation: reset\n  acknowledge: [reset]\n  reason: test\n"
+    )
+    for name in ("one", "two"):
+        project.push(name, name, **{name: change.replace("NAME", name)})
+    numbers = [project.open(name) for name in ("one", "two")]
+    body = project.await_comment(numbers[0], lambda body: "also changes offsets" in body)["body"]
+    assert f"/pulls/{numbers[1]}" in body
+    project.push("conflict", "conflict", orders=project.at.source("orders", "state: paused"))
+    project.push("main", "other", orders=project.at.source("orders", "state: stopped"))
+    head = project.at.git("rev-parse", "conflict")
+    number = project.open("conflict")
+    project.await_comment(number, lambda body: "conflict" in body)
+    assert project.await_status(head, "failure")["description"] == "not planned: conflict"

@@ -1,0 +1,145 @@
+"""Pull requests of a real Gitea, from its webhooks to the connectors of a real worker, as the guide sets it up."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from acceptance.test_offsets import LINES, Lines
+from acceptance.workplace import SINK, Workplace
+from forge.gitea_server import GiteaServer
+from forge.project import Project, create_project
+from support.daemon_log import PROGRAM, AsProcess
+from support.docs.docs_pages import DOCS, code
+
+pytestmark = pytest.mark.e2e
+SECRET = "a-secret-of-the-webhook"
+GUIDE = DOCS / "how-to" / "review-plans-on-gitea.md"
+MORE_LINES = "four\nfive\nsix\n"
+
+
+@dataclass
+class Reviewed:
+    """A project with a protected branch, whose daemon polls once an hour: it acts because of Gitea's webhooks."""
+
+    project: Project
+    lines: Lines
+    daemon: AsProcess
+    url: str
+
+    def expect_in_ci(self, code: int, text: str, number: int, head: str, directory: Path) -> None:
+        """Run `gitops-connect review` as a job of Gitea Actions does, without settings and credentials."""
+        event = directory / "event.json"
+        event.write_text(json.dumps({"pull_request": {"head": {"sha": head}}}))
+        variables = {"GITHUB_REF": f"refs/pull/{number}/head", "GITHUB_EVENT_PATH": str(event)}
+        command, job = [*PROGRAM, "review", "--server", self.url], {**os.environ, **variables}
+        done = subprocess.run(command, cwd=event.parent, env=job, capture_output=True, text=True, check=False)
+        assert (done.returncode, text in done.stdout + done.stderr) == (code, True), done
+
+
+@pytest.fixture
+def reviewed(gitea: GiteaServer, really: Workplace) -> Iterator[Reviewed]:
+    project, lines = create_project(gitea, really), Lines(really, "orders")
+    project.push("main", "orders", orders=lines.document())
+    cluster = f'[clusters.local]\nurl = ["{really.urls[0]}"]\nmin_running = "0.2s"\n'
+    (really.directory / "gitops-connect.toml").write_text(settings_of_the_guide(project) + cluster)
+    secrets = {"FORGE_TOKEN": project.token, "WEBHOOK_SECRET": SECRET}
+    with AsProcess(really, environment={**secrets, "GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h"}) as daemon:
+        url = daemon.wait("server_started")["url"]
+        project.add_webhook(f"{url}/webhooks/gitea", SECRET)
+        project.protect()
+        daemon.wait("step_applied", connector=really.name("orders"))
+        lines.await_position(len(LINES))
+        yield Reviewed(project, lines, daemon, url)
+
+
+def settings_of_the_guide(project: Project) -> str:
+    """The settings on the page, with the addresses of this machine."""
+    (text,) = (block.text for block in code(GUIDE) if block.language == "toml")
+    for there, here in (
+        ("https://gitea.example.com", project.gitea.url),
+        ("platform/connectors", project.name),
+        ("127.0.0.1:8080", "127.0.0.1:0"),
+    ):
+        assert there in text
+        text = text.replace(there, here)
+    return text
+
+
+def test_a_merge_is_refused_until_its_plan_succeeds_and_is_applied_then(reviewed: Reviewed, tmp_path: Path) -> None:
+    project, lines, at = reviewed.project, reviewed.lines, reviewed.project.at
+    stopped = lines.document("state: stopped", **{"batch.size": '"100"'})
+    manifest = "operation: alter\nmanifest: {path: offsets/orders.jsonl}\nacknowledge: [rewind]"
+    at.write("offsets/orders.jsonl", json.dumps(lines.entry(8)))
+    first = project.push("topic", "rewind", orders=stopped, rewind=lines.change("from-three", manifest))
+    number = project.open("topic")
+    comment = project.await_comment(number, lambda body: "rewind 6 bytes" in body)
+    assert "**1 to change, 1 offset change: rewinds 6 bytes of the file.**" in comment["body"]
+    project.await_status(first, "success")
+
+    broken = project.push("topic", "broken", orders=stopped.replace("state: stopped", "state: stoped"))
+    updated = project.await_comment(number, lambda body: "state is 'stoped'" in body)
+    assert updated["id"] == comment["id"]
+    project.await_status(broken, "failure")
+    refused = project.try_merge(number)
+    assert (refused.status_code, "required status checks" in refused.text) == (405, True), refused.text
+    reviewed.expect_in_ci(4, "state is 'stoped'", number, broken, tmp_path)
+
+    at.write("offsets/orders.jsonl", json.dumps(lines.entry(4)))
+    fixed = project.push("topic", "fixed", orders=stopped)
+    updated = project.await_comment(number, lambda body: "rewind 10 bytes" in body)
+    assert updated["id"] == comment["id"]
+    project.await_status(fixed, "success")
+    reviewed.expect_in_ci(0, "rewind 10 bytes", number, fixed, tmp_path)
+    assert lines.position() == len(LINES)
+
+    merged = project.merge(number)
+    assert project.await_status(merged, "success", "apply")["description"] == "applied on local"
+    assert at.states() == {"orders": "STOPPED"}
+    assert at.config("orders")["batch.size"] == "100"
+    assert at.rest("GET", f"/connectors/{at.name('orders')}/offsets") == {"offsets": [lines.entry(4)]}
+    assert project.comments(number) == [updated]
+    assert reviewed.daemon.all("webhook_received", provider="gitea", message="a push to what is followed")
+
+
+def test_offsets_that_moved_after_the_review_wait_for_an_approval(reviewed: Reviewed) -> None:
+    """The connector itself moves them: it reads on, so that a skip of lines becomes a rewind."""
+    project, lines, at = reviewed.project, reviewed.lines, reviewed.project.at
+    copy, target = at.directory / "copy.txt", len(LINES) + len("four\n")
+    sink = at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("orders")})
+    skip = lines.alter("skip-four", target, "acknowledge: [rewind, skip]")
+    head = project.push("topic", "skip", copy=sink, skip=skip)
+    number = project.open("topic")
+    comment = project.await_comment(number, lambda body: "skip 5 bytes" in body)
+    project.await_status(head, "success")
+
+    reviewed.daemon.send(signal.SIGSTOP)  # otherwise it could plan the open pull request again
+    with lines.file.open("a") as file:
+        file.write(MORE_LINES)
+    lines.await_position(len(LINES + MORE_LINES))
+    merged = project.merge(number)
+    reviewed.daemon.send(signal.SIGCONT)
+
+    status = project.await_status(merged, "failure", "apply")
+    assert status["description"] == "blocked on local: not reviewed"
+    found = at.await_that(lambda: project.comments(number), lambda all_: len(all_) == 2)
+    assert found[0] == comment
+    assert "+ rewind of 1 partition (offset change skip-four)" in found[1]["body"]
+    approve = re.search(r"gitops-connect approve [0-9a-f]{64}", found[1]["body"])
+    assert approve is not None
+    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES + MORE_LINES)
+    assert reviewed.daemon.all("step_applied", action="alter") == []
+
+    project.comment(number, approve[0], project.owner)
+    project.await_status(merged, "success", "apply")
+    assert reviewed.daemon.all("plan_approved")[0]["author"] == project.owner
+    at.await_that(copy.read_text, lambda text: text == LINES + MORE_LINES + "five\nsix\n")
+    lines.await_position(len(LINES + MORE_LINES))
+    assert len(project.comments(number)) == 3

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gitops_connect.errors import SourceRefused, UsageError
+from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source.git_program import (
+    GitFailed,
+    GitTimedOut,
+    Program,
+    git_version,
+    local_environment,
+    remote_environment,
+)
+from gitops_connect.source.git_url import parse_address
+
+Stub = Callable[[str], Program]
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    """A fake `git` on the PATH."""
+
+    def made(script: str, timeout: float = 20) -> Program:
+        file = tmp_path / "bin" / "git"
+        file.parent.mkdir()
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
+        return Program({"GIT_DIR": "/ours"}, timeout)
+
+    return made
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the process is gone, or only waits to be reaped; a signal takes a moment to arrive."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+    return False
+
+
+def test_output_is_bytes_and_a_failure_has_gits_words(stub: Stub) -> None:
+    program = stub('test "$1" = ok && cat || { echo "fatal: no" >&2; exit 3; }')
+    assert program.run("ok", stdin=b"\xff\n") == b"\xff\n"
+    with pytest.raises(GitFailed) as caught:
+        program.run("bad")
+    assert (caught.value.status, caught.value.stderr) == (3, "fatal: no\n")
+
+
+@pytest.mark.slow
+def test_at_the_deadline_git_ends_with_all_that_it_started(stub: Stub, tmp_path: Path) -> None:
+    program = stub(f'sh -c "sleep 600 & echo \\$! >{tmp_path}/pid; wait"', 0.5)
+    with pytest.raises(GitTimedOut):
+        program.run("anything")
+    assert has_ended(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.slow
+def test_a_child_that_keeps_the_pipes_open_is_not_waited_for(stub: Stub, tmp_path: Path) -> None:
+    program = stub(f"sleep 600 & echo $! >{tmp_path}/pid", 0.5)
+    with pytest.raises(GitTimedOut):
+        program.run("anything")
+    assert has_ended(int((tmp_path / "pid").read_text()))
+
+
+def test_git_has_no_terminal_and_nothing_of_our_own_git_variables(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_SSL_NO_VERIFY", "GIT_CONFIG_PARAMETERS"):
+        monkeypatch.setenv(name, "theirs")
+    monkeypatch.setenv("GIT_SSL_CAPATH", "kept")
+    said = stub("env; if (exec </dev/tty) 2>/dev/null; then echo terminal; fi").run("x").decode()
+    variables = dict(line.split("=", 1) for line in said.splitlines() if line.startswith("GIT_"))
+    assert variables == {"GIT_DIR": "/ours", "GIT_SSL_CAPATH": "kept"}
+    assert "terminal" not in said.splitlines()
+
+
+def test_a_missing_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceRefused, match="install git"):
+        git_version()
+
+
+def test_a_git_that_would_read_the_users_configuration_is_refused(stub: Stub) -> None:
+    stub("echo git version 2.31.9")
+    with pytest.raises(SourceRefused, match=r"git 2\.31\.9 is too old"):
+        git_version()
+
+
+def test_the_environment_is_in_no_repr(tmp_path: Path) -> None:
+    program = Program({**local_environment(tmp_path), "X": "s3cret"}, 1)
+    assert "s3cret" not in repr(program)
+
+
+def environment(settings: RepositorySettings) -> dict[str, str]:
+    return remote_environment(Path("/clone"), parse_address(settings.url), settings)
+
+
+def configuration(variables: dict[str, str]) -> dict[str, str]:
+    count = int(variables["GIT_CONFIG_COUNT"])
+    return {variables[f"GIT_CONFIG_KEY_{n}"]: variables[f"GIT_CONFIG_VALUE_{n}"] for n in range(count)}
+
+
+def test_local_work_can_reach_nothing() -> None:
+    assert local_environment(Path("/clone"))["GIT_ALLOW_PROTOCOL"] == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [("https://h/a", "https"), ("http://h/a", "http:https"), ("h:a", "ssh"), ("git://h/a", "git"), ("/a", "file")],
+)
+def test_only_the_transport_of_the_settings_is_allowed(url: str, allowed: str) -> None:
+    assert environment(RepositorySettings(url=url))["GIT_ALLOW_PROTOCOL"] == allowed
+
+
+def test_a_password_is_for_one_host_and_in_no_configuration() -> None:
+    settings = RepositorySettings(url="https://h:8/a", username="me", password=Credential(value="s3cret"))
+    variables = environment(settings)
+    assert "credential.https://h:8.helper" in configuration(variables)
+    assert "s3cret" not in str(configuration(variables))
+    assert variables["GITOPS_CONNECT_GIT_PASSWORD"] == "s3cret"
+
+
+def test_a_password_is_not_sent_elsewhere_than_to_http() -> None:
+    for url in ("ssh://h/a", "git://h/a", "/a"):
+        assert "s3cret" not in str(environment(RepositorySettings(url=url, password=Credential(value="s3cret"))))
+
+
+def test_a_password_of_two_lines_is_refused_without_showing_it() -> None:
+    with pytest.raises(UsageError, match="line break") as caught:
+        environment(RepositorySettings(url="https://h/a", password=Credential(value="s3\ncret")))
+    assert "cret" not in str(caught.value)
+
+
+def test_the_files_of_ssh_survive_any_name(tmp_path: Path) -> None:
+    key, hosts = tmp_path / "my key' $(x) %h", tmp_path / "known hosts"
+    key.touch()
+    hosts.touch()
+    settings = RepositorySettings(url="git@h:a", ssh_key=key, known_hosts=hosts)
+    words = shlex.split(environment(settings)["GIT_SSH_COMMAND"])
+    assert words[words.index("-i") + 1] == str(key).replace("%", "%%")
+    assert f'-oUserKnownHostsFile="{hosts}"' in words
+    assert {"-oBatchMode=yes", "-oStrictHostKeyChecking=yes", "-oIdentitiesOnly=yes"} <= set(words)
+
+
+@pytest.mark.parametrize(("url", "setting"), [("h:a", "ssh_key"), ("h:a", "known_hosts"), ("https://h/a", "ca_file")])
+def test_a_file_that_is_not_there_is_named(url: str, setting: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=rf"{setting}: the file .*none does not exist"):
+        environment(RepositorySettings(url=url, **{setting: tmp_path / "none"}))  # type: ignore[arg-type]  # all are paths

@@ -1,0 +1,262 @@
+"""What annotations of Strimzi resources request: proposals 007, 076 and 083, as tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from support.files.document_files import MemoryFiles
+
+from gitops_connect.documents.load import ParseCache, load
+from gitops_connect.model.documents import Document, Documents
+from gitops_connect.model.strimzi import AnnotationAction, Requests, StrimziOptions, reviewed_name
+from gitops_connect.strimzi.annotations import AnnotatedResource, find_annotated, with_requests
+from gitops_connect.strimzi.translation import TranslationCache, translate
+
+MIRROR = "east->west.MirrorSourceConnector"
+ENTRY = "east--west.MirrorSourceConnector.json"
+OFFSETS, NAME = "strimzi.io/connector-offsets", "strimzi.io/mirrormaker-connector"
+OPTIONS = StrimziOptions()
+ADDED = "0123456789ab"
+SOURCE_OFFSETS = {
+    "partition": {"cluster": "east", "partition": 0, "topic": "orders"},
+    "offset": {"offset": 3},
+}
+
+
+def mirror_maker(annotations: Mapping[str, str], **source: object) -> str:
+    value = {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": "KafkaMirrorMaker2",
+        "metadata": {"name": "my-mm2", "namespace": "kafka", "annotations": annotations},
+        "spec": {
+            "replicas": 1,
+            "target": {"alias": "west", "bootstrapServers": "west:9092", "groupId": "g", **TOPICS},
+            "mirrors": [{"source": {"alias": "east", "bootstrapServers": "east:9092"}, "sourceConnector": source}],
+        },
+    }
+    return json.dumps(value, indent=1)
+
+
+TOPICS = {one: one for one in ("configStorageTopic", "offsetStorageTopic", "statusStorageTopic")}
+
+
+def connector(annotations: Mapping[str, str], **spec: object) -> str:
+    value = {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": "KafkaConnector",
+        "metadata": {"name": "orders", "labels": {"strimzi.io/cluster": "west"}, "annotations": annotations},
+        "spec": {"class": "FileStreamSource", "config": {}, **spec},
+    }
+    return json.dumps(value, indent=1)
+
+
+def config_map(entry: str, offsets: object, name: str = "found", namespace: str = "kafka") -> str:
+    text = offsets if isinstance(offsets, str) else json.dumps(offsets, indent=2)
+    block = text.replace("\n", "\n    ")
+    head = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\n"
+    return f"{head}data:\n  {entry}: |\n    {block}\n  other: not JSON\n"
+
+
+def requested(files: Mapping[str, str], addition: str | None = ADDED) -> tuple[Documents, Requests]:
+    loaded = translate(
+        load(MemoryFiles({path: text.encode() for path, text in files.items()}), ParseCache()),
+        OPTIONS,
+        TranslationCache(),
+    )
+    annotated: list[AnnotatedResource] = list(find_annotated(loaded, OPTIONS))
+    additions = {request.key: addition for one in annotated for request in one.requests}
+    return with_requests(loaded, annotated, additions)
+
+
+def spec_of(documents: Documents) -> Mapping[str, object]:
+    (document,) = documents.documents
+    spec: Mapping[str, object] = document.value["spec"]
+    return spec
+
+
+def only_change(files: Mapping[str, str]) -> tuple[Document, str]:
+    _, requests = requested(files)
+    (change,) = requests.changes
+    assert not requests.warnings
+    return change.document, change.problem
+
+
+ALTER = {OFFSETS: "alter", NAME: MIRROR}
+FROM = {"alterOffsets": {"fromConfigMap": {"name": "found"}}}
+PARTITIONS = [
+    {"cluster": "east", "partition": 0, "topic": "orders"},
+    {"group": "g", "partition": 4, "topic": "inventory"},
+    {"sourceClusterAlias": "east", "targetClusterAlias": "west"},
+]
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_an_alter_has_the_offsets_of_the_config_map_at_their_places(partition: dict[str, object]) -> None:
+    offsets = {"offsets": [{"partition": partition, "offset": {"offset": 0}}]}
+    files = {"mm2.json": mirror_maker(ALTER, **FROM), "maps/found.yaml": config_map(ENTRY, offsets)}
+    document, problem = only_change(files)
+    assert problem == ""
+    name = f"my-mm2.east--west.MirrorSourceConnector.alter.{ADDED}"
+    assert document.value["metadata"] == {"name": name, "cluster": "my-mm2"}
+    spec = document.value["spec"]
+    assert (spec["connector"], spec["operation"], spec["offsets"]) == (MIRROR, "alter", offsets["offsets"])
+    lines = files["maps/found.yaml"].splitlines()
+    place = document.locate(("spec", "offsets", 0, "partition"))
+    assert place.file == "maps/found.yaml"
+    assert '"partition"' in lines[place.line - 1]
+
+
+def test_a_reset_needs_no_config_map() -> None:
+    document, problem = only_change({"mm2.json": mirror_maker({OFFSETS: "reset", NAME: MIRROR})})
+    assert (document.value["spec"]["operation"], problem) == ("reset", "")
+    assert "offsets" not in document.value["spec"]
+    assert document.location.file == "mm2.json"
+    assert reviewed_name(document.value["metadata"]["name"]) == "my-mm2.east--west.MirrorSourceConnector.reset"
+
+
+LIST_OFFSETS = {"listOffsets": {"toConfigMap": {"name": "written"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (mirror_maker({OFFSETS: "list", NAME: MIRROR}, **LIST_OFFSETS), ("written", "kafka", ENTRY, "")),
+        (connector({OFFSETS: "list"}, **LIST_OFFSETS), ("written", "", "offsets.json", "")),
+        (connector({OFFSETS: "list"}), ("", "", "offsets.json", "missing property listOffsets in KafkaConnector CR")),
+    ],
+)
+def test_a_list_names_the_entry(text: str, expected: tuple[str, ...]) -> None:
+    (one,) = requested({"a.json": text})[1].listings
+    assert (one.config_map, one.namespace, one.entry, one.problem) == expected
+
+
+OFFSET_LIST = {"offsets": [SOURCE_OFFSETS]}
+UNUSABLE = [
+    ({}, "", "missing property alterOffsets in KafkaMirrorMaker2 CR"),
+    (FROM, "", "missing ConfigMap found in the namespace kafka in the repository"),
+    (FROM, config_map(ENTRY, OFFSET_LIST, namespace="other"), "missing ConfigMap found"),
+    (
+        FROM,
+        config_map(MIRROR.replace("->", "-") + ".json", OFFSET_LIST),
+        f"missing entry {ENTRY} in the ConfigMap found",
+    ),
+    (FROM, config_map(ENTRY, "{"), f"invalid JSON in the entry {ENTRY} of the ConfigMap found: "),
+    (FROM, config_map(ENTRY, '{"offsets": [NaN]}'), "NaN is not a number of JSON"),
+    (FROM, config_map(ENTRY, {"offsets": []}), "with at least one offset"),
+    (FROM, config_map(ENTRY, [SOURCE_OFFSETS]), "with at least one offset"),
+]
+
+
+@pytest.mark.parametrize(("source", "found", "problem"), UNUSABLE)
+def test_offsets_that_cannot_be_used(source: Mapping[str, object], found: str, problem: str) -> None:
+    files = {"mm2.json": mirror_maker(ALTER, **source), **({"found.yaml": found} if found else {})}
+    assert problem in only_change(files)[1]
+
+
+def test_of_several_config_maps_the_nearest_one_counts() -> None:
+    maps = {f"{name}/found.yaml": config_map(ENTRY, {"offsets": [{**SOURCE_OFFSETS, "offset": {"offset": number}}]})
+            for number, name in enumerate(("dev", "prod"))}  # fmt: skip
+    document, _ = only_change({"prod/mm2.json": mirror_maker(ALTER, **FROM), **maps})
+    assert document.value["spec"]["offsets"][0]["offset"] == {"offset": 1}
+    assert "several ConfigMaps with the name found" in only_change({"mm2.json": mirror_maker(ALTER, **FROM), **maps})[1]
+
+
+@pytest.mark.parametrize("entry", ["offsets.json", "orders.json"])
+def test_a_kafka_connector_has_two_names_for_its_entry(entry: str) -> None:
+    files = {"a.json": connector({OFFSETS: "alter"}, **FROM), "found.yaml": config_map(entry, OFFSET_LIST)}
+    document, problem = only_change(files)
+    assert (document.value["metadata"]["name"], problem) == (f"orders.alter.{ADDED}", "")
+
+
+LISTS, ALTERS = AnnotationAction.LIST, AnnotationAction.ALTER
+WARNINGS = [
+    (mirror_maker({OFFSETS: "alter"}), ALTERS, None, f"missing annotation {NAME} in KafkaMirrorMaker2 CR."),
+    (mirror_maker({NAME: MIRROR}), LISTS, MIRROR, f"missing annotation {OFFSETS} in KafkaMirrorMaker2 CR."),
+    (mirror_maker({OFFSETS: "alter", NAME: "x"}), ALTERS, None, f"unknown connector 'x' in the annotation {NAME}"),
+    (mirror_maker({OFFSETS: "patch", NAME: MIRROR}), LISTS, MIRROR, "unknown value 'patch'"),
+    (connector({OFFSETS: ""}), LISTS, "orders", "unknown value ''"),
+    (connector({"strimzi.io/restart-task": "one"}), AnnotationAction.RESTART_TASK, "orders", "the number of a task"),
+    (mirror_maker({"strimzi.io/restart-connector": "x"}), AnnotationAction.RESTART, None, "'x', expected a connector"),
+    (
+        mirror_maker({"strimzi.io/restart-connector-task": MIRROR}),
+        AnnotationAction.RESTART_TASK,
+        None,
+        "expected CONNECTOR:TASK",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "action", "name", "message"), WARNINGS)
+def test_what_is_wrong_with_annotations(text: str, action: AnnotationAction, name: str | None, message: str) -> None:
+    documents, requests = requested({"a.json": text})
+    (warning,) = requests.warnings
+    assert (warning.action, warning.connector) == (action, name)
+    assert message in warning.message
+    assert warning.message.startswith("Failed to ")
+    assert "strimzi.io/" in text.splitlines()[warning.location.line - 1]
+    assert "restart" not in spec_of(documents)
+
+
+FLAGS = {"includeTasks": False, "onlyFailed": False}
+RESTARTS = [
+    (connector({"strimzi.io/restart": "true"}), {"restart": {"id": ADDED, **FLAGS}}),
+    (connector({"strimzi.io/restart": "any value"}), {"restart": {"id": ADDED, **FLAGS}}),
+    (connector({"strimzi.io/restart": "includeTasks, onlyFailed"}),
+     {"restart": {"id": ADDED, "includeTasks": True, "onlyFailed": True}}),
+    (connector({"strimzi.io/restart-task": "0"}), {"restartTasks": {"id": ADDED, "tasks": [0]}}),
+    (mirror_maker({"strimzi.io/restart-connector": MIRROR}), {"restart": {"id": ADDED, **FLAGS}}),
+    (mirror_maker({"strimzi.io/restart": MIRROR}), {"restart": {"id": ADDED, **FLAGS}}),
+    (mirror_maker({"strimzi.io/restart-connector": f"{MIRROR}:onlyFailed"}),
+     {"restart": {"id": ADDED, "includeTasks": False, "onlyFailed": True}}),
+    (mirror_maker({"strimzi.io/restart-connector-task": f"{MIRROR}:12"}),
+     {"restartTasks": {"id": ADDED, "tasks": [12]}}),
+    (mirror_maker({"strimzi.io/restart-task": f"{MIRROR}:2"}), {"restartTasks": {"id": ADDED, "tasks": [2]}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), RESTARTS)
+def test_a_restart_is_a_field_of_the_connector(text: str, expected: Mapping[str, object]) -> None:
+    documents, requests = requested({"a.json": text})
+    spec = spec_of(documents)
+    assert {key: spec[key] for key in ("restart", "restartTasks") if key in spec} == expected
+    (field,) = expected
+    place = documents.documents[0].locate(("spec", field))
+    assert "strimzi.io/" in text.splitlines()[place.line - 1]
+    assert requests == Requests()
+
+
+@pytest.mark.parametrize("annotations", [{OFFSETS: "reset"}, {"strimzi.io/restart": "true"}])
+def test_an_annotation_whose_commit_is_unknown_has_no_effect(annotations: Mapping[str, str]) -> None:
+    documents, requests = requested({"a.json": connector(annotations)}, addition=None)
+    (warning,) = requests.warnings
+    assert "has no effect: it was added too long ago" in warning.message
+    assert not requests.changes
+    assert "restart" not in spec_of(documents)
+
+
+def test_a_resource_without_such_annotations_is_not_touched() -> None:
+    files = {"a.json": connector({"strimzi.io/pause-reconciliation": "true", "other": "1"})}
+    assert requested(files)[1] == Requests()
+
+
+@pytest.mark.parametrize(("policy", "own", "enabled"), [
+    (None, {}, False),
+    ({"enabled": True}, {}, True),
+    ({"enabled": False}, {}, False),
+    ({}, {}, True),
+    ({"enabled": False}, {"autoRestart": {"enabled": True}}, True),
+])  # fmt: skip
+def test_a_restart_policy_for_all_connectors(
+    policy: dict[str, bool] | None, own: dict[str, object], *, enabled: bool
+) -> None:
+    """Proposal 007 has `autoRestartConnectorsAndTasks`."""
+    value = json.loads(mirror_maker({}, **own))
+    if policy is not None:
+        value["spec"]["autoRestartConnectorsAndTasks"] = policy
+    documents, _ = requested({"a.json": json.dumps(value)})
+    restarts = spec_of(documents)["autoRestart"]
+    assert isinstance(restarts, dict)
+    assert restarts["enabled"] is enabled
+    assert not documents.diagnostics

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.files.document_files import connector as own_document
+from support.files.document_files import rules
+from support.files.strimzi_resources import OPTIONS, SPEC, kafka_connector, one, read, with_config
+
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.model.restart_records import AutoRestart
+from gitops_connect.model.strimzi import StrimziVersion
+
+
+def test_every_field_reaches_the_connector() -> None:
+    spec = """\
+  class: com.example.Orders
+  tasksMax: 3
+  state: stopped
+  version: "[3.2,4)"
+  autoRestart: {maxRestarts: 4}
+  config:
+    topics: orders
+    batch.size: 1e3
+    enabled: yes
+    ratio: 0.50
+"""
+    connector = one(kafka_connector(spec))
+    assert (connector.name, connector.state) == ("orders", TargetState.STOPPED)
+    assert connector.auto_restart == AutoRestart(enabled=True, max_restarts=4)
+    assert connector.config == {
+        "connector.class": "com.example.Orders",
+        "tasks.max": "3",
+        "connector.plugin.version": "[3.2,4)",
+        "topics": "orders",
+        "batch.size": "1000",
+        "enabled": "true",
+        "ratio": "0.5",
+    }
+    assert connector.locate_config("batch.size") == Location("a.yaml", 14, 5)
+    assert connector.locate_config("tasks.max") == Location("a.yaml", 8, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("", AutoRestart(enabled=False)),
+        ("  autoRestart: {}\n", AutoRestart(enabled=True, max_restarts=10_000)),
+        ("  autoRestart: {enabled: false}\n", AutoRestart(enabled=False, max_restarts=10_000)),
+        ("  autoRestart: {enabled: true, maxRestarts: 0}\n", AutoRestart(enabled=True, max_restarts=0)),
+    ],
+)
+def test_automatic_restarts_are_those_of_strimzi(lines: str, expected: AutoRestart) -> None:
+    assert one(kafka_connector(SPEC + lines)).auto_restart == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "lines", "state", "problems"),
+    [
+        ("v1beta2", "  pause: true\n", TargetState.PAUSED, []),
+        ("v1alpha1", "  pause: false\n", TargetState.RUNNING, []),
+        ("v1beta2", "  pause: true\n  state: running\n", TargetState.RUNNING, ["strimzi/ignored-field"]),
+        ("v1", "  pause: true\n", TargetState.RUNNING, ["strimzi/ignored-field"]),
+    ],
+)
+def test_the_older_field_pause(version: str, lines: str, state: TargetState, problems: list[str]) -> None:
+    declared, diagnostics = read(kafka_connector(SPEC + lines, version=version))
+    assert [connector.state for connector in declared.connectors] == [state]
+    assert rules(diagnostics) == problems
+
+
+def test_a_paused_reconciliation_suspends_the_connector() -> None:
+    metadata = '  labels: {strimzi.io/cluster: local}\n  annotations: {strimzi.io/pause-reconciliation: "true"}\n'
+    assert one(kafka_connector(metadata=metadata)).suspend
+    assert not one(kafka_connector()).suspend
+
+
+@pytest.mark.parametrize(
+    ("key", "since"), [("Connector.Class", 17), ("tasks.max", 17), ("name", 42), ("connector.plugin.version", 50)]
+)
+def test_keys_that_strimzi_sets_itself_are_dropped(key: str, since: int) -> None:
+    text = with_config(f"{key}: orders")
+    for minor, dropped in ((since - 1, since == 17), (since, True)):
+        state, diagnostics = read(text, replace(OPTIONS, version=StrimziVersion(0, minor)))
+        assert len(state.connectors) == 1
+        assert state.connectors[0].config.get(key) != "orders" or not dropped
+        assert rules(diagnostics) == ["strimzi/forbidden-key"] * dropped
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("a:", "a config key is empty, which Strimzi rejects"),
+        ("a: [x]", "the config key 'a' is a list, which Strimzi rejects"),
+        ("a: {x: y}", "the config key 'a' is a mapping, which Strimzi rejects"),
+        ("a: 9223372036854775808", "the config key 'a' is an integer of more than 64 bits, which Strimzi rejects"),
+        ("a: 1e20", "the config key 'a' is an integer of more than 64 bits, which Strimzi rejects"),
+        ("a: ${strimzienv:A}", "a has the placeholder ${strimzienv:A}, which only workers of Strimzi can resolve"),
+    ],
+)
+def test_a_value_that_strimzi_rejects_blocks_the_connector(text: str, summary: str) -> None:
+    state, diagnostics = read(with_config(text))
+    assert [(item.summary, item.location.line) for item in diagnostics.errors] == [(summary, 9)]
+    assert state.held == {"orders"}
+    assert not state.connectors
+
+
+def test_placeholders_are_replaced_unless_strimzi_deploys_the_workers() -> None:
+    text = with_config("a: ${strimzienv:A}\nb: ${env:B}")
+    mapped = one(text, replace(OPTIONS, placeholders={"strimzienv:": "env:"})).config
+    assert (mapped["a"], mapped["b"]) == ("${env:A}", "${env:B}")
+    assert one(text, replace(OPTIONS, workers=True)).config["a"] == "${strimzienv:A}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ("  class: x\n  tasksMax: 0\n", "strimzi/invalid-field"),
+        ('  class: x\n  tasksMax: "2"\n', "strimzi/invalid-field"),
+        ("  class: x\n  state: Running\n", "strimzi/invalid-field"),
+        ("  class: x\n  config: [a]\n", "strimzi/invalid-field"),
+        ("  class: x\n  listOffsets: {}\n", "strimzi/invalid-field"),
+        ("  class: x\n  class: y\n", "yaml/duplicate-key"),
+        ("  tasksMax: 2\n", "connector/no-class"),
+        ("  [x]\n", "strimzi/invalid-field"),
+    ],
+)
+def test_a_broken_resource_holds_its_connector(spec: str, rule: str) -> None:
+    state, diagnostics = read(kafka_connector(spec))
+    assert [(item.rule, item.connector) for item in diagnostics.errors] == [(rule, "orders")]
+    assert state.held == {"orders"}
+    assert state.complete
+
+
+@pytest.mark.parametrize("name", ["Orders", "a->b", "a_b", "-a", "a."])
+def test_a_name_that_kubernetes_rejects(name: str) -> None:
+    state, diagnostics = read(kafka_connector(name=f'"{name}"'))
+    assert [(item.rule, item.connector) for item in diagnostics.errors] == [("strimzi/invalid-field", name)]
+    assert state.held == {name}
+
+
+def test_a_field_of_a_future_version_is_a_warning() -> None:
+    state, diagnostics = read(kafka_connector(SPEC + "  futureField: {a: 1}\n"))
+    assert rules(diagnostics) == ["strimzi/unknown-field"]
+    assert len(state.connectors) == 1
+
+
+def test_a_field_that_an_old_operator_does_not_know_may_have_any_content() -> None:
+    old = replace(OPTIONS, version=StrimziVersion(0, 16))
+    _, diagnostics = read(kafka_connector(SPEC + "  listOffsets: {}\n", version="v1alpha1"), old)
+    assert "internal/error" not in rules(diagnostics)
+
+
+def test_a_resource_without_a_name_leaves_the_state_incomplete() -> None:
+    state, _ = read(kafka_connector().replace("  name: orders\n", ""))
+    assert not state.complete
+
+
+@pytest.mark.parametrize("other", [kafka_connector(), own_document("orders", metadata="  cluster: local\n")])
+def test_a_connector_has_one_owner(other: str) -> None:
+    state, diagnostics = read({"a.yaml": kafka_connector(), "b.yaml": other})
+    assert rules(diagnostics) == ["connector/two-owners"] * 2
+    assert state.held == {"orders"}

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from support.files.mirror_resources import PLAINTEXT, configs, expanded, new_shape, old_shape, resource, summaries
+
+from gitops_connect.plan.config_diff import parse_jaas
+
+PASSWORD = {"secretName": "s", "password": "f"}
+CERTIFICATE = {"secretName": "s", "certificate": "user.crt", "key": "user.key"}
+TLS = {"trustedCertificates": [{"secretName": "ca", "certificate": "ca.crt"}]}
+FILE = "${file:/tmp/strimzi-mirrormaker2-connector.properties"
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def source_keys(source: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """The keys of the source cluster, without prefix, that only these fields add."""
+    new = version >= "0.49" or version.startswith("1")
+    document = resource((new_shape if new else old_shape)(source=source), "v1" if new else "v1beta2")
+    config = configs(document, version)["SourceConnector"]
+    same = {key for key, value in PLAINTEXT.items() if config.get(key) == value}
+    return {key.removeprefix("source.cluster."): value for key, value in config.items() if key not in same}
+
+
+@pytest.mark.parametrize(
+    ("version", "keys"),
+    [
+        (
+            "1.1",
+            {
+                "ssl.truststore.certificates": "${strimzisecrets:kafka/mm2-connect-tls-trusted-certs:a-ca.crt}",
+                "ssl.truststore.type": "PEM",
+            },
+        ),
+        (
+            "1.0",
+            {
+                "ssl.truststore.type": "PKCS12",
+                "ssl.truststore.location": "/tmp/kafka/clusters/a.truststore.p12",
+                "ssl.truststore.password": "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}",
+            },
+        ),
+        (
+            "0.45",
+            {
+                "ssl.truststore.type": "PKCS12",
+                "ssl.truststore.location": "/tmp/kafka/clusters/a.truststore.p12",
+                "ssl.truststore.password": f"{FILE}:ssl.truststore.password}}",
+            },
+        ),
+    ],
+)
+def test_trust_store(version: str, keys: dict[str, str]) -> None:
+    assert source_keys({"tls": TLS}, version) == {"security.protocol": "SSL", **keys}
+
+
+@pytest.mark.parametrize("tls", [{}, {"trustedCertificates": []}])
+def test_tls_without_certificates_uses_those_of_java(tls: dict[str, Any]) -> None:
+    assert source_keys({"tls": tls}, "1.2") == {"security.protocol": "SSL"}
+
+
+@pytest.mark.parametrize(
+    ("version", "keys"),
+    [
+        (
+            "1.2",
+            {
+                "ssl.keystore.certificate.chain": "${strimzisecrets:kafka/s:user.crt}",
+                "ssl.keystore.key": "${strimzisecrets:kafka/s:user.key}",
+                "ssl.keystore.type": "PEM",
+            },
+        ),
+        (
+            "0.46",
+            {
+                "ssl.keystore.type": "PKCS12",
+                "ssl.keystore.location": "/tmp/kafka/clusters/a.keystore.p12",
+                "ssl.keystore.password": "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}",
+            },
+        ),
+        (
+            "0.45",
+            {
+                "ssl.keystore.type": "PKCS12",
+                "ssl.keystore.location": "/tmp/kafka/clusters/a.keystore.p12",
+                "ssl.keystore.password": f"{FILE}:ssl.keystore.password}}",
+            },
+        ),
+    ],
+)
+def test_client_certificate(version: str, keys: dict[str, str]) -> None:
+    authentication = {"type": "tls", "certificateAndKey": CERTIFICATE}
+    assert source_keys({"tls": {}, "authentication": authentication}, version) == {"security.protocol": "SSL", **keys}
+
+
+@pytest.mark.parametrize(
+    ("kind", "mechanism", "module"),
+    [
+        ("plain", "PLAIN", PLAIN_MODULE),
+        ("scram-sha-256", "SCRAM-SHA-256", SCRAM_MODULE),
+        ("scram-sha-512", "SCRAM-SHA-512", SCRAM_MODULE),
+    ],
+)
+@pytest.mark.parametrize(
+    ("version", "password"),
+    [
+        ("1.1", "${strimzisecrets:kafka/s:f}"),
+        ("1.0", "${strimzidir:/opt/kafka/mm2-password/a/s:f}"),
+        ("0.46", "${strimzidir:/opt/kafka/mm2-password/a/s:f}"),
+        ("0.45", f"{FILE}:a.sasl.password}}"),
+        ("0.30", f"{FILE}:a.sasl.password}}"),
+    ],
+)
+def test_user_and_password(kind: str, mechanism: str, module: str, version: str, password: str) -> None:
+    authentication = {"type": kind, "username": "me", "passwordSecret": PASSWORD}
+    keys = source_keys({"authentication": authentication}, version)
+    keys.pop("consumer.client.rack", None)
+    line = f'{module} required username="me" password="{password}";'
+    assert keys == {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": line}
+    assert source_keys({"authentication": authentication, "tls": {}}, version)["security.protocol"] == "SASL_SSL"
+
+
+@pytest.mark.parametrize("sasl", [True, False])
+def test_custom(*, sasl: bool) -> None:
+    config = {"sasl.mechanism": "AWS_MSK_IAM", "SSL.keystore.location": "/k", "ssl.truststore.location": "/t"}
+    authentication = {"type": "custom", "sasl": sasl, "config": config}
+    expected = {"sasl.mechanism": "AWS_MSK_IAM", "SSL.keystore.location": "/k"}
+    assert source_keys({"authentication": authentication}, "1.2") == expected | (
+        {"security.protocol": "SASL_PLAINTEXT"} if sasl else {}
+    )
+    (warning,) = expanded(resource(new_shape(source={"authentication": authentication}))).diagnostics
+    assert "authentication.config.ssl.truststore.location is ignored" in warning.summary
+
+
+OAUTH: dict[str, Any] = {
+    "type": "oauth",
+    "clientId": "me",
+    "tokenEndpointUri": "https://tokens",
+    "disableTlsHostnameVerification": True,
+    "accessTokenIsJwt": False,
+    "includeAcceptHeader": True,
+    "maxTokenExpirySeconds": 60,
+    "httpRetries": 0,
+    "saslExtensions": {"tenant": "x"},
+    "clientSecret": {"secretName": "s", "key": "k"},
+    "tlsTrustedCertificates": [{"secretName": "ca", "certificate": "ca.crt"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "secret", "store_password"),
+    [
+        ("0.51", "${strimzidir:/opt/kafka/mm2-oauth/a/s:k}", "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}"),
+        ("0.45", f"{FILE}:a.oauth.client.secret}}", f"{FILE}:oauth.ssl.truststore.password}}"),
+    ],
+)
+def test_oauth(version: str, secret: str, store_password: str) -> None:
+    document = resource(old_shape(source={"authentication": OAUTH}), "v1beta2")
+    config = configs(document, version)["SourceConnector"]
+    handler = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
+    assert config["source.cluster.sasl.mechanism"] == "OAUTHBEARER"
+    assert config["source.cluster.sasl.login.callback.handler.class"] == handler
+    assert config["source.cluster.security.protocol"] == "SASL_PLAINTEXT"
+    parsed = parse_jaas(config["source.cluster.sasl.jaas.config"])
+    assert parsed is not None
+    ((module, flag, options),) = parsed
+    assert (module.rpartition(".")[2], flag) == ("OAuthBearerLoginModule", "required")
+    assert dict(options) == {
+        "oauth.client.id": "me",
+        "oauth.token.endpoint.uri": "https://tokens",
+        "oauth.ssl.endpoint.identification.algorithm": "",
+        "oauth.access.token.is.jwt": "false",
+        "oauth.max.token.expiry.seconds": "60",
+        "oauth.sasl.extension.tenant": "x",
+        "oauth.client.secret": secret,
+        "oauth.ssl.truststore.location": "/tmp/kafka/clusters/a-oauth.truststore.p12",
+        "oauth.ssl.truststore.password": store_password,
+        "oauth.ssl.truststore.type": "PKCS12",
+    }
+
+
+@pytest.mark.parametrize(
+    ("authentication", "version", "problem"),
+    [
+        ({"type": "oauth"}, "1.2", ".type must be tls, scram-sha-256, scram-sha-512, plain or custom, found 'oauth'"),
+        ({"type": "plain", "username": "me"}, "1.2", ".passwordSecret is required for type plain"),
+        ({"type": "scram-sha-512", "passwordSecret": PASSWORD}, "1.2", ".username is required for type scram-sha-512"),
+        ({"type": "tls"}, "1.2", ".certificateAndKey is required for type tls"),
+        ({"type": "tls", "certificateAndKey": {"secretName": "s", "key": "k"}}, "1.2", ".certificate is required"),
+        ({"username": "me"}, "1.2", ".type is required"),
+    ],
+)
+def test_invalid_authentication(authentication: dict[str, Any], version: str, problem: str) -> None:
+    (summary,) = summaries(resource(new_shape(source={"authentication": authentication})), version)
+    assert summary.startswith("spec.mirrors[0].source.authentication")
+    assert problem in summary
+
+
+def test_custom_authentication_exists_since_048() -> None:
+    authentication = {"type": "custom", "config": {"sasl.mechanism": "X"}}
+    document = resource(old_shape(source={"authentication": authentication}), "v1beta2")
+    assert configs(document, "0.48")["SourceConnector"]["source.cluster.sasl.mechanism"] == "X"
+    assert any("found 'custom'" in summary for summary in summaries(document, "0.47"))
+
+
+def test_a_missing_namespace_is_a_warning_if_placeholders_need_it() -> None:
+    (warning,) = expanded(resource(new_shape(source={"tls": TLS}), namespace=None)).diagnostics
+    assert warning.rule == "strimzi/no-namespace"
+    assert len(expanded(resource(new_shape(source={"tls": {}}), namespace=None)).diagnostics) == 0
+    assert len(expanded(resource(new_shape(source={"tls": TLS}), namespace=None), "1.0").diagnostics) == 0

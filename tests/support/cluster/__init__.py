@@ -1,0 +1,1 @@
+"""A cluster, a journal and a clock in memory."""

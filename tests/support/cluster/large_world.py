@@ -1,0 +1,141 @@
+"""A large change over HTTP, with the ledger's real pieces, and with everything else in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from contract.under_test import Contract
+
+from gitops_connect.apply.chunks import ChunkSize
+from gitops_connect.apply.executor import execute
+from gitops_connect.apply.ports import Chunk, LargeChange
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.clock import Clock
+from gitops_connect.model.differences import Difference, Review
+from gitops_connect.model.manifests import SavedOffsets
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.model.outcomes import SendingProgress, StepOutcome
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.runtime import SystemClock
+from support.cluster.memory_journal import MemoryJournal, execute_options
+from support.planner.plans_of_steps import plan
+
+APPLY = ClusterName("apply")
+
+
+def lines(position: int, count: int) -> list[bytes]:
+    """Canonical lines of entries, in the order of the numbers in their partitions."""
+    one = '{{"partition":{{"stream":"{:05}"}},"offset":{{"position":{}}}}}\n'
+    return [one.format(number, position).encode() for number in range(count)]
+
+
+@dataclass
+class LargeWorld(Contract):
+    """A cluster under test, a ledger, and one large change of a connector with the same number of offsets."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    chunks: int = 10
+    progress: list[SendingProgress] = field(default_factory=list)
+
+    def prepare(self, many: int) -> None:
+        """Create the connector, with this number of offsets."""
+        name = self.stopped("many", self.numbers())
+        self.client.alter_offsets_with(name, _body(lines(1, many)))
+        self.take(name, many)
+
+    def take(self, name: ConnectorName, many: int) -> None:
+        """Use an existing connector, with this number of offsets."""
+        self.many, self.at_once = many, many // self.chunks
+        self.ledger = Ledger.open("sqlite:///state.db", self.directory, None)
+        self.operation = Operation(
+            OperationName("c"), name, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True
+        )
+
+    def run(self, **more: Any) -> tuple[StepOutcome, ...]:
+        steps = [Step(self.operation.connector, Action.ALTER, "", operation=self.operation)]
+        options = execute_options(
+            self.clock, _Journal(self), settle_timeout=30, on_progress=self.progress.append, **more
+        )
+        return execute(plan(*steps), self.client, options)
+
+    @property
+    def record(self) -> OperationRecord | None:
+        return self.ledger.operations.records(APPLY).get(self.operation.name)
+
+    def positions(self) -> list[int]:
+        """How many offsets are unchanged, and how many have the value that is sent."""
+        found = [json.loads(offset)["position"] for offset in self.client.offsets(self.operation.connector).values()]
+        return [found.count(1), found.count(2)]
+
+
+def _body(some: list[bytes]) -> bytes:
+    return b'{"offsets":[' + b",".join(line.rstrip() for line in some) + b"]}"
+
+
+class _Journal(MemoryJournal):
+    """A journal that stores large changes in the ledger."""
+
+    def __init__(self, runtime: LargeWorld) -> None:
+        super().__init__()
+        self._world = runtime
+
+    @contextmanager
+    def large(self, operation: Operation) -> Iterator[LargeChange]:
+        yield _Change(self._world, operation)
+
+
+class _Change:
+    """A `LargeChange` from the ledger's pieces. It compares the offsets itself, without Spark, because they are few."""
+
+    def __init__(self, runtime: LargeWorld, operation: Operation) -> None:
+        self._world, self._operation = runtime, operation
+        self._ledger = runtime.ledger.operations
+        record = runtime.record
+        self.is_begun = record is not None and record.state is OperationState.OPEN
+        self.sent = record.sent or 0 if record is not None else 0
+        self.entries = runtime.many
+        self.chunk_size = ChunkSize()
+
+    def review(self) -> Review:
+        self._current = self._look()
+        return Review({}, Difference())
+
+    def begin(self) -> None:
+        self._ledger.begin_large(
+            APPLY, self._operation, [self._current], lines(2, self.entries), self._world.clock.now()
+        )
+
+    @cached_property
+    def _declared(self) -> list[bytes]:
+        declared = self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.DECLARED)
+        return [line for piece in declared for line in piece.splitlines()]
+
+    def chunk(self, start: int, size: int) -> Chunk:
+        some = self._declared[start : start + min(self._world.at_once, max(1, size // 60))]
+        return Chunk(len(some), _body(some))
+
+    def mark(self, sent: int) -> None:
+        self._ledger.sent(APPLY, self._operation.name, sent)
+
+    def is_untouched(self) -> bool:
+        return self._look() == b"".join(self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.BEFORE))
+
+    def difference(self) -> str:
+        wrong = set(self._look().splitlines()) ^ set(self._declared)
+        return f"{len(wrong)} lines differ" if wrong else ""
+
+    def settle(self, warning: str) -> None:
+        self._ledger.settle(APPLY, self._operation.name, Digest("after"), warning, self._world.clock.now())
+
+    def _look(self) -> bytes:
+        found = self._world.client.save_offsets(self._operation.connector, self._world.directory / "live", 0)
+        assert isinstance(found, SavedOffsets)
+        return Path(found.path).read_bytes()

@@ -1,0 +1,1 @@
+"""Documents, resources and expected outputs."""

@@ -1,0 +1,83 @@
+"""`KafkaMirrorMaker2` resources for tests, and what Strimzi's operator writes for their clusters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gitops_connect.documents.yaml import parse
+from gitops_connect.model.documents import Blob, Document
+from gitops_connect.model.strimzi import parse_strimzi_version
+from gitops_connect.strimzi.mirror_maker import Expansion, expand
+
+SOURCE = {"alias": "a", "bootstrapServers": "a:9092"}
+TARGET = {
+    "alias": "b",
+    "bootstrapServers": "b:9092",
+    "groupId": "mm2",
+    "configStorageTopic": "mm2-config",
+    "offsetStorageTopic": "mm2-offset",
+    "statusStorageTopic": "mm2-status",
+}
+PLAINTEXT = {
+    "source.cluster.alias": "a",
+    "source.cluster.bootstrap.servers": "a:9092",
+    "source.cluster.security.protocol": "PLAINTEXT",
+    "target.cluster.alias": "b",
+    "target.cluster.bootstrap.servers": "b:9092",
+    "target.cluster.security.protocol": "PLAINTEXT",
+}
+"""What the config of each connector of these two clusters has at least."""
+PROTOCOLS = ("source.cluster.security.protocol", "target.cluster.security.protocol")
+
+
+def resource(spec: Mapping[str, Any], api: str = "v1", namespace: str | None = "kafka") -> Document:
+    """A resource named mm2. Its document is JSON with a line for each field, so that it has positions."""
+    metadata = {"name": "mm2"} | ({"namespace": namespace} if namespace else {})
+    value = {
+        "apiVersion": f"kafka.strimzi.io/{api}",
+        "kind": "KafkaMirrorMaker2",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    (document,) = parse(Blob("mm2.json", "1", json.dumps(value, indent=1).encode())).documents
+    return document
+
+
+def new_shape(
+    mirror: Mapping[str, Any] | None = None,
+    source: Mapping[str, Any] | None = None,
+    target: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A `spec` of one mirror, a to b. The arguments add fields to its parts. The default has a source connector."""
+    entry = {"source": {**SOURCE, **(source or {})}, **({"sourceConnector": {}} if mirror is None else mirror)}
+    return {"replicas": 1, "target": {**TARGET, **(target or {})}, "mirrors": [entry], **spec}
+
+
+def old_shape(
+    mirror: Mapping[str, Any] | None = None,
+    source: Mapping[str, Any] | None = None,
+    target: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """The same as `new_shape` with `connectCluster` and `clusters`."""
+    entry = {"sourceCluster": "a", "targetCluster": "b", **({"sourceConnector": {}} if mirror is None else mirror)}
+    clusters = [{**SOURCE, **(source or {})}, {"alias": "b", "bootstrapServers": "b:9092", **(target or {})}]
+    return {"connectCluster": "b", "clusters": clusters, "mirrors": [entry], **spec}
+
+
+def expanded(document: Document, version: str = "1.2") -> Expansion:
+    return expand(document, parse_strimzi_version(version))
+
+
+def configs(document: Document, version: str = "1.2") -> dict[str, Mapping[str, Any]]:
+    """The config of each connector, by the last part of its name, of a resource without errors."""
+    expansion = expanded(document, version)
+    assert not expansion.diagnostics.errors, expansion.diagnostics.errors
+    return {str(one.name).rpartition(".Mirror")[2]: one.config for one in expansion.connectors}
+
+
+def summaries(document: Document, version: str = "1.2") -> list[str]:
+    return [item.summary for item in expanded(document, version).diagnostics]

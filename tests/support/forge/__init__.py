@@ -1,0 +1,1 @@
+"""A forge in memory."""

@@ -1,0 +1,100 @@
+"""A forge in memory, with one repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from gitops_connect.errors import ForgeUnavailable
+from gitops_connect.model.names import Revision
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitStatus, PullRequest
+
+PULL_REQUEST = PullRequest(
+    number=7,
+    title="Rewind orders",
+    author="wendy",
+    head=Revision("5" * 40),
+    head_ref="refs/pull/7/head",
+    target="main",
+    url="https://git.example/shop/connect/pulls/7",
+    files_url="https://git.example/shop/connect/src/",
+    is_fork=False,
+    is_draft=False,
+)
+
+
+@dataclass
+class MemoryForge:
+    """A `Forge`.
+
+    `before` gets the name of each method on comments and statuses before it is done. `answers` is False while the forge
+    is down.
+    """
+
+    open: list[PullRequest] = field(default_factory=list)
+    merged: dict[Revision, PullRequest] = field(default_factory=dict)
+    parents: dict[Revision, Revision] = field(default_factory=dict)
+    comments_of: dict[int, list[Comment]] = field(default_factory=dict)
+    statuses: dict[tuple[Revision, str], list[CommitStatus]] = field(default_factory=dict)
+    before: Callable[[str], None] = lambda _method: None
+    answers: bool = True
+    longest_comment: int = 65_536
+
+    def user(self) -> str:
+        return "gitops"
+
+    def missing_permissions(self) -> Sequence[str]:
+        return ()
+
+    def open_pull_requests(self) -> Sequence[PullRequest]:
+        self._answer()
+        return [*self.open]
+
+    def is_open(self, number: int) -> bool:
+        self._answer()
+        return any(one.number == number for one in self.open)
+
+    def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
+        self._answer()
+        return [self.merged[commit]] if commit in self.merged else []
+
+    def first_parent(self, commit: Revision) -> Revision | None:
+        self._answer()
+        return self.parents.get(commit)
+
+    def comments(self, number: int) -> Sequence[Comment]:
+        self._answer()
+        self.before("comments")
+        return [*self.comments_of.get(number, ())]
+
+    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
+        self._answer()
+        self.before("write_comment")
+        written = self.comments_of.setdefault(number, [])
+        if replaces is not None:
+            written[replaces] = replace(written[replaces], body=body)
+            return replaces
+        written.append(Comment(len(written), self.user(), body, is_edited=False))
+        return len(written) - 1
+
+    def set_status(self, commit: Revision, status: CommitStatus) -> None:
+        self._answer()
+        self.before("set_status")
+        self.statuses.setdefault((commit, status.context), []).append(status)
+
+    def can_write(self, user: str) -> bool:
+        return True
+
+    def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
+        """Pages with lines are not part of this forge."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def states(self, commit: Revision, context: str) -> list[str]:
+        """The states of a commit, the first one first."""
+        return [one.state.value for one in self.statuses.get((commit, context), ())]
+
+    def _answer(self) -> None:
+        if not self.answers:
+            raise ForgeUnavailable("the forge does not answer")

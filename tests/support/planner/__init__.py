@@ -1,0 +1,1 @@
+"""Builders of what the planner gets and returns."""

@@ -1,0 +1,1 @@
+"""Offset manifests with planted faults."""

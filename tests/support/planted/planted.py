@@ -1,0 +1,156 @@
+"""Manifests with planted faults (planting.py makes them), and the check that an engine reports these faults."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from pyarrow import parquet
+
+from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
+from gitops_connect.model.differences import Direction
+from gitops_connect.model.documents import Blob
+from gitops_connect.model.manifests import LargeFile, Manifest
+from gitops_connect.model.names import Digest, OperationName, Revision
+from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.offsets.context import LargeManifest, ManifestContext
+from gitops_connect.offsets.formats import manifest_parser as reading
+from gitops_connect.offsets.rules import small
+from gitops_connect.offsets.rules.small import SHOWN
+from gitops_connect.plan.offset_review import effect_of, find_difference
+from support.files.manifests import ORDERS
+from support.planted.planted_families import ODD_LINES
+from support.spark.large_engine import Said
+
+NOT_PLANTED = {
+    "compression": "it ends the whole file: test_oddities.py",
+    "format": "concerns the whole file: test_oddities.py",
+    "empty": "no line has it: test_oddities.py",
+    "too-large": "it takes 16 MiB: test_oddities.py",
+    "value": "JSON Lines cannot say one, the reader refuses its line as encoding or number: test_rules.py",
+    "database": "the planted connector lists no databases: tests/offsets/rules/test_rules.py",
+    "task": "it needs offsets stored for each task: tests/offsets/rules/test_rules.py",
+    "schema-broken": "it is said of a file in offset-schemas/: tests/offsets/rules/test_own_schemas.py",
+}
+"""Rules that no line of a manifest can break, and why."""
+WHOLE = Location("offsets")
+"""The location of messages that concern all files."""
+Place = tuple[str, int, str, Severity]
+"""File, line, rule without its prefix, and severity."""
+
+
+class Expected(NamedTuple):
+    """A problem that has to be reported for a line."""
+
+    file: int
+    line: int
+    rule: str
+    severity: Severity
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One manifest in files, and the problems that have to be reported."""
+
+    files: tuple[tuple[str, bytes], ...] = field(repr=False)
+    context: ManifestContext = field(repr=False)
+    kind: OperationKind
+    expected: tuple[Expected, ...]
+    unread: int
+    moves: Counter[Direction] = field(default_factory=Counter)
+    """How many partitions move in which direction; a move of unknown distance is CHANGED."""
+    distances: Counter[Direction] = field(default_factory=Counter)
+    location: Location = WHOLE
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(f"manifest/{one.rule}" for one in self.expected)
+
+    @property
+    def unreadable(self) -> int:
+        """The number of unreadable lines; the small engine lists twenty of them in all."""
+        return sum(one.rule in ODD_LINES for one in self.expected)
+
+    @property
+    def errors(self) -> int:
+        return sum(one.severity is Severity.ERROR for one in self.expected)
+
+    def all_named(self) -> Counter[Place]:
+        """All places, and not only the first of each rule."""
+        return Counter((self.files[one.file][0], *one[1:]) for one in self.expected)
+
+    def named(self) -> list[Place]:
+        """The first places of each rule, and the place of the message that says how many more there are."""
+        listed: dict[tuple[str, Severity], list[Expected]] = {}
+        for one in sorted(self.expected, key=lambda one: one[:2]):
+            listed.setdefault((one.rule, one.severity), []).append(one)
+        found = [(self.files[one.file][0], *one[1:]) for some in listed.values() for one in some[:SHOWN]]
+        found += [(self.location.file, 1, *kind) for kind, some in listed.items() if len(some) > SHOWN]
+        return sorted(found, key=str)
+
+    def filed(self, directory: Path) -> LargeManifest:
+        """The manifest in files, for the large engine."""
+        directory.mkdir(parents=True)
+        files = []
+        for name, content in self.files:
+            path = directory / Path(name).name
+            path.write_bytes(content)
+            files.append(LargeFile(name, str(path)))
+        current = None
+        if self.context.current is not None:
+            current = LargeFile("live.jsonl", str(directory / "live.jsonl"))
+            lines = (f'{{"partition":{one},"offset":{other}}}\n' for one, other in self.context.current.items())
+            (directory / "live.jsonl").write_text("".join(lines))
+        return LargeManifest(self.location, tuple(files), replace(self.context, current=None), self.kind, current)
+
+    def by_small(self) -> Said:
+        """What the small engine reports."""
+        parsed = [reading.parse(Blob(name, "", content)) for name, content in self.files]
+        entries = tuple(entry for one in parsed for entry in one.entries)
+        faults = tuple(fault for one in parsed for fault in one.faults)
+        found = small.check(Manifest(self.location, entries, faults), self.context, self.kind)
+        said = Said(found.diagnostics.items, found.counts, found.errors, found.unread)
+        current = self.context.current
+        if found.offsets is None or current is None:
+            return said
+        operation = Operation(OperationName("-"), ORDERS, self.kind, Digest(""), Revision(""), found.offsets)
+        shape = self.context.shape
+        difference = find_difference(current, effect_of(operation, current), shape)
+        moves = {direction: count for direction, count in difference.counts.items() if count}
+        return replace(said, moves=moves, distances=dict(difference.distances), largest=difference.moves)
+
+
+def violations_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
+    """The places and messages of all violations, as the large engine wrote them to that directory."""
+    rows = parquet.read_table(directory / "violations.parquet").to_pylist()
+    return Counter(
+        (row["file"], row["line"], row["rule"].removeprefix("manifest/"), Severity(row["severity"]), row["message"])
+        for row in rows
+    )
+
+
+def place(one: Diagnostic) -> Place:
+    """The place of a problem, in the form of `Planted.named`."""
+    return one.location.file, one.location.line, one.rule.removeprefix("manifest/"), one.severity
+
+
+def places(diagnostics: Iterable[Diagnostic]) -> list[Place]:
+    """The places of all problems, sorted."""
+    return sorted(map(place, diagnostics), key=str)
+
+
+def held_to_plants(planted: Planted, found: Said) -> None:
+    """Assert that the engine reports exactly the planted faults, each on its line."""
+    named, expected = Counter(places(found.diagnostics)), Counter(planted.named())
+    assert ([*(named - expected)], [*(expected - named)]) == ([], []), "invented, and missed"
+    assert dict(found.counts) == dict(planted.counts)
+    assert (found.errors, found.unread) == (planted.errors, planted.unread)
+    moves = Counter(found.moves)
+    if any(direction in planted.moves for direction in (Direction.FORWARD, Direction.REWIND)):
+        assert dict(found.distances) == dict(planted.distances)
+    else:
+        moves[Direction.CHANGED] += moves.pop(Direction.FORWARD, 0) + moves.pop(Direction.REWIND, 0)
+    assert +moves == planted.moves

@@ -1,0 +1,314 @@
+"""A made-up daemon for the tests of its server: two clusters with every state, and a real ledger with history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from gitops_connect.daemon.reconciliations import Reconciliations
+from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, RepositoryView
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.model.config_histories import RolledBack
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.health import HealthReason
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequest, PullRequestPlan
+from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
+from gitops_connect.model.reviewed_plans import Approval, PlanPurpose
+from gitops_connect.model.status import (
+    Condition,
+    Conditions,
+    ConditionStatus,
+    ConditionType,
+    ConnectorStatus,
+    Health,
+    Sync,
+)
+from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.reviewed import review_digest, reviewed_plan
+from gitops_connect.server.changes import Changes
+from gitops_connect.server.metrics import Metrics
+from gitops_connect.server.served import Served, WebhookLog
+from gitops_connect.settings.sections import (
+    ClusterSettings,
+    ForgeKind,
+    ForgeSettings,
+    RepositorySettings,
+    ServerSettings,
+    Settings,
+)
+from support.cluster.manual_clock import ManualClock
+from support.planner.situations import CLUSTER, REVISION, current_offsets, seen, situation, wanted
+from support.planner.situations import change as declared_change
+
+PROD = ClusterName("prod-eu")
+URL = "sqlite:///state.db"
+KEY = b"k" * 32
+TRACE = "org.apache.kafka.connect.errors.ConnectException: no route to db-7:5432; caused by: java.net.ConnectException"
+
+
+@dataclass
+class MadeUpDaemon:
+    """Records what the server asks for."""
+
+    state: DaemonState
+    reconciliations: Reconciliations = field(default_factory=Reconciliations)
+    is_alive: bool = True
+    polls: int = 0
+    reviews: int = 0
+
+    def review_now(self) -> None:
+        self.reviews += 1
+
+    def poll_now(self) -> None:
+        self.polls += 1
+
+    def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
+        return self.reconciliations.request(clusters)
+
+
+@dataclass
+class World:
+    """The daemon, its ledger, and what the server has of them."""
+
+    daemon: MadeUpDaemon
+    ledger: Ledger
+    served: Served
+    clock: ManualClock
+
+
+def statuses(cluster: ClusterName, count: int, now: datetime) -> tuple[ConnectorStatus, ...]:
+    """Connectors of which every 25th does not work, every 40th is out of sync, and every 30th is paused."""
+    return tuple(_status(cluster, number, now - timedelta(minutes=number * 7 % 9000)) for number in range(count))
+
+
+def _status(cluster: ClusterName, number: int, since: datetime) -> ConnectorStatus:
+    kind = ("source", "sink")[number % 2]
+    name = ConnectorName(f"{('orders', 'payments', 'inventory', 'customers')[number % 4]}-{kind}-{number:04}")
+    fine = ConnectorStatus(
+        cluster, name, Sync.SYNCED, Health.HEALTHY, "RUNNING", "4/4", HealthReason.RUNNING, since=since
+    )
+    if number % 25 == 3:
+        message = f"tasks 0-2 are FAILED: {TRACE}; restarted 3 times"
+        return replace(fine, health=Health.DEGRADED, tasks="1/4", problem=message, reason=HealthReason.FAILED)
+    if number % 40 == 7:
+        message = "drift: configure; batch.size was changed on the cluster"
+        return replace(fine, sync=Sync.OUT_OF_SYNC, difference=message)
+    if number % 50 == 2:
+        return replace(
+            fine, suspension=Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=since, reason="INC-4711")
+        )
+    if number % 30 == 11:
+        return replace(fine, health=Health.SUSPENDED, state="PAUSED", tasks="0/4", reason=HealthReason.PAUSED)
+    return fine
+
+
+def made_up_plan(cluster: ClusterName) -> Plan:
+    """A plan with creates, changes, a secret, a drift, an offset change to apply, and a blocked one."""
+    changes = [
+        declared_change("rewind-orders", "orders", "alter"),
+        declared_change("reset-lines", "lines", "reset", acknowledge=["reset"]),
+    ]
+    secret = {"database.password": "hunter2-secret"}
+    desired = [
+        wanted("orders", config={"topic": "orders", "batch.size": "1000", **secret}, secrets=["database.password"]),
+        wanted("lines"),
+        wanted("new", "stopped", config={"topic": "new"}),
+        wanted("failed"),
+    ]
+    observed = [
+        seen("orders", config={"topic": "orders", "batch.size": "500", "database.password": "old-secret"}),
+        seen("lines"),
+        seen("failed", tasks=["java.io.IOException: no <disk>\n\tat x"] * 2 + ["RUNNING"]),
+        seen("of-others"),
+    ]
+    made = situation(desired, observed, owned=["orders", "lines", "failed"], changes=changes)
+    found = plan(made)
+    outlook = RestartOutlook(3, 6, made.now, made.now + timedelta(minutes=12))
+    ill = tuple(replace(one, restarts=outlook) for one in found.unhealthy)
+    restarts = {ConnectorName("failed"): RestartRecord(3, made.now)}
+    reason = "task 0 is FAILED: java.lang.NumberFormatException"
+    rolled_back = {ConnectorName("lines"): RolledBack(Digest("x"), REVISION, reason, ("batch.size",), made.now)}
+    found = replace(found, cluster=cluster, digest=Digest("d" * 64))
+    return replace(found, unhealthy=ill, restarts=restarts, rolled_back=rolled_back)
+
+
+def conditions(names: Collection[ConnectorName], since: datetime, *, ready: bool) -> Conditions:
+    """The conditions of a cluster and of these connectors."""
+    status = ConditionStatus.TRUE if ready else ConditionStatus.FALSE
+    message = "all connectors are in sync and work" if ready else "3 connectors are Degraded"
+    cluster = ConnectorName("")
+    reason = "ReconciliationSucceeded" if ready else "ConnectorsDegraded"
+    found = {(cluster, ConditionType.READY): Condition(ConditionType.READY, status, reason, message, since, REVISION)}
+    for name in names:
+        for kind in (ConditionType.READY, ConditionType.SYNCED, ConditionType.HEALTHY):
+            found[name, kind] = Condition(kind, status, "Failed", "task 0 is FAILED", since, REVISION)
+    return found
+
+
+def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
+    """An applied, a failed and an open offset change, and steps of two authors."""
+    now = clock.now()
+    for cluster in (CLUSTER, PROD):
+        with ledger.lease(cluster, clock) as lease:
+            operations = ledger.under(lease).operations
+            _record_changes(operations, cluster, now)
+    planned = made_up_plan(CLUSTER)
+    ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
+    ledger.reviews.approve(Approval(12, review_digest([planned]), "grace", now, "comment 4711 on pull request 12"))
+    for number in range(steps):
+        ledger.status.record_step(
+            JournalEntry(
+                cluster=(CLUSTER, PROD)[number % 2],
+                at=now - timedelta(minutes=5 * (steps - number)),
+                revision=Revision(f"{number % 16:x}" * 40),
+                author=("Ada Lovelace", "Grace Hopper")[number % 2],
+                connector=ConnectorName("orders"),
+                action=(Action.CONFIGURE, Action.RESTART, Action.ALTER)[number % 3],
+                operation="rewind-orders" if number % 3 == 2 else "",
+                result=Result.FAILED if number % 7 == 5 else Result.APPLIED,
+                reason="the document was changed: batch.size",
+                message="timeout: the connector did not become RUNNING within 120s" if number % 7 == 5 else "",
+                seconds=1.25,
+            )
+        )
+
+
+def _record_changes(operations: Operations, cluster: ClusterName, now: datetime) -> None:
+    def one(name: str, **positions: int) -> Operation:
+        offsets = current_offsets(**positions)
+        kind, acknowledged = OperationKind.ALTER, frozenset({Acknowledgement.REWIND})
+        return Operation(
+            OperationName(name), ConnectorName("orders"), kind, Digest("d1"), REVISION, offsets, acknowledged
+        )
+
+    before = current_offsets(a=1200, b=3400)
+    applied, opened, failed = (
+        one("rewind-in-may", a=100, b=3400),
+        one("skip-poison-pill", a=1201),
+        one("rewind-too-far", a=1),
+    )
+    operations.begin(cluster, applied, before, now - timedelta(days=2))
+    operations.settle(cluster, applied.name, current_offsets(a=100, b=3400), "", now - timedelta(days=2))
+    operations.begin(cluster, opened, before, now - timedelta(minutes=1))
+    operations.fail(cluster, failed, "Connect rejected the offsets: position must not be negative", final=True, at=now)
+
+
+PROBLEMS = Diagnostics.of(
+    [
+        Diagnostic(
+            Severity.ERROR,
+            "schema/type",
+            "spec.tasksMax: expected a number, found 'four'",
+            Location("clusters/local/orders.yaml", 7, 13),
+            "write tasksMax: 4",
+            ConnectorName("orders"),
+        ),
+        Diagnostic(Severity.WARNING, "connector/unknown-key", "nothing reads batch.sise", Location("b.yaml", 3, 5)),
+    ]
+)
+
+
+def made_up_state(now: datetime, count: int = 60) -> DaemonState:
+    """Two clusters with `count` connectors each, of which one has problems."""
+    many = (*statuses(CLUSTER, count, now), *_of_plan(now))
+    ill = [one.name for one in many if one.health is Health.DEGRADED]
+    planned = made_up_plan(CLUSTER)
+    views = {
+        CLUSTER: ClusterView(
+            CLUSTER,
+            planned,
+            many,
+            conditions(ill[:50], now - timedelta(hours=3), ready=False),
+            Diagnostics.of(list(PROBLEMS)[:1]),
+            tuple(StepOutcome(step, Result.APPLIED, "", 0.5, now) for step in planned.steps[:2]),
+            now - timedelta(seconds=20),
+            REVISION,
+            "",
+            now + timedelta(seconds=40),
+        ),
+        PROD: ClusterView(
+            PROD,
+            replace(made_up_plan(PROD), connectors=(), unhealthy=(), restarts={}),
+            statuses(PROD, count, now)[:3],
+            conditions([], now - timedelta(days=9), ready=True),
+            observed=now - timedelta(seconds=5),
+            applied=REVISION,
+            next=now + timedelta(seconds=55),
+        ),
+    }
+    state = DaemonState(views)
+    subject = "Rewind orders after the outage of Tuesday"
+    state.set_repository(
+        RepositoryView(REVISION, "Ada Lovelace", subject, 143, Diagnostics.of(list(PROBLEMS)[1:]), "", now)
+    )
+    state.set_pull_requests((pull_request(12, now), pull_request(14, now, with_errors=True)))
+    return state
+
+
+def pull_request(number: int, now: datetime, *, with_errors: bool = False) -> PullRequestView:
+    """The review of a pull request with a secret in its title and its plan."""
+    forge, head = "https://git.example/shop/connect", Revision("5" * 40)
+    title = "Rewind <orders> & create new"
+    one = PullRequest(
+        number, title, "ada", head, f"refs/pull/{number}/head", "main", f"{forge}/pulls/{number}", forge, False, False
+    )
+    plans = (made_up_plan(CLUSTER),)
+    others = (OtherPullRequest(9, f"{forge}/pulls/9", (ConnectorName("orders"),)),)
+    planned = PullRequestPlan(number, head, "main", plans, digest=review_digest(plans), others=others)
+    if with_errors:
+        planned = replace(planned, diagnostics=PROBLEMS, unread={PROD: "ConnectUnavailable: no worker answered"})
+    state = CommitState.FAILURE if with_errors else CommitState.SUCCESS
+    return PullRequestView(one, planned, state, "1 to create, 2 to change", "**1 to create**", now)
+
+
+def _of_plan(now: datetime) -> Iterator[ConnectorStatus]:
+    def one(name: str, sync: Sync, health: Health, reason: HealthReason, *more: str) -> ConnectorStatus:
+        return ConnectorStatus(CLUSTER, ConnectorName(name), sync, health, *more[:2], reason, *more[2:])  # type: ignore[misc]
+
+    failed = "tasks 0-1 are FAILED: java.io.IOException: no <disk>; restarted 3 times"
+    blocked = "configure; offset change rewind-orders (alter) is blocked: its manifest has errors"
+    since = now - timedelta(minutes=9)
+    degraded = one("failed", Sync.SYNCED, Health.DEGRADED, HealthReason.FAILED, "RUNNING", "1/3", failed)
+    yield replace(degraded, since=since)
+    orders = one("orders", Sync.OUT_OF_SYNC, Health.HEALTHY, HealthReason.RUNNING, "RUNNING", "1/1", "", blocked)
+    yield replace(orders, since=since)
+    yield one("new", Sync.OUT_OF_SYNC, Health.MISSING, HealthReason.MISSING, "-", "-", "", "create (stopped)")
+    yield one("of-others", Sync.UNMANAGED, Health.HEALTHY, HealthReason.RUNNING, "RUNNING", "1/1")
+
+
+def write_ledger(directory: Path) -> None:
+    """Create the ledger that `world` uses; the tests copy it, because each step is a transaction of its own."""
+    ledger = Ledger.open(URL, directory, KEY)
+    fill_ledger(ledger, ManualClock())
+    ledger.close()
+
+
+@contextmanager
+def world(directory: Path, state: DaemonState | None = None, **server: object) -> Iterator[World]:
+    """The objects of a server over a snapshot and the ledger in the directory, with these settings of `[server]`."""
+    clock = ManualClock()
+    state = state or made_up_state(clock.now())
+    settings = Settings(
+        directory,
+        repository=RepositorySettings(path="connect"),
+        clusters={name: ClusterSettings(name, ("http://127.0.0.1:1",)) for name in state.snapshot.clusters},
+        server=ServerSettings(**server),  # type: ignore[arg-type]
+        forge=ForgeSettings(ForgeKind.GITEA),
+    )
+    ledger = Ledger.open(URL, directory, KEY)
+    try:
+        daemon = MadeUpDaemon(state)
+        most = settings.server.metrics_connectors
+        served = Served(settings, daemon, ledger, Metrics(state, most), Changes(state), WebhookLog(clock))
+        yield World(daemon, ledger, served, clock)
+    finally:
+        ledger.close()

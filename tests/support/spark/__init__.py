@@ -1,0 +1,1 @@
+"""Real Sparks, and both engines for large manifests."""
