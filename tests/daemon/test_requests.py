@@ -13,6 +13,7 @@ from support.daemon_log import QUICK, InThread
 
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.reconciliations import Reconciliations
+from gitops_connect.daemon.state import Snapshot
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.runtime import open_runtime, open_source
@@ -51,7 +52,9 @@ def test_a_request_ends_every_wait(at: Workplace) -> None:
         at.commit("more.yaml", at.source("more"))
         log.daemon.poll_now()
         log.wait("step_applied", connector=at.name("more"))
+        log.await_state(is_waiting)  # until then, the reconciliation that follows a change could resume the connector
         at.by_hand("pause", "orders")
+        at.await_states(orders="PAUSED", more="RUNNING")
         number = log.daemon.reconcile_now([LOCAL])
         log.wait("step_applied", action="resume")
         result = at.await_that(
@@ -61,6 +64,11 @@ def test_a_request_ends_every_wait(at: Workplace) -> None:
         assert len(result.steps) == 1, "not the result of the reconciliation that follows to see the effect"
         assert log.daemon.is_alive
     assert not log.daemon.is_alive
+
+
+def is_waiting(now: Snapshot) -> bool:
+    """Whether the last reconciliation applied nothing, and none is in progress."""
+    return now.clusters[LOCAL].steps == () and now.clusters[LOCAL].next is not None
 
 
 @dataclass
