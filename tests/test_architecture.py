@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 from support import shared_services
@@ -35,6 +36,12 @@ def test_a_module_has_a_name_and_a_reason() -> None:
     assert [path for path in MODULES if path.stem in REFUSED] == []
     without = [module for module in MODULES if not ast.get_docstring(tree(module))]
     assert without == [], "every module opens with a sentence saying what it is"
+
+
+def test_no_two_modules_and_no_two_classes_share_a_name() -> None:
+    modules = Counter(module.stem for module in MODULES if module.stem != "__init__")
+    classes = Counter(node.name for module in MODULES for node in tree(module).body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in (modules + classes).items() if count > 1] == []
 
 
 def test_modules_are_short() -> None:
