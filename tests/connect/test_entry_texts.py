@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gitops_connect.model.entry_texts import MAX_ENTRY, entry_texts
-from gitops_connect.model.unreadable import Unreadable
+from gitops_connect.connect.entry_texts import MAX_ENTRY, entry_texts
+from gitops_connect.connect.unreadable import Unreadable
 
 WINDOW = 64 * 1024
 ENTRIES = [
