@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from generated_tables import NOTICE, cell
+
 from gitops_connect.connect.capabilities import CAPABILITIES, KNOWN_BUGS
 
 INTRODUCTION = """\
