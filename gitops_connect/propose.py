@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 
 from gitops_connect import secret_values
 from gitops_connect.checks import plugin_validation, plugin_versions, unmerged
+from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.plugin_definitions import (
     declared_definitions,
     needs_password_keys,
     observe_plugins,
     password_keys,
 )
+from gitops_connect.connect.validation import ConnectChecks, Plugin, classes_of
 from gitops_connect.declare import Declared
-from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.model.validation import ConnectChecks, Plugin, classes_of
 from gitops_connect.observe import must_move, observe_at_rest, observe_positions
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets

@@ -23,6 +23,7 @@ from gitops_connect.checks.plugin_validation import ValidateOptions
 from gitops_connect.cli.clusters import each_cluster, report_bugs, worst
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.declare import Caches
 from gitops_connect.declare import declare as declare_all
@@ -35,7 +36,6 @@ from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.plans import Action
 from gitops_connect.model.strimzi import DEFAULT_OPTIONS
-from gitops_connect.model.validation import ConfigVerdict
 from gitops_connect.offset_changes.manifest_source import ManifestSource, ManifestVerdicts
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.plan.planner import plan_contained

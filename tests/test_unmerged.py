@@ -17,10 +17,10 @@ from support.forge.memory_forge import PULL_REQUEST
 
 from gitops_connect import secret_values
 from gitops_connect.cli.unmerged_job import unmerged_variable
+from gitops_connect.connect.validation import Plugin, full_names
 from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.pull_requests import NotPlanned
-from gitops_connect.model.validation import Plugin, full_names
 from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.review.pull_request_plans import PullRequestPlanner

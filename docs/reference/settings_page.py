@@ -13,7 +13,7 @@ from typing import Any
 
 from generated_tables import NOTICE, cell
 
-from gitops_connect.model.worker_heap import size_text
+from gitops_connect.connect.worker_heap import size_text
 from gitops_connect.settings import sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"

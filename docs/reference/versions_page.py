@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generated_tables import NOTICE, cell
 
-from gitops_connect.model.capabilities import CAPABILITIES, KNOWN_BUGS
+from gitops_connect.connect.capabilities import CAPABILITIES, KNOWN_BUGS
 
 INTRODUCTION = """\
 gitops-connect asks a worker of each cluster for its version, and sends no request that this version does not accept.

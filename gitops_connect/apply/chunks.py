@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gitops_connect.model.worker_heap import LARGEST_CHUNK
+from gitops_connect.connect.worker_heap import LARGEST_CHUNK
 
 FIRST, SMALLEST = 2 << 20, 64 << 10
 """Bytes."""

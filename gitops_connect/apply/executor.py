@@ -29,10 +29,10 @@ from gitops_connect.apply.step_execution import (
     StepResult,
     take_snapshot,
 )
+from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.families.registry import BUILT_IN, Registry
-from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector

@@ -17,6 +17,7 @@ from gitops_connect.checks import plugin_versions
 from gitops_connect.checks.plugin_versions import is_not_installed, not_installed
 from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
 from gitops_connect.families.registry import BUILT_IN, Registry
@@ -26,7 +27,6 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.documents import Pointer
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.suggestions import closest
-from gitops_connect.model.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.tracing.spans import in_trace
 
 PATIENCE = 3

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from gitops_connect.model.capabilities import PLUGIN_VERSIONS
+from gitops_connect.connect.capabilities import PLUGIN_VERSIONS
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.observed_state import ConnectVersion

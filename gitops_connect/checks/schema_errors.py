@@ -14,8 +14,8 @@ from jsonschema.exceptions import ValidationError
 
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.findings import kind_of, word_or_kind
 from gitops_connect.model.suggestions import closest, did_you_mean
-from gitops_connect.model.unreadable import kind_of, word_or_kind
 
 _YAML_1_1 = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _UNKNOWN = "additionalProperties"

@@ -14,12 +14,12 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import accumulate
 
+from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.families.family import Section
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.suggestions import Vocabulary, closest
-from gitops_connect.model.validation import ConfigVerdict
 
 _CLASS = "connector.class"
 _WILD = frozenset("*?[")

@@ -12,10 +12,17 @@ from dataclasses import dataclass, replace
 
 from gitops_connect.checks import plugin_validation
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import (
+    ConfigDefinition,
+    ConfigVerdict,
+    ConnectChecks,
+    KeyType,
+    Plugin,
+    full_names,
+)
 from gitops_connect.errors import Rejected
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.validation import ConfigDefinition, ConfigVerdict, ConnectChecks, KeyType, Plugin, full_names
 
 _CLASS = "connector.class"
 _PLACEHOLDER = "gitops-connect-placeholder"

@@ -14,11 +14,11 @@ from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
+from gitops_connect.exchange.declarations import FileFormat, TargetFormat
 from gitops_connect.exchange.document_text import json_body, needed_secrets, text_of
 from gitops_connect.exchange.from_files import ReadOptions, read_all
 from gitops_connect.exchange.written_files import OutputFiles, valid
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.file_formats import FileFormat, TargetFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.report.problems import problem_lines, summary_line
 from gitops_connect.report.table import as_json, table

@@ -14,16 +14,16 @@ from gitops_connect.cli.clusters import chosen_in, each_cluster, worst
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, in_format
+from gitops_connect.connect.capabilities import PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
+from gitops_connect.connect.validation import installed_versions
 from gitops_connect.errors import NotFound
 from gitops_connect.families.health_rules import unhealthy
-from gitops_connect.model.capabilities import PLUGIN_KEYS
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState
 from gitops_connect.model.status import ConditionType
-from gitops_connect.model.validation import installed_versions
 from gitops_connect.observe import observe
 from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
 from gitops_connect.plan.restarts import find_unhealthy

@@ -20,10 +20,10 @@ from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import ListOutput, TableOutput, listing
 from gitops_connect.cli.progress import progress
+from gitops_connect.connect.capabilities import EXPANDED_LIST, bugs_of, missing_in
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ForgeRefused, GitopsConnectError
 from gitops_connect.forge.opening import open_forge
-from gitops_connect.model.capabilities import EXPANDED_LIST, bugs_of, missing_in
 from gitops_connect.runtime import SystemClock, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import ClusterSettings, Settings

@@ -17,10 +17,10 @@ from gitops_connect.cli.options import Force
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.connector_documents import Converted, convert_all
+from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import needed_secrets
 from gitops_connect.exchange.from_cluster import read_cluster, save_offsets
 from gitops_connect.exchange.written_files import OutputFiles, lossy
-from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.offset_changes.subject import clients_of, require_offsets
 from gitops_connect.runtime import SystemClock

@@ -19,6 +19,7 @@ from gitops_connect.connect import wire
 from gitops_connect.connect.responses import ConnectRequest
 from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
+from gitops_connect.connect.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
 from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
@@ -27,7 +28,6 @@ from gitops_connect.model.masking import distinctive, mask, mask_traces, sensiti
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
 from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gitops_connect.connect.capabilities import PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError, NotFound
-from gitops_connect.families.health_rules import unhealthy
-from gitops_connect.families.registry import Registry
-from gitops_connect.model.capabilities import PLUGIN_KEYS
-from gitops_connect.model.desired import DesiredConnector
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ConnectVersion, ObservedState
-from gitops_connect.model.validation import (
+from gitops_connect.connect.validation import (
     ConfigDefinition,
     ConfigKey,
     Plugin,
@@ -21,6 +15,12 @@ from gitops_connect.model.validation import (
     full_names,
     installed_versions,
 )
+from gitops_connect.errors import GitopsConnectError, NotFound
+from gitops_connect.families.health_rules import unhealthy
+from gitops_connect.families.registry import Registry
+from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ConnectVersion, ObservedState
 
 _Plugin = tuple[str, str]
 """A class, and the version that runs; empty before Kafka 4.1."""

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gitops_connect.model import unreadable
+from gitops_connect.connect import unreadable
+from gitops_connect.connect.entry_texts import entry_texts
+from gitops_connect.connect.validation import ConfigKey, ConfigVerdict, KeyType, Plugin
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.entry_texts import entry_texts
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import (
     ClusterInfo,
@@ -31,7 +32,6 @@ from gitops_connect.model.offsets import (
     partition_text,
     to_json,
 )
-from gitops_connect.model.validation import ConfigKey, ConfigVerdict, KeyType, Plugin
 
 UNKNOWN_VERSION = ConnectVersion(0, 0)
 """Used for a version that cannot be parsed: older than all, so that the worker gets no requests of newer versions."""

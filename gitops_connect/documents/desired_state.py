@@ -16,7 +16,7 @@ from gitops_connect.model.desired import DesiredConnector, DesiredOperation, Des
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Document, Documents, Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
-from gitops_connect.model.strimzi import NO_REQUESTS, AnnotationWarning, RequestedListing, Requests
+from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
 from gitops_connect.model.suggestions import did_you_mean
 
 States = Mapping[ClusterName, DesiredState]
@@ -25,12 +25,33 @@ _MOST_PLACES = 5
 """Other documents of the same name that an error lists: each of 10,000 documents has such an error."""
 
 
+@dataclass(frozen=True, slots=True)
+class RequestedChange:
+    """An offset change that annotations request, as an `OffsetChange` document with positions in their resource.
+
+    `problem` is why it cannot be carried out, empty if it can. It does not matter once the change was applied.
+    """
+
+    document: Document
+    action: AnnotationAction
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What annotations of Strimzi resources request about offsets, and what is wrong with annotations."""
+
+    changes: tuple[RequestedChange, ...] = ()
+    listings: tuple[RequestedListing, ...] = ()
+    warnings: tuple[AnnotationWarning, ...] = ()
+
+
 def build(
     documents: Documents,
     clusters: Collection[ClusterName] | None,
     problems: Diagnostics,
     entries: Iterable[Entry] = (),
-    requests: Requests = NO_REQUESTS,
+    requests: Requests | None = None,
 ) -> tuple[States, Diagnostics]:
     """The state of every known cluster, and all errors and warnings of the documents, including `problems`.
 
@@ -45,7 +66,8 @@ def build(
         builder.add(document, sound=id(document) not in failed)
     for document in documents.broken:
         builder.add(document, sound=False)
-    builder.add_requests(requests)
+    if requests is not None:
+        builder.add_requests(requests)
     states = builder.states(complete=documents.complete)
     return states, Diagnostics.of((*documents.diagnostics, *problems, *builder.found))
 

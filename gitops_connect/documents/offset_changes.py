@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +11,12 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
+from gitops_connect.documents.manifest_paths import SUFFIXES, Glob, directory_of, is_glob, is_hidden, is_manifest
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Entry, Pointer
-from gitops_connect.model.field_places import PointerPlaces
-from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
-from gitops_connect.model.manifests import SUFFIXES, Manifest, ManifestEntry, is_manifest
+from gitops_connect.model.manifests import Manifest, ManifestEntry, Place
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind, seed_name
 from gitops_connect.model.suggestions import Vocabulary
@@ -282,3 +282,24 @@ def _resolve(path: str, document: str) -> str | None:
         elif step not in ("", "."):
             parts.append(step)
     return "/".join(parts)
+
+
+class PointerPlaces(NamedTuple):
+    """Field positions for entries below `pointer` of a document, whose fields have known positions."""
+
+    positions: Mapping[Pointer, Place]
+    pointer: Pointer
+
+    def locate(self, entry: Place, field: str) -> Place:
+        """Line and column of a field of the entry, else of its partition or offset, else of the entry."""
+        index, pointer = 0, (*self.pointer, 0)
+        while pointer in self.positions and self.positions[pointer] != entry:
+            index += 1
+            pointer = (*self.pointer, index)
+        half, _, name = field.partition(".")
+        places = (self.positions.get(found) for found in ((*pointer, half, name), (*pointer, half)))
+        return next((place for place in places if place is not None), entry)
+
+    def line(self, entry: Place, value: Any) -> str:
+        """The entry's value as a line of JSON."""
+        return json.dumps(value)

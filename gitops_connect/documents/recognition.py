@@ -15,8 +15,8 @@ from gitops_connect.documents.nodes import MappingNode, Node, ScalarNode
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import KINDS, Document
+from gitops_connect.model.findings import word_or_kind
 from gitops_connect.model.suggestions import closest, did_you_mean
-from gitops_connect.model.unreadable import word_or_kind
 
 API_VERSION = "gitops-connect/v1"
 GROUP = "gitops-connect/"

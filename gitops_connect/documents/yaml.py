@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from gitops_connect.connect.unreadable import MARK, not_utf8
 from gitops_connect.documents.fields import CORE_SCHEMA, read
 from gitops_connect.documents.kubernetes_yaml import KUBERNETES
 from gitops_connect.documents.nodes import MappingNode, Node, Refused, ScalarNode, compose
 from gitops_connect.documents.recognition import is_kubernetes
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Blob, Document
-from gitops_connect.model.unreadable import MARK, not_utf8
 
 MAX_DOCUMENTS = 10_000
 """Documents in one file: each costs as much as a small file, and nobody reviews a file with so many."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
 from gitops_connect.documents.connector_rules import clear_secrets
+from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat, reference_of
 from gitops_connect.exchange.document_text import (
     CLASS,
     TASKS,
@@ -20,11 +21,8 @@ from gitops_connect.exchange.document_text import (
     lost_in_resource,
     problem_of_resource,
 )
-from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.expressions import reference_of
-from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.masking import clear_secret
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from typing import Any, assert_never
 
 from gitops_connect.connect.wire import create_body
+from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped

@@ -8,19 +8,18 @@ from fnmatch import fnmatchcase
 from functools import cache, partial
 from pathlib import Path
 
+from gitops_connect.connect.capabilities import PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import classes_of
 from gitops_connect.errors import GitopsConnectError, NotFound, UsageError
 from gitops_connect.exchange.connector_documents import Converted
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
 from gitops_connect.exchange.written_files import OutputFiles, offsets_path
-from gitops_connect.model.capabilities import PLUGIN_KEYS
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
-from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, WorkerState
-from gitops_connect.model.validation import classes_of
 from gitops_connect.observe import MAX_HELD, observe_at_rest
 from gitops_connect.offset_changes.offset_files import OffsetFile, number_of, temporary_directory
 from gitops_connect.safe_files import new_directory

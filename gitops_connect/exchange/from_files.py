@@ -12,12 +12,11 @@ from pathlib import Path
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents.file_content import MAX_SIZE
 from gitops_connect.errors import UsageError
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.readers import own_documents, reader
 from gitops_connect.exchange.readers.reading import MAX_CONNECTORS, MAX_KEYS
-from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Blob, Document
-from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.printable import shortened

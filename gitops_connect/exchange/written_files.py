@@ -12,10 +12,10 @@ from gitops_connect.checks import document_schemas
 from gitops_connect.documents import desired_state
 from gitops_connect.documents.file_content import read_file
 from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
+from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import ConnectorDocument, problem_of_resource, text_of, with_references
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Blob, Documents
-from gitops_connect.model.file_formats import TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.printable import shortened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -93,3 +94,31 @@ def describe(value: Any) -> str:
     return (
         "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"a {type(value).__name__}"
     )
+
+
+# How a message names a wrong value of a document. It may be a secret in the wrong place, so at most a word is repeated.
+
+_WORD = re.compile(r"[A-Za-z_. /-]{1,60}(?:/v[0-9][a-z0-9]{0,9})?")
+"""A misspelt option, or an API version."""
+
+
+def word_or_kind(value: object) -> str:
+    """A word in quotes, such as `'stoped'`; the kind of any other value, such as `a number`."""
+    return repr(value) if isinstance(value, str) and _WORD.fullmatch(value) else kind_of(value)
+
+
+def kind_of(value: object, empty: str = "empty", mapping: str = "a mapping") -> str:
+    """The kind of a value, never the value. JSON has other words for two kinds than YAML."""
+    match value:
+        case None:
+            return empty
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+        case _:
+            return mapping

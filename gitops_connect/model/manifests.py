@@ -1,21 +1,34 @@
-"""Offset manifests: their formats, the entries of a small one, and the files and the verdict of a large one."""
+"""Offset manifests: the entries of a small one, and the files and the verdict of a large one."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.field_places import FieldPlaces
 from gitops_connect.model.names import Digest
 from gitops_connect.model.offsets import OffsetPatch
-from gitops_connect.model.unreadable import FORMAT, Unreadable, shown
 
 # An offset manifest as it was read and not yet checked: partitions with their offsets, each with its location.
+
+
+Place = tuple[int, int]
+"""Line and column, from 1."""
+
+
+class FieldPlaces(Protocol):
+    """The positions of the fields of all entries of one file or document."""
+
+    def locate(self, entry: Place, field: str) -> Place:
+        """Line and column of a field, as findings name it (`offset.lsn`), of the entry that begins at `entry`.
+
+        If the field does not exist, the position is that of the partition or the offset, or else of the entry.
+        """
+
+    def line(self, entry: Place, value: Any) -> str:
+        """The entry as a line of JSON. If the file is JSON, `locate_in` can use the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,68 +99,7 @@ class ManifestVerdict:
     unread: int = 0
 
 
-# The format and the compression of a manifest, by its name.
-
-
-class Format(Enum):
-    """The format of the entries."""
-
-    JSON = "JSON"
-    YAML = "YAML"
-    LINES = "JSON Lines"
-    CSV = "CSV"
-    PARQUET = "Parquet"
-
-
-_BY_SUFFIX = {
-    ".json": Format.JSON,
-    ".yaml": Format.YAML,
-    ".yml": Format.YAML,
-    ".jsonl": Format.LINES,
-    ".ndjson": Format.LINES,
-    ".csv": Format.CSV,
-    ".parquet": Format.PARQUET,
-}
-SUFFIXES = tuple(_BY_SUFFIX)
-"""The suffixes of the formats; `.gz` or `.zst` may follow, except for Parquet, which is compressed inside."""
-_COMPRESSIONS = (".gz", ".zst")
-
-
-def format_of(path: str) -> tuple[Format, str]:
-    """The format of a file of that name, and how it is compressed: `.gz`, `.zst`, or empty. Raises Unreadable."""
-    name = path.rpartition("/")[2].lower()
-    compression = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
-    plain = name.removesuffix(compression)
-    suffix = plain[plain.rfind(".") :] if "." in plain else ""
-    if suffix not in _BY_SUFFIX:
-        found = f"the suffix of its name is {shown(suffix)}" if suffix else "its name has no suffix"
-        known = ", ".join(SUFFIXES)
-        raise Unreadable(FORMAT, f"{found}, expected one of {known}, each also with {' or '.join(_COMPRESSIONS)}")
-    if _BY_SUFFIX[suffix] is Format.PARQUET and compression:
-        raise Unreadable(FORMAT, f"it is Parquet in {compression}; use plain Parquet, which has compression of its own")
-    return _BY_SUFFIX[suffix], compression
-
-
-def suffix_of(path: str) -> str:
-    """The suffix that determines the format, in lower case: `.json.gz`. Raises Unreadable."""
-    _, compression = format_of(path)
-    plain = path.lower().removesuffix(compression)
-    return plain[plain.rfind(".") :] + compression
-
-
-def is_manifest(path: str) -> bool:
-    """Whether a file of that name is a manifest, if a directory or a glob means all manifests in it."""
-    try:
-        format_of(path)
-    except Unreadable:
-        return False
-    return True
-
-
 # Manifests too large for memory: where their files are, and the result of their check.
-
-_PLACE = struct.Struct("<II")
-_HIGHEST = 2**32 - 1
 
 
 class LineFault(NamedTuple):
@@ -172,16 +124,6 @@ class LargeFile:
     path: str
     places: str | None = None
     faults: tuple[LineFault, ...] = ()
-
-
-def pack_place(line: int, column: int) -> bytes:
-    """A place in a file of places: two 32-bit numbers, little-endian; higher ones are cut."""
-    return _PLACE.pack(min(line, _HIGHEST), min(column, _HIGHEST))
-
-
-def unpack_places(content: bytes) -> list[tuple[int, int]]:
-    """The places of the lines, in their order."""
-    return list(_PLACE.iter_unpack(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +156,6 @@ class LargePatch:
     size: int
 
 
-class LinesRead(NamedTuple):
-    """The strict parser's result: values with their line and column, and the places without a readable entry."""
-
-    entries: Sequence[tuple[Any, int, int]]
-    faults: Sequence[LineFault]
-
-
 @dataclass(frozen=True, slots=True)
 class LargeVerdict:
     """The result of the check of a large manifest: its errors and its effect, without its offsets.
@@ -242,22 +177,3 @@ class LargeVerdict:
     difference: Difference | None = None
     distribution: Mapping[Direction, tuple[int, ...]] = field(default_factory=dict)
     patch: LargePatch | None = None
-
-
-# A file of a manifest outside the repository, copied byte for byte.
-
-
-class CopiedFile(NamedTuple):
-    """`path` is the original path without scheme and host, `file` the path of the copy; `sha256` is of the content."""
-
-    path: str
-    file: str
-    sha256: str
-
-
-Copy = Callable[[str, Callable[[str], bool], str], Sequence[CopiedFile]]
-"""Copies the files at a URI.
-
-The arguments are the URI of a file, of a directory with everything below it, or a glob; a function that says whether a
-path is copied; and the directory for the copies. The result is empty if there are no such files.
-"""

@@ -64,7 +64,7 @@ class ObservedConnector:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConnectVersion:
-    """The worker's Kafka version, comparable; `model.capabilities` has what each can do."""
+    """The worker's Kafka version, comparable; `connect.capabilities` has what each can do."""
 
     major: int
     minor: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -11,17 +11,17 @@ from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
-from gitops_connect.model.differences import Difference
+from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
+from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.restart_records import Restart, RestartRecord
-from gitops_connect.model.reviewed_plans import UnreviewedChange
-from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
+from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind, UnreviewedChange
+from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, reviewed_name
 from gitops_connect.model.suspensions import Suspension
-from gitops_connect.model.worker_heap import HeapEstimate
 
 
 class Action(Enum):
@@ -132,6 +132,14 @@ class Step:
     restart: Restart | None = None
     listing: RequestedListing | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeapEstimate:
+    """Bytes of heap that one worker needs at most, and the sum that leads to this size, in words."""
+
+    size: int
+    arithmetic: str
 
 
 class OperationStatus(Enum):
@@ -272,3 +280,62 @@ class Plan:
     def count(self) -> Counter[Action]:
         """The number of steps of each action."""
         return Counter(step.action for step in self.steps)
+
+
+# Which effects of a connector's plan are destructive: the comments on pull requests and the reviews share this.
+
+MOST_PARTITIONS = 1000
+"""The partitions of an effect that are kept by name. If there are more, only their number is known."""
+
+
+_DIRECTIONS = {
+    Direction.REWIND: DestructiveKind.REWIND,
+    Direction.CHANGED: DestructiveKind.CHANGED,
+    Direction.REMOVED: DestructiveKind.REMOVED,
+    Direction.FORWARD: DestructiveKind.SKIP,
+}
+
+
+_ORDER = list(DestructiveKind)
+
+
+def destructive_effects(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
+    """The destructive effects of the steps, the worst first, whether the steps are applied or only shown."""
+    return tuple(sorted(_effects(connector), key=lambda one: (_ORDER.index(one.kind), one.operation or "")))
+
+
+def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
+    carried_out = set()
+    for step in connector.steps:
+        if step.operation is not None:
+            carried_out.add(step.operation.name)
+        if step.action is Action.DELETE:
+            yield DestructiveEffect(DestructiveKind.DELETE)
+        if step.action is Action.RESET and step.operation is not None:
+            yield DestructiveEffect(DestructiveKind.RESET, reviewed_name(step.operation.name), step.operation.digest)
+    for one in connector.operations:
+        if one.name in carried_out and one.difference is not None:
+            yield from _of_operation(one, one.difference)
+
+
+def _of_operation(operation: PlannedOperation, difference: Difference) -> Iterator[DestructiveEffect]:
+    for direction, kind in _DIRECTIONS.items():
+        count = difference.counts.get(direction, 0)
+        if not count:
+            continue
+        is_known = direction is Direction.FORWARD and not difference.is_unknown(direction)
+        distance = difference.distances.get(direction) if is_known else None
+        yield DestructiveEffect(
+            kind,
+            reviewed_name(operation.name),
+            operation.digest,
+            count,
+            _partitions(difference, direction, count),
+            distance,
+            difference.scale.amount(distance) if distance else "",
+        )
+
+
+def _partitions(difference: Difference, direction: Direction, count: int) -> tuple[PartitionText, ...] | None:
+    found = [move.partition for move in difference.moves if move.direction is direction]
+    return tuple(sorted(found)) if len(found) == count <= MOST_PARTITIONS else None

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 
 KAFKA_CONNECTOR, MIRROR_MAKER = "KafkaConnector", "KafkaMirrorMaker2"
@@ -92,41 +91,6 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationKey:
-    """Annotations of one resource that make one request: each part has to be the same for it to be the same request."""
-
-    kind: str
-    namespace: str
-    resource: str
-    pairs: tuple[tuple[str, str], ...]
-
-    def is_in(self, resource: Document) -> bool:
-        """Whether a version of the resource has all of the annotations, with the same values."""
-        if (self.kind, self.namespace, self.resource) != identity(resource):
-            return False
-        annotations = annotations_of(resource)
-        return all(annotations.get(key) == value for key, value in self.pairs)
-
-    @property
-    def words(self) -> str:
-        """As in `strimzi.io/restart: true`."""
-        return ", ".join(f"{key}: {value}" for key, value in self.pairs)
-
-
-def identity(resource: Document) -> tuple[str, str, str]:
-    """The kind, the namespace (empty if the resource does not name it) and the name of a resource."""
-    metadata = resource.section("metadata")
-    return str(resource.value.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-
-
-def annotations_of(resource: Document) -> dict[str, str]:
-    """The annotations of a resource whose values are strings. Kubernetes rejects other values."""
-    found = resource.section("metadata").get("annotations")
-    pairs = found.items() if isinstance(found, dict) else ()
-    return {key: value for key, value in pairs if isinstance(value, str)}
-
-
-@dataclass(frozen=True, slots=True)
 class AnnotationWarning:
     """A condition of type `Warning`, and its place. `connector` is None if the request names no known connector."""
 
@@ -140,18 +104,6 @@ class AnnotationWarning:
         """The warning as a problem of a document."""
         hint = "fix what the message names, or remove the annotation"
         return Diagnostic(Severity.WARNING, RULE, self.message, self.location, hint, self.connector)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedChange:
-    """An offset change that annotations request, as an `OffsetChange` document with positions in their resource.
-
-    `problem` is why it cannot be carried out, empty if it can. It does not matter once the change was applied.
-    """
-
-    document: Document
-    action: AnnotationAction
-    problem: str = ""
 
 
 def failed(action: AnnotationAction, connector: str, why: str) -> str:
@@ -177,24 +129,7 @@ class RequestedListing:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """What annotations of Strimzi resources request about offsets, and what is wrong with annotations."""
-
-    changes: tuple[RequestedChange, ...] = ()
-    listings: tuple[RequestedListing, ...] = ()
-    warnings: tuple[AnnotationWarning, ...] = ()
-
-
-NO_REQUESTS = Requests()
-
 _NAME = re.compile(r"(.+\.(?:list|alter|reset))\.([0-9a-f]{12}|content-[0-9a-f]{12})", re.DOTALL)
-
-
-def requested_name(resource: str, connector: str, action: AnnotationAction, addition: str) -> OperationName:
-    """The name of a requested change. `addition` identifies the commit that added the annotations."""
-    names = (_plain(resource), _plain(connector))
-    return OperationName(".".join((*dict.fromkeys(names), action.value, addition)))
 
 
 def split_name(name: OperationName) -> tuple[str, str]:
@@ -206,12 +141,3 @@ def split_name(name: OperationName) -> tuple[str, str]:
 def reviewed_name(name: OperationName) -> OperationName:
     """The name under which a review shows a change: without the commit, which a squash or a rebase replaces."""
     return OperationName(split_name(name)[0])
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name.replace("->", "--"))
-
-
-def entry_name(connector: str) -> str:
-    """The entry of a ConfigMap for a connector's offsets. The keys of a ConfigMap cannot contain `>`."""
-    return f"{connector.replace('->', '--')}.json"

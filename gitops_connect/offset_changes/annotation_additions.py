@@ -11,9 +11,9 @@ from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import OperationName, Revision
 from gitops_connect.model.operations import OperationRecord, OperationState
-from gitops_connect.model.strimzi import AnnotationKey, split_name
+from gitops_connect.model.strimzi import split_name
 from gitops_connect.source.checkout import History
-from gitops_connect.strimzi.annotations import Additions, AnnotatedResource
+from gitops_connect.strimzi.annotations import Additions, AnnotatedResource, AnnotationKey
 
 _MAY_HAVE_EFFECT = (OperationState.SETTLED, OperationState.OPEN, OperationState.UNKNOWN)
 _ID = 12

@@ -12,6 +12,7 @@ from shutil import rmtree
 from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.ports import Chunk
 from gitops_connect.connect.saving import save_lines
+from gitops_connect.connect.worker_heap import largest_chunk
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.diagnostics import Location
@@ -20,7 +21,6 @@ from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.worker_heap import largest_chunk
 from gitops_connect.offset_changes.spark_checks import SparkChecks
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.plan.connector_operations import declared_partitions

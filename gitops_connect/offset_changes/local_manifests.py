@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitops_connect.documents.manifest_paths import SUFFIXES, directory_of, is_glob, is_manifest
 from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
 from gitops_connect.errors import UsageError
 from gitops_connect.model.documents import Blob, Entry
-from gitops_connect.model.globs import directory_of, is_glob
-from gitops_connect.model.manifests import SUFFIXES, Manifest, is_manifest
+from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE

@@ -12,18 +12,13 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gitops_connect.documents.manifest_paths import is_manifest, suffix_of
 from gitops_connect.errors import UsageError
 from gitops_connect.families.shapes import Shape
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
-from gitops_connect.model.manifests import (
-    LargeFile,
-    Manifest,
-    ManifestVerdict,
-    is_manifest,
-    suffix_of,
-)
+from gitops_connect.model.manifests import LargeFile, Manifest, ManifestVerdict
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch, partition_text
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from gitops_connect.connect.unreadable import TOO_LARGE
 from gitops_connect.errors import SparkUnusable, UsageError
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, ManifestFile, ManifestUri
@@ -17,7 +18,6 @@ from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, Sa
 from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Acknowledgement
-from gitops_connect.model.unreadable import TOO_LARGE
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.rules import own_schemas, small

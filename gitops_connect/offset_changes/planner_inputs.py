@@ -17,18 +17,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.worker_heap import count_copies
 from gitops_connect.errors import SparkUnusable
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import OperationHistory, OperationKind, OperationRecord, OperationState, Past
-from gitops_connect.model.worker_heap import count_copies
 from gitops_connect.observe import has_exactly_once, observe_offsets
 from gitops_connect.offset_changes.annotation_additions import find_replaced
 from gitops_connect.offset_changes.manifest_source import (

@@ -9,8 +9,9 @@ from pathlib import Path
 from threading import Thread
 
 from gitops_connect.errors import GitopsConnectError, UsageError
-from gitops_connect.model.manifests import CopiedFile, LargeVerdict
+from gitops_connect.model.manifests import LargeVerdict
 from gitops_connect.offsets.context import LargeManifest
+from gitops_connect.spark.file_copy import CopiedFile
 from gitops_connect.spark.session import Say, SharedSession
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,26 +20,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
+from gitops_connect.connect.unreadable import TOO_LARGE, Place, Unreadable
+from gitops_connect.documents.manifest_paths import suffix_of
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob, Entry
-from gitops_connect.model.field_places import LinePlaces, is_json
-from gitops_connect.model.manifests import (
-    LargeFile,
-    LineFault,
-    Manifest,
-    ManifestEntry,
-    ManifestFault,
-    SavedOffsets,
-    pack_place,
-    suffix_of,
-    unpack_places,
-)
+from gitops_connect.model.manifests import LargeFile, LineFault, Manifest, ManifestEntry, ManifestFault, SavedOffsets
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.unreadable import TOO_LARGE, Place, Unreadable
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser, streams
 from gitops_connect.offsets.formats.content import Faults
+from gitops_connect.offsets.formats.field_places import LinePlaces, is_json
 from gitops_connect.offsets.formats.streams import Line
 from gitops_connect.safe_files import locked_file, make_private
 
@@ -46,6 +38,8 @@ KEPT_FOR = 7 * 24 * 3600.0
 """Seconds since the last use."""
 _LISTING = "listing.json"
 _LOCK = "lock"
+_PLACE = struct.Struct("<II")
+_HIGHEST = 2**32 - 1
 
 
 @contextmanager
@@ -195,6 +189,16 @@ def write_lines(lines: Iterable[Line], text: IO[bytes], places: IO[bytes]) -> No
     for line, place in lines:
         text.write(line.encode() + b"\n")
         places.write(pack_place(*place))
+
+
+def pack_place(line: int, column: int) -> bytes:
+    """A place in a file of places: two 32-bit numbers, little-endian; higher ones are cut."""
+    return _PLACE.pack(min(line, _HIGHEST), min(column, _HIGHEST))
+
+
+def unpack_places(content: bytes) -> list[tuple[int, int]]:
+    """The places of the lines, in their order."""
+    return list(_PLACE.iter_unpack(content))
 
 
 def secure(stream: IO[Any]) -> None:

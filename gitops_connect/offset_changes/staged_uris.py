@@ -5,25 +5,42 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from shlex import quote
 from uuid import uuid4
 
+from gitops_connect.documents.manifest_paths import (
+    SUFFIXES,
+    Glob,
+    directory_of,
+    is_glob,
+    is_hidden,
+    is_manifest,
+    suffix_of,
+)
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.desired import ManifestUri
-from gitops_connect.model.globs import Glob, directory_of, is_glob, is_hidden
-from gitops_connect.model.manifests import SUFFIXES, CopiedFile, Copy, LargeFile, is_manifest, suffix_of
+from gitops_connect.model.manifests import LargeFile
 from gitops_connect.offset_changes.staged_files import Store, secure, stage_file
 from gitops_connect.safe_files import open_regular
 from gitops_connect.settings.own import is_protected
+from gitops_connect.spark.file_copy import CopiedFile
 
 _UNREADABLE = "offsets/uri"
 _MISMATCH = "offsets/sha256"
 _NAMED = 5
 """The number of files that are named individually in a command."""
+
+
+Copy = Callable[[str, Callable[[str], bool], str], Sequence[CopiedFile]]
+"""Copies the files at a URI.
+
+The arguments are the URI of a file, of a directory with everything below it, or a glob; a function that says whether a
+path is copied; and the directory for the copies. The result is empty if there are no such files.
+"""
 
 
 class UriRefused(Exception):

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
-from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.manifests import OffsetSchema, SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName

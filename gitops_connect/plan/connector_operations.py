@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from gitops_connect.connect.worker_heap import LARGEST_CHUNK, estimate, heap_refusal
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
@@ -12,9 +13,8 @@ from gitops_connect.model.names import OperationName
 from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.offsets import Offsets, merged
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
-from gitops_connect.model.plans import Action, OperationStatus, PlannedOperation, Step
+from gitops_connect.model.plans import Action, HeapEstimate, OperationStatus, PlannedOperation, Step
 from gitops_connect.model.strimzi import RULE
-from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, heap_refusal
 from gitops_connect.plan.offset_review import described, find_difference, refusals, review, review_unfinished, unchecked
 from gitops_connect.plan.operation_status import Assessment, assess, history_unknown, only_warns, started_since
 from gitops_connect.plan.situation import Situation, Unfinished

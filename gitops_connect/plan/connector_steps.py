@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gitops_connect.model.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
+from gitops_connect.connect.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
+from gitops_connect.connect.validation import installed_versions
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.validation import installed_versions
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.guards import delete

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from gitops_connect.connect.capabilities import CHANGE_OFFSETS
 from gitops_connect.errors import UnsafePlan
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.capabilities import CHANGE_OFFSETS
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState

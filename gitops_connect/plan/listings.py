@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.capabilities import GET_OFFSETS
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
 from gitops_connect.model.plans import Action, Step

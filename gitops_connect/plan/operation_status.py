@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
-from gitops_connect.model.capabilities import CHANGE_OFFSETS, INITIAL_STATE
+from gitops_connect.connect.capabilities import CHANGE_OFFSETS, INITIAL_STATE
 from gitops_connect.model.clock import Backoff
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName

@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
+from gitops_connect.connect.capabilities import RESTART_FAILED
 from gitops_connect.families.health_rules import unhealthy
-from gitops_connect.model.capabilities import RESTART_FAILED
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.health import HealthReason, UnhealthyConnector, failures, idle_parts
 from gitops_connect.model.names import ConnectorName

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.destructive_effects import destructive_effects
 from gitops_connect.model.names import ClusterName, Digest, Revision
-from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
     ReviewedConnector,

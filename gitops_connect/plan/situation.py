@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from gitops_connect.connect.validation import Plugin
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.families.shapes import Shape
 from gitops_connect.model.config_histories import ConfigHistory, RollbackOptions
@@ -23,7 +24,6 @@ from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
 from gitops_connect.model.status import Conditions
 from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
-from gitops_connect.model.validation import Plugin
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from enum import Enum
 from itertools import islice
 from urllib.parse import quote
 
-from gitops_connect.model.destructive_effects import destructive_effects
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, Digest, Revision
-from gitops_connect.model.plans import ConnectorPlan
+from gitops_connect.model.plans import ConnectorPlan, destructive_effects
 from gitops_connect.model.pull_requests import CommentOptions, PullRequestPlan
 from gitops_connect.model.reviewed_plans import DestructiveKind
 from gitops_connect.report import words

@@ -19,12 +19,11 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move, ResumeLine
 from gitops_connect.model.names import Revision
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.plans import Action, ConnectorPlan, Plan, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, HeapEstimate, Plan, PlannedOperation, Step
 from gitops_connect.model.restart_records import Restart
 from gitops_connect.model.reviewed_plans import UnreviewedChange
 from gitops_connect.model.suspensions import Suspension
 from gitops_connect.model.units import Scale
-from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.health_lines import unhealthy_value
 from gitops_connect.report.problems import problem_value

@@ -15,11 +15,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from gitops_connect.errors import SparkFailed
-from gitops_connect.model.manifests import CopiedFile
 from gitops_connect.spark.session import Session
 
 _CODEC = {"io.compression.codecs": "org.apache.hadoop.io.compress.PassthroughCodec"}
@@ -117,3 +116,11 @@ def _restore(path: str, file: Path, size: int) -> None:
             marked.replace(file)
         case _:
             raise ValueError(f"{path} has {size} bytes, but {written} were read: the file has changed")
+
+
+class CopiedFile(NamedTuple):
+    """`path` is the original path without scheme and host, `file` the path of the copy; `sha256` is of the content."""
+
+    path: str
+    file: str
+    sha256: str

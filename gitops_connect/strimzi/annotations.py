@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from gitops_connect.documents.desired_state import RequestedChange, Requests
 from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, contained_or
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.strimzi import (
     KAFKA_CONNECTOR,
     AnnotationAction,
-    AnnotationKey,
     AnnotationWarning,
-    RequestedChange,
     RequestedListing,
-    Requests,
     StrimziOptions,
-    annotations_of,
-    entry_name,
     failed,
-    identity,
-    requested_name,
 )
 from gitops_connect.strimzi.config_map_offsets import FoundOffsets, UnusableOffsets, find_config_map, read_offsets
 from gitops_connect.strimzi.connector_document import ConnectorSpec
@@ -48,6 +43,41 @@ _MIRROR_RESTARTS |= {
 }
 """The examples of proposal 007 for a `KafkaMirrorMaker2` have the keys of a `KafkaConnector`: both are read."""
 _CONNECTOR_RESTARTS = {RESTART: AnnotationAction.RESTART, RESTART_TASK: AnnotationAction.RESTART_TASK}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationKey:
+    """Annotations of one resource that make one request: each part has to be the same for it to be the same request."""
+
+    kind: str
+    namespace: str
+    resource: str
+    pairs: tuple[tuple[str, str], ...]
+
+    def is_in(self, resource: Document) -> bool:
+        """Whether a version of the resource has all of the annotations, with the same values."""
+        if (self.kind, self.namespace, self.resource) != identity(resource):
+            return False
+        annotations = annotations_of(resource)
+        return all(annotations.get(key) == value for key, value in self.pairs)
+
+    @property
+    def words(self) -> str:
+        """As in `strimzi.io/restart: true`."""
+        return ", ".join(f"{key}: {value}" for key, value in self.pairs)
+
+
+def identity(resource: Document) -> tuple[str, str, str]:
+    """The kind, the namespace (empty if the resource does not name it) and the name of a resource."""
+    metadata = resource.section("metadata")
+    return str(resource.value.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def annotations_of(resource: Document) -> dict[str, str]:
+    """The annotations of a resource whose values are strings. Kubernetes rejects other values."""
+    found = resource.section("metadata").get("annotations")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {key: value for key, value in pairs if isinstance(value, str)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +312,21 @@ def _listing(one: AnnotatedResource, request: Request, addition: str) -> Request
 def _entries(resource: Document, connector: ConnectorName) -> tuple[str, ...]:
     own = entry_name(connector)
     return (OWN_ENTRY, own) if resource.value.get("kind") == KAFKA_CONNECTOR else (own,)
+
+
+def requested_name(resource: str, connector: str, action: AnnotationAction, addition: str) -> OperationName:
+    """The name of a requested change. `addition` identifies the commit that added the annotations."""
+    names = (_plain(resource), _plain(connector))
+    return OperationName(".".join((*dict.fromkeys(names), action.value, addition)))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name.replace("->", "--"))
+
+
+def entry_name(connector: str) -> str:
+    """The entry of a ConfigMap for a connector's offsets. The keys of a ConfigMap cannot contain `>`."""
+    return f"{connector.replace('->', '--')}.json"
 
 
 def _change(

@@ -16,9 +16,9 @@ from typing import Any
 from gitops_connect.documents.fields import read
 from gitops_connect.documents.nodes import compose
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.findings import kind_of, word_or_kind
 from gitops_connect.model.strimzi import StrimziVersion, parse_strimzi_version
 from gitops_connect.model.suggestions import closest
-from gitops_connect.model.unreadable import kind_of, word_or_kind
 from gitops_connect.strimzi.resources import IGNORED, INVALID, Problems, path
 
 UNKNOWN = "strimzi/unknown-field"

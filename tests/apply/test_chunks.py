@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.apply.chunks import FIRST, SMALLEST, TARGET, ChunkSize
-from gitops_connect.model.worker_heap import LARGEST_BODY, LARGEST_CHUNK
+from gitops_connect.connect.worker_heap import LARGEST_BODY, LARGEST_CHUNK
 
 LINE = 90
 MILLION = 1_000_000 * LINE

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from support.planner.situations import wanted
 
 from gitops_connect.checks.plugin_validation import config_errors
+from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.validation import ConfigVerdict
 
 CONFLICT = "topics and topics.regex are mutually exclusive options, but both are set."
 DLQ = "The DLQ topic 't' may not be included in the list of topics ('topics=[t]') consumed by the connector"

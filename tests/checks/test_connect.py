@@ -13,12 +13,12 @@ from support.cluster.manual_clock import ManualClock
 from gitops_connect.checks import plugin_validation
 from gitops_connect.checks.plugin_validation import PATIENCE, ValidateOptions
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import ConnectChecks, Plugin
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.validation import ConnectChecks, Plugin
 from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
 

@@ -7,7 +7,7 @@ from support.planner.situations import parse_version, wanted
 
 from gitops_connect.checks.plugin_validation import config_errors
 from gitops_connect.checks.plugin_versions import cannot_load, not_loaded, unsupported
-from gitops_connect.model.validation import ConfigVerdict
+from gitops_connect.connect.validation import ConfigVerdict
 
 VERSION = "connector.plugin.version"
 KEYS = (

@@ -9,11 +9,11 @@ from offsets.rules.debezium import DEFINED, POSTGRES
 from support.planner.situations import DOCUMENT, wanted
 
 from gitops_connect.checks.unknown_keys import FRAMEWORK, unknown_keys
+from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.validation import ConfigVerdict
 
 BASE = {
     "connector.class": POSTGRES,

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.exchange.connector_documents import ConvertOptions, convert_all
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, TargetFormat
 from gitops_connect.exchange.document_text import text_of
 from gitops_connect.exchange.readers import own_documents
 from gitops_connect.exchange.readers.reader import read
-from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.file_formats import FileFormat, TargetFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.readers.reader import read
-from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.file_formats import FileFormat
 
 SOURCE = '"connector.class": "FileStreamSource"'
 JIKKOU = "apiVersion: kafka.jikkou.io/v1beta2\nkind: KafkaConnector\nmetadata:\n  name: orders\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.files.tables import table
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.ties import Expectation
@@ -16,25 +17,7 @@ def topic_filter(config: dict[str, str]) -> Expectation | TopicFilter | None:
 
 @pytest.mark.parametrize(
     ("pattern", "topic", "reads"),
-    [
-        ("orders", "orders", True),
-        ("orders", "orders-2", False),
-        ("orders", "my-orders", False),
-        ("orders-.*", "orders-", True),
-        (r"orders\.[a-z]+\.v\d+", "orders.eu.v12", True),
-        (r"orders\.[a-z]+\.v\d+", "ordersXeu.v12", False),
-        ("(orders|invoices)-v1", "invoices-v1", True),
-        ("(orders|invoices)-v1", "invoices", False),
-        ("(?:eu-)?orders", "orders", True),
-        ("(?!internal).*", "internal-a", False),
-        ("(?!internal).*", "orders", True),
-        ("(?i)ORDERS", "orders", True),
-        ("[a-c_-]{2,3}", "a_", True),
-        ("[^a]", "a", False),
-        ("^orders$", "orders", True),
-        (r"\w+", "orders\u00e9", False),
-        (".*?x", "aax", True),
-    ],
+    table(__file__, "patterns"),
 )
 def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool) -> None:
     assert translate(pattern) is not None
@@ -45,32 +28,7 @@ def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        r"\p{Alpha}+",
-        "[a&&[^b]]",
-        "[[:alpha:]]",
-        "[]a]",
-        r"\Qa.b\E",
-        "(?<name>a)",
-        "(?s)a",
-        "a(?i)b",
-        "a++",
-        "a{",
-        "a{,3}",
-        "[a--b]",
-        "(",
-        "a)",
-        r"a\b",
-        r"(a)\1",
-        "(a+)+b",
-        "(a|a)*b",
-        "((a*))*b",
-        "(a+){20}",
-        ".*.*.*.*x",
-        "(?<=a+)b",
-        "\\",
-        "*a",
-    ],
+    table(__file__, "unknown"),
 )
 def test_nothing_is_reported_if_the_match_is_unknown(pattern: str) -> None:
     assert translate(pattern) is None

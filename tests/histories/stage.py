@@ -16,6 +16,7 @@ from support.cluster.memory_cluster import PAUSED, RUNNING, STOPPED, MemoryClust
 from support.cluster.memory_journal import reconcile_options
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import Plugin
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
@@ -26,7 +27,6 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.model.validation import Plugin
 from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.planner.situations import change, current_offsets, full, record, seen, situation, skipping, wanted
 
+from gitops_connect.connect.worker_heap import GIB
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
@@ -15,7 +16,6 @@ from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.plans import OperationStatus, Plan
-from gitops_connect.model.worker_heap import GIB
 from gitops_connect.plan.connector_operations import declared_partitions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished

@@ -24,12 +24,11 @@ from support.planner.situations import (
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import RolledBack
-from gitops_connect.model.destructive_effects import MOST_PARTITIONS
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.ownership import Origin
-from gitops_connect.model.plans import ConnectorPlan, OperationStatus, Plan
+from gitops_connect.model.plans import MOST_PARTITIONS, ConnectorPlan, OperationStatus, Plan
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
     DestructiveKind,

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from support.planner.situations import CLASS, seen, situation, wanted
 
+from gitops_connect.connect.validation import Plugin
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.validation import Plugin
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Situation
 

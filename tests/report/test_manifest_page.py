@@ -10,7 +10,7 @@ from support.files.goldens import assert_golden
 from support.files.manifests import MIRROR, mirrored, verdict
 from support.server.markup import Markup
 
-from gitops_connect.families.debezium.databases import WAL_BYTES
+from gitops_connect.families.debezium import WAL_BYTES
 from gitops_connect.families.sinks import RECORDS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.differences import Difference, Direction, Move, ResumeAspect, ResumeLine

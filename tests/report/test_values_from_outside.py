@@ -18,9 +18,8 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Move
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import HeapEstimate, Plan
 from gitops_connect.model.units import OTHER, Unit
-from gitops_connect.model.worker_heap import HeapEstimate
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown
 from gitops_connect.report.markdown_blocks import bold, bullets, code, folded_diff, paragraph

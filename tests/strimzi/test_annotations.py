@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import pytest
 from support.files.document_files import MemoryFiles
 
+from gitops_connect.documents.desired_state import Requests
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.documents import Document, Documents
-from gitops_connect.model.strimzi import AnnotationAction, Requests, StrimziOptions, reviewed_name
+from gitops_connect.model.strimzi import AnnotationAction, StrimziOptions, reviewed_name
 from gitops_connect.strimzi.annotations import AnnotatedResource, find_annotated, with_requests
 from gitops_connect.strimzi.translation import TranslationCache, translate
 

@@ -13,11 +13,11 @@ from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.file_content import MAX_SIZE
 from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.yaml import decode
+from gitops_connect.exchange.declarations import FileFormat
 from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
 from gitops_connect.families.jdbc import CONFLUENT_SOURCE
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.file_formats import FileFormat
 
 _COMMENT = r"--[^\r\n]*+|/\*.*?\*/"
 _TEXTS = r"""'(?P<string>[^']*+(?:''[^']*+)*+)'|`(?P<exact>[^`]*+(?:``[^`]*+)*+)`|"(?P<quoted>[^"]*+(?:""[^"]*+)*+)\""""

@@ -9,12 +9,11 @@ from typing import Any
 
 from gitops_connect.documents import connector_rules
 from gitops_connect.documents.fields import TASKS, ConnectorFields
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
 from gitops_connect.exchange.readers.parts import Part
-from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import OWN_ANNOTATIONS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document, Documents
-from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
 from gitops_connect.strimzi.resources import CLUSTER_LABEL, connect_cluster

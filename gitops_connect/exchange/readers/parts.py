@@ -10,8 +10,8 @@ from gitops_connect.exchange.readers.reading import Draft, Findings
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.findings import word_or_kind
 from gitops_connect.model.suggestions import did_you_mean
-from gitops_connect.model.unreadable import word_or_kind
 
 _STATES = {one.value: one for one in (TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED)}
 

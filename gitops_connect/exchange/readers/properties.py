@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gitops_connect.documents.fields import CLASS, NAME
+from gitops_connect.exchange.declarations import FileFormat
 from gitops_connect.exchange.readers.reading import MAX_KEYS, Draft, Findings, too_many
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.masking import masked_value
 from gitops_connect.model.sensitivity import is_sensitive_key
 

@@ -11,12 +11,10 @@ from typing import Any
 
 from gitops_connect.documents.fields import CLASS, NAME
 from gitops_connect.documents.nodes import Refused
-from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading, reference_of
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document
-from gitops_connect.model.expressions import reference_of
-from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
 
 Place = Location | tuple[int, int]

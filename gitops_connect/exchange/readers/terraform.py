@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.yaml import decode, place_after
+from gitops_connect.exchange.declarations import FileFormat, reference_of
 from gitops_connect.exchange.readers.hcl import (
     Attribute,
     Literal,
@@ -26,8 +27,6 @@ from gitops_connect.exchange.readers.parts import Part
 from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.expressions import reference_of
-from gitops_connect.model.file_formats import FileFormat
 
 TYPE = "kafka-connect_connector"
 OTHER_TYPES = ("confluent_connector", "aiven_kafka_connector")

@@ -11,11 +11,11 @@ from typing import Protocol
 
 import zstandard
 
+from gitops_connect.connect import unreadable
+from gitops_connect.connect.unreadable import COMPRESSION, ENCODING, FORMAT, START, TOO_LARGE, Unreadable
 from gitops_connect.documents import yaml
 from gitops_connect.documents.nodes import Refused
-from gitops_connect.model import unreadable
 from gitops_connect.model.manifests import LineFault
-from gitops_connect.model.unreadable import COMPRESSION, ENCODING, FORMAT, START, TOO_LARGE, Unreadable
 
 MAX_SIZE = 16 * 1024 * 1024
 """Bytes, before and after decompression."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gitops_connect.model.entry_texts import MAX_ENTRY
-from gitops_connect.model.unreadable import (
+from gitops_connect.connect.entry_texts import MAX_ENTRY
+from gitops_connect.connect.unreadable import (
     DUPLICATE_KEY,
     ENCODING,
     FORMAT,

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gitops_connect.model.entry_texts import Body
-from gitops_connect.model.unreadable import (
+from gitops_connect.connect.entry_texts import Body
+from gitops_connect.connect.unreadable import (
     DUPLICATE_KEY,
     ENCODING,
     FORMAT,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gitops_connect.connect.unreadable import EMPTY, TOO_LARGE, Place, Unreadable
+from gitops_connect.documents.manifest_paths import Format, format_of
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.field_places import JsonPlaces
-from gitops_connect.model.manifests import Format, Manifest, ManifestEntry, ManifestFault, format_of
-from gitops_connect.model.unreadable import EMPTY, TOO_LARGE, Place, Unreadable
+from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestFault
 from gitops_connect.offsets.formats import csv_entries, json_entries
 from gitops_connect.offsets.formats.content import MAX_SIZE, Faults, refuse_nul, text_of
+from gitops_connect.offsets.formats.field_places import JsonPlaces
 
 __all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
 

@@ -6,13 +6,15 @@ The entries, their places and the messages for faults equal those of `parse` for
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import zstandard
 
-from gitops_connect.model import entry_texts
-from gitops_connect.model.manifests import Format, LineFault, LinesRead, format_of
-from gitops_connect.model.unreadable import ENCODING, TOO_LARGE, Place, Unreadable, stray_in
+from gitops_connect.connect import entry_texts
+from gitops_connect.connect.unreadable import ENCODING, TOO_LARGE, Place, Unreadable, stray_in
+from gitops_connect.documents.manifest_paths import Format, format_of
+from gitops_connect.model.manifests import LineFault
 from gitops_connect.offsets.formats import content, csv_entries, json_entries
 from gitops_connect.offsets.formats.content import NO_LIMIT, Faults
 from gitops_connect.offsets.formats.json_entries import JsonValues, Misread
@@ -22,6 +24,13 @@ Line = tuple[str, Place]
 _ADVICE = "use JSON Lines, which has no size limit"
 _LEVEL = 3
 """Makes lines of offsets about 16 times smaller; level 9 would make them 24 times smaller, in twice the time."""
+
+
+class LinesRead(NamedTuple):
+    """The strict parser's result: values with their line and column, and the places without a readable entry."""
+
+    entries: Sequence[tuple[Any, int, int]]
+    faults: Sequence[LineFault]
 
 
 class NoText(Exception):

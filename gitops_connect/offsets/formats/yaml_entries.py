@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gitops_connect.documents.fields import Reading
-from gitops_connect.documents.fields import read as read_node
-from gitops_connect.documents.nodes import Node, Refused, ScalarNode, compose
-from gitops_connect.documents.yaml import place_after, refuse_control_characters
-from gitops_connect.model.documents import Pointer
-from gitops_connect.model.unreadable import (
+from gitops_connect.connect.unreadable import (
     DUPLICATE_KEY,
     ENCODING,
     ENTRIES,
@@ -27,6 +22,11 @@ from gitops_connect.model.unreadable import (
     no_list,
     stray_in,
 )
+from gitops_connect.documents.fields import Reading
+from gitops_connect.documents.fields import read as read_node
+from gitops_connect.documents.nodes import Node, Refused, ScalarNode, compose
+from gitops_connect.documents.yaml import place_after, refuse_control_characters
+from gitops_connect.model.documents import Pointer
 from gitops_connect.offsets.formats.content import Faults
 
 _MAX_DOCUMENTS = 1000

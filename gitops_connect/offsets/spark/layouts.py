@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.ties import RULES
-from gitops_connect.model.field_places import members
 from gitops_connect.model.findings import Finding
+from gitops_connect.offsets.formats.field_places import members
 from gitops_connect.offsets.spark.keys import PAD, Positions, Texts, Values, padded
 
 _MARK = ord('"')

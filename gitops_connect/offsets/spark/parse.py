@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from gitops_connect.families.field_kinds import LONG
 from gitops_connect.model.findings import Finding
-from gitops_connect.model.manifests import LinesRead
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
-from gitops_connect.offsets.formats.streams import refuse
+from gitops_connect.offsets.formats.streams import LinesRead, refuse
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.part_shapes import CurrentTypes
 from gitops_connect.offsets.spark.input_splits import Block

@@ -14,13 +14,13 @@ from typing import Any
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, internal_error
 from gitops_connect.model.differences import Difference, Move
-from gitops_connect.model.field_places import is_json, locate_in
 from gitops_connect.model.findings import Finding
 from gitops_connect.model.manifests import LargeVerdict
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import PartitionText, partition_text
 from gitops_connect.model.units import Scale
 from gitops_connect.offsets.context import LargeManifest
+from gitops_connect.offsets.formats.field_places import is_json, locate_in
 from gitops_connect.offsets.rules.rules import diagnose
 from gitops_connect.offsets.rules.small import SHOWN, rest
 from gitops_connect.offsets.spark.check_job import BlockResult, Job

@@ -8,10 +8,10 @@ import pytest
 from support.planner.situations import seen, situation, wanted
 
 from gitops_connect.apply.chunks import ChunkSize
+from gitops_connect.connect.worker_heap import GIB, LARGEST_BODY
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.worker_heap import GIB, LARGEST_BODY
 from gitops_connect.offset_changes.large_change import chunk_size_of
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
 

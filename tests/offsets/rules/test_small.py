@@ -28,7 +28,7 @@ from support.files.manifests import (
 )
 from support.files.manifests import read as filed
 
-from gitops_connect.model import unreadable as reader
+from gitops_connect.connect import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema

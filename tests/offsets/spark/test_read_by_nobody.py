@@ -12,9 +12,8 @@ from pyarrow import parquet
 from support.files.manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 from support.spark.large_engine import Case, InProcess, by_small, filed, jsonl, said_by_large
 
-from gitops_connect.model.manifests import LinesRead
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.streams import LinesRead, read_lines
 from gitops_connect.offsets.spark.check import carry_out, prepare
 from gitops_connect.offsets.spark.job_files import job_directories
 

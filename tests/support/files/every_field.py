@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents.desired_state import build
@@ -17,9 +20,7 @@ from gitops_connect.strimzi.annotations import find_annotated, with_requests
 from gitops_connect.strimzi.translation import TranslationCache, translate
 from support.files.document_files import LOCAL, connector, files
 
-SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-_SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-ENTRIES = [{"partition": {"filename": "/a"}, "offset": {"position": 1}}]
+_READ = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 
 
 class Yaml(str):
@@ -33,25 +34,7 @@ HOSTILE: tuple[Any, ...] = ([], {}, "{x}", "%s %(a)s", -1)
 MORE_HOSTILE: tuple[Any, ...] = (
     *("", "{:>15}", "{0.__class__}", "\0", "a\nb", "x" * 300, 0, 1.5, True, 10**30),
     *([None], [[]], [{}], ["a", 1, None], {"": None}, {"{x}": "{y}"}),
-    *map(
-        Yaml,
-        (
-            "1e400",
-            ".nan",
-            "-.inf",
-            "{~: 1}",
-            "{1: 2}",
-            "{[a]: b}",
-            "2026-11-21",
-            "!!binary aGk=",
-            "!!set {a, b}",
-            "!x y",
-            '"\\ud800"',
-            "0o17",
-            "1:30",
-            "<<",
-        ),
-    ),
+    *map(Yaml, _READ["hostile_yaml"]),
 )
 HOSTILE_KEYS: tuple[str, ...] = ("{x}", "{:>15}", "%s", Yaml("~"), Yaml("1"), Yaml("[a]"))
 
@@ -97,140 +80,20 @@ def spoiled(document: Any, values: tuple[Any, ...], keys: tuple[str, ...] = ()) 
             yield from (put(document, (*pointer[:-1], key), 1) for key in keys)
 
 
-def _own(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {"name": name, "cluster": "local", "labels": {"a": "b"}, "annotations": {"a": "b"}}
-    return {"apiVersion": "gitops-connect/v1", "kind": kind, "metadata": metadata, "spec": spec}
-
-
-_CONNECTOR = {
-    "class": SOURCE,
-    "version": "1.2",
-    "tasksMax": 1,
-    "state": "running",
-    "config": {"file": "/a", "n": 1},
-    "secrets": {"p": {"env": "A"}, "q": {"file": "/x"}},
-    "initialOffsets": {"offsets": ENTRIES, "acknowledge": ["rewind"]},
-    "rollback": {"watch": "2m", "on": ["failed"]},
-    "health": {"offsetsMoveWithin": "1h"},
-    "autoRestart": {"enabled": True, "maxRestarts": 2, "onlyOn": ["a"], "neverOn": ["b"]},
-    "restart": {"id": "a", "includeTasks": True, "onlyFailed": True},
-    "restartTasks": {"id": "b", "tasks": [0]},
-    "secretVersion": "1",
-    "onManualPause": "revert",
-    "onDelete": {"offsets": "keep"},
-    "ignore": ["a.*"],
-    "mode": "enforce",
-    "suspend": False,
-}
-_CHANGE = {"connector": "other", "operation": "alter", "acknowledge": ["rewind"], "reason": "r"}
-_OF_FILE, _OF_URI = {"path": "a.json"}, {"uri": "file:/a", "sha256": _SHA}
-OWN = {
-    "connector": _own("Connector", "orders", _CONNECTOR),
-    "seeded": _own("Connector", "orders", {"class": SOURCE, "initialOffsets": {"manifest": _OF_FILE}}),
-    "change": _own("OffsetChange", "skip", {**_CHANGE, "offsets": ENTRIES}),
-    "change by file": _own("OffsetChange", "skip", {**_CHANGE, "manifest": _OF_FILE}),
-    "change by URI": _own("OffsetChange", "skip", {**_CHANGE, "manifest": _OF_URI}),
-}
-
-
-def _strimzi(api: str, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": f"kafka.strimzi.io/{api}",
-        "kind": kind,
-        "metadata": {"namespace": "k", **metadata},
-        "spec": spec,
-    }
-
-
-_OFFSETS = {"listOffsets": {"toConfigMap": {"name": "m"}}, "alterOffsets": {"fromConfigMap": {"name": "m"}}}
-_OF_CONNECTOR = {"tasksMax": 1, "state": "running", "autoRestart": {"enabled": True, "maxRestarts": 1}, "version": "1"}
-CONFIG_MAP = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "m", "namespace": "k"},
-    "data": {"offsets.json": json.dumps({"offsets": ENTRIES})},
-}
+OWN: dict[str, Any] = _READ["own"]
+CONFIG_MAP: dict[str, Any] = _READ["config_map"]
 
 
 def kafka_connector(api: str) -> dict[str, Any]:
-    annotations = {
-        "strimzi.io/connector-offsets": "alter",
-        "strimzi.io/restart": "true",
-        "strimzi.io/restart-task": "0",
-        "strimzi.io/pause-reconciliation": "false",
-    }
-    metadata = {"name": "orders", "labels": {"strimzi.io/cluster": "local"}, "annotations": annotations}
-    config = {"file": "/a", "p": "${secrets:k/a:b}", "e": "${env:X}"}
-    pause = {} if api == "v1" else {"pause": False}
-    return _strimzi(
-        api, "KafkaConnector", metadata, {"class": SOURCE, "config": config, **_OF_CONNECTOR, **_OFFSETS, **pause}
-    )
-
-
-_SECRET = {"secretName": "s", "key": "k"}
-_PASSWORD = {"username": "u", "passwordSecret": {"secretName": "s", "password": "p"}}
-_CERTIFICATES = [{"secretName": "s", "certificate": "c"}]
-AUTHENTICATIONS: Mapping[str, Mapping[str, Any]] = {
-    "tls": {"certificateAndKey": {"secretName": "s", "certificate": "c", "key": "k"}},
-    "scram-sha-512": _PASSWORD,
-    "plain": _PASSWORD,
-    "oauth": {
-        "clientId": "c",
-        "clientSecret": _SECRET,
-        "tokenEndpointUri": "https://h",
-        "scope": "s",
-        "audience": "a",
-        "maxTokenExpirySeconds": 1,
-        "accessTokenIsJwt": True,
-        "saslExtensions": {"a": "b"},
-        "tlsTrustedCertificates": _CERTIFICATES,
-    },
-    "custom": {"sasl": True, "config": {"sasl.mechanism": "b"}},
-}
+    resource = {**_READ["kafka_connector"], "apiVersion": f"kafka.strimzi.io/{api}"}
+    return resource if api == "v1" else put(resource, ("spec", "pause"), False)
 
 
 def mirror_maker(api: str, authentication: str) -> dict[str, Any]:
     """A resource of v1, or of v1beta2 with the older shape, whose clusters authenticate in that way."""
-
-    parts = {"tls": {"trustedCertificates": _CERTIFICATES}, "config": {"x": 1}}
-    own = {"type": authentication, **AUTHENTICATIONS[authentication]}
-    source = {"alias": "a", "bootstrapServers": "h:9", **parts, "authentication": own}
-    target = {"alias": "local", "bootstrapServers": "h:9"}
-    connector = {**_OF_CONNECTOR, **_OFFSETS, "config": {"a": 1}}
-    mirror = {
-        "sourceConnector": connector,
-        "checkpointConnector": {},
-        "topicsPattern": "a",
-        "groupsPattern": "b",
-        "topicsExcludePattern": "c",
-        "groupsExcludePattern": "d",
-    }
-    spec: dict[str, Any] = {
-        "replicas": 1,
-        "rack": {"topologyKey": "k"},
-        "metricsConfig": {"type": "jmxPrometheusExporter", "valueFrom": {}},
-        "version": "4",
-    }
-    if api == "v1":
-        topics = dict.fromkeys(("configStorageTopic", "offsetStorageTopic", "statusStorageTopic"), "t")
-        spec |= {
-            "target": {**target, "groupId": "g", **topics},
-            "mirrors": [{**mirror, "source": source}],
-        }
-        spec |= {"tracing": {"type": "opentelemetry"}}
-    else:
-        spec |= {"connectCluster": "local", "clusters": [source, target], "tracing": {"type": "jaeger"}}
-        spec |= {"mirrors": [{**mirror, "sourceCluster": "a", "targetCluster": "local", "heartbeatConnector": {}}]}
-        variables, volumes = [{"name": "a", "valueFrom": {}}], [{"name": "v", "secret": {}, "configMap": {}}]
-        spec |= {"externalConfiguration": {"env": variables, "volumes": volumes}}
-    name = "a->local.MirrorSourceConnector"
-    annotations = {
-        "strimzi.io/connector-offsets": "alter",
-        "strimzi.io/mirrormaker-connector": name,
-        "strimzi.io/restart-connector": name,
-        "strimzi.io/restart-connector-task": f"{name}:0",
-    }
-    return _strimzi(api, "KafkaMirrorMaker2", {"name": "local", "annotations": annotations}, spec)
+    source = ("mirrors", 0, "source") if api == "v1" else ("clusters", 0)
+    own = {"type": authentication, **_READ["authentications"][authentication]}
+    return put(_READ["mirror_maker"][api], ("spec", *source, "authentication"), own)
 
 
 NEW, OLD, PRESERVING = "1.2", "0.45", "0.22"
@@ -255,7 +118,7 @@ DOCUMENTS = {**{name: (document, NEW) for name, document in OWN.items()}, **RESO
 
 def declare(content: str, version: str = NEW) -> tuple[DesiredState, Diagnostics]:
     """The state and the problems of a repository with this file, in which another connector is still declared."""
-    others = {"other.yaml": connector("other"), "a.json": json.dumps(ENTRIES)}
+    others = {"other.yaml": connector("other"), "a.json": json.dumps(_READ["entries"])}
     partner = kafka_connector("v1") if content.startswith(text(CONFIG_MAP)[:30]) else CONFIG_MAP
     checkout = files({"a.yaml": content, **others, **({} if "List" in content[:60] else {"b.yaml": text(partner)})})
     options = StrimziOptions(version=parse_strimzi_version(version), workers="KafkaMirrorMaker2" in content)

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from gitops_connect.model.desired import SecretReference, TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.documents import Document
-from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName, ConnectorName
+
+
+class FileFormat(Enum):
+    """The formats that can be read."""
+
+    GITOPS_CONNECT = "gitops-connect"
+    STRIMZI = "strimzi"
+    JIKKOU = "jikkou"
+    JSON = "json"
+    PROPERTIES = "properties"
+    TERRAFORM = "terraform"
+    KSQLDB = "ksqldb"
+
+
+class TargetFormat(Enum):
+    """The formats that can be written."""
+
+    GITOPS_CONNECT = "gitops-connect"
+    STRIMZI = "strimzi"
+    JSON = "json"
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of a file."""
+        return ".json" if self is TargetFormat.JSON else ".yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +84,18 @@ class FileReading:
     resources: tuple[Document, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     recognized: bool = True
+
+
+_REFERENCE = re.compile(
+    r"""\(?(?:
+      (?:count|data|each|local|module|path|self|terraform|var)(?:\.[A-Za-z_][\w-]*)+
+    | [a-z][a-z0-9]*_[a-z0-9_]*(?:\.[A-Za-z_][\w-]*){2,}    # the attribute of a resource
+    | \$\{[A-Za-z_][A-Za-z0-9_@]*\}                        # ksqlDB
+    )\)?""",
+    re.VERBOSE,
+)
+
+
+def reference_of(expression: str) -> str:
+    """The expression if it is only a reference; every other one may contain a secret, and be a forgotten quote."""
+    return expression if _REFERENCE.fullmatch(expression) else "an expression"

@@ -5,52 +5,16 @@ Positions are computed when an error is reported, so that valid entries cost not
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from gitops_connect.model.documents import Pointer
-from gitops_connect.model.entry_texts import in_one_line, scan
+from gitops_connect.connect.entry_texts import in_one_line, scan
 
 _JSON = re.compile(r"\.json(?:\.gz|\.zst)?$")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 
 Place = tuple[int, int]
-
-
-class FieldPlaces(Protocol):
-    """The positions of the fields of all entries of one file or document."""
-
-    def locate(self, entry: Place, field: str) -> Place:
-        """Line and column of a field, as findings name it (`offset.lsn`), of the entry that begins at `entry`.
-
-        If the field does not exist, the position is that of the partition or the offset, or else of the entry.
-        """
-
-    def line(self, entry: Place, value: Any) -> str:
-        """The entry as a line of JSON. If the file is JSON, `locate_in` can use the line."""
-
-
-class PointerPlaces(NamedTuple):
-    """Field positions for entries below `pointer` of a document, whose fields have known positions."""
-
-    positions: Mapping[Pointer, Place]
-    pointer: Pointer
-
-    def locate(self, entry: Place, field: str) -> Place:
-        """Line and column of a field of the entry, else of its partition or offset, else of the entry."""
-        index, pointer = 0, (*self.pointer, 0)
-        while pointer in self.positions and self.positions[pointer] != entry:
-            index += 1
-            pointer = (*self.pointer, index)
-        half, _, name = field.partition(".")
-        places = (self.positions.get(found) for found in ((*pointer, half, name), (*pointer, half)))
-        return next((place for place in places if place is not None), entry)
-
-    def line(self, entry: Place, value: Any) -> str:
-        """The entry's value as a line of JSON."""
-        return json.dumps(value)
 
 
 class JsonPlaces:

@@ -4,21 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
-from gitops_connect.model.worker_heap import (
+from gitops_connect.connect.worker_heap import (
     GIB,
     KIB,
     LARGEST_BODY,
     LARGEST_CHUNK,
     MIB,
-    HeapEstimate,
     count_copies,
     estimate,
     heap_refusal,
     largest_chunk,
     size_text,
 )
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.plans import HeapEstimate
 
 MILLION = 1_000_000
 LINE = 89

@@ -15,10 +15,10 @@ from gitops_connect.documents.offset_changes import ManifestFiles
 from gitops_connect.model.desired import DesiredOperation
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.field_places import is_json
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.formats import manifest_parser
+from gitops_connect.offsets.formats.field_places import is_json
 from gitops_connect.offsets.rules.small import check
 
 BODY = """{"offsets": [

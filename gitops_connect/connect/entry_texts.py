@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gitops_connect.model.unreadable import (
+from gitops_connect.connect.unreadable import (
     DUPLICATE_KEY,
     ENTRIES,
     FORMAT,

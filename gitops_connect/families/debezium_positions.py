@@ -1,4 +1,7 @@
-"""The types of Debezium's positions: which of two positions in the log of a database is further."""
+"""The types of Debezium's positions: which of two positions in the log of a database is further.
+
+Spark's executors import this module, and not `debezium.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Set
+from functools import partial
 from typing import Any
 
 from gitops_connect.families.field_kinds import (
@@ -20,6 +24,9 @@ from gitops_connect.families.field_kinds import (
     is_text,
     whole_number,
 )
+from gitops_connect.families.ties import Ties
+from gitops_connect.model.findings import Finding, LazyWords, show
+from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.units import Notation
 
 _LSN = re.compile(r"[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:(?:[0-9a-fA-F]{2}){2,12}")
@@ -258,3 +265,20 @@ TOKEN = FieldKind(
     "a string with a resume token", is_text, is_text=True, compare=_order_tokens, fast_pattern=TEXT_PATTERN
 )
 """A position in MongoDB's change stream."""
+
+_PER_TASK = "vitess.offset.storage.per.task"
+
+
+def partitions_of_tasks(config: Mapping[str, str]) -> Ties:
+    """Keys of tasks are read only if the offset of each task is stored separately; their values are unknown."""
+    value = config.get(_PER_TASK, "false")
+    if is_reference(value) or value.strip().lower() == "true":
+        return Ties()
+    return Ties(filters=(partial(_of_task, value),))
+
+
+def _of_task(value: str, partition: Mapping[str, Any]) -> Finding | None:
+    if "task_key" not in partition:
+        return None
+    words = LazyWords(lambda: {"found": show(partition["task_key"]), "key": _PER_TASK, "expected": show(value)})
+    return Finding("manifest/task", "partition.task_key", words, unread=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
+
+from gitops_connect.model.findings import kind_of
 
 ENCODING = "manifest/encoding"
 COMPRESSION = "manifest/compression"
@@ -110,34 +111,6 @@ def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
 def no_list(value: Any, place: tuple[int, int]) -> Unreadable:
     """The fault of a root, or of `offsets`, that is no list."""
     return Unreadable(FORMAT, f"{kind_of(value, 'null', 'an object')}, {_EXPECTED}", place)
-
-
-# How a message names a wrong value. The value may be a secret in the wrong place, so at most a word is repeated.
-
-_WORD = re.compile(r"[A-Za-z_. /-]{1,60}(?:/v[0-9][a-z0-9]{0,9})?")
-"""A misspelt option, or an API version."""
-
-
-def word_or_kind(value: object) -> str:
-    """A word in quotes, such as `'stoped'`; the kind of any other value, such as `a number`."""
-    return repr(value) if isinstance(value, str) and _WORD.fullmatch(value) else kind_of(value)
-
-
-def kind_of(value: object, empty: str = "empty", mapping: str = "a mapping") -> str:
-    """The kind of a value, never the value. JSON has other words for two kinds than YAML."""
-    match value:
-        case None:
-            return empty
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string"
-        case int() | float():
-            return "a number"
-        case list():
-            return "a list"
-        case _:
-            return mapping
 
 
 # Decodes chunks of bytes to text, and accepts only UTF-8.

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector
+from gitops_connect.model.plans import HeapEstimate
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 LARGEST_CHUNK = 12 * MIB
@@ -33,14 +33,6 @@ _CHUNK, _CHUNK_TEXTS = 1_400, 4
 _WORKER = 96 * MIB
 # If less than this share is free, a worker collects garbage for longer than the timeout of a request.
 _COLLECTOR = 20
-
-
-@dataclass(frozen=True, slots=True)
-class HeapEstimate:
-    """Bytes of heap that one worker needs at most, and the sum that leads to this size, in words."""
-
-    size: int
-    arithmetic: str
 
 
 def count_copies(name: ConnectorName, connectors: Iterable[ObservedConnector], *, exactly_once: bool) -> int:
