@@ -6,7 +6,7 @@ A step that starts a connector (resume, or pause after a stop) comes after its c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gitops_connect.model.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
@@ -29,7 +29,7 @@ from gitops_connect.plan.suspended import suspension_of, why_observed_only
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
 
-_NOTHING: tuple[Steps, Notes] = ((), ())
+_VERSION = "connector.plugin.version"
 
 _STEADY = {
     WorkerState.RUNNING: TargetState.RUNNING,
@@ -73,56 +73,56 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
     decided, notes = decide(situation, desired, operations)
     changes = (*decided, *requested_restarts(situation, desired, decided), *requested_listings(situation, desired))
     steps = (*adoption(situation, desired, changes), *changes)
-    notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
-    notes = (*notes, *version_notes(situation, desired, steps), *_without_offsets(situation, desired))
-    notes = (*notes, *_not_compared(situation, desired))
+    notes = (*notes, *operations.notes, *_further_notes(situation, desired, by_hand, steps))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
+    if steps and observed_only:
+        notes = (*notes, f"{observed_only}: the steps are shown but not applied")
+    is_changed = any(step.operation is None for step in decided) and not operations.steps
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
     return ConnectorPlan(
         desired.name,
         steps,
-        (*notes, f"{observed_only}: the steps are shown but not applied") if steps and observed_only else notes,
+        notes,
         desired.locate(("metadata", "name")),
         applicable=not (observed_only or suspension),
-        drifted=any(step.operation is None for step in decided)
-        and not operations.steps
-        and drifted(situation, declared),
+        drifted=is_changed and drifted(situation, declared),
         out_of_sync=desired.rolled_back is not None or (not changes and differs),
-        operations=operations.planned,
+        operations=tuple(operations.planned),
         suspension=suspension,
     )
 
 
-def _left_as_it_is(by_hand: TargetState | None) -> Notes:
-    why = why_paused(by_hand)
-    return (
-        (f"{why}: it stays in this state until someone resumes it, or its document changes its state or config",)
-        if why
-        else ()
-    )
-
-
-def _not_compared(situation: Situation, desired: DesiredConnector) -> Notes:
-    keys = uncompared(situation, desired)
-    why = "no secret is read before the merge, and the ledger does not know which ones were applied"
-    return (f"not compared, because {why}: {', '.join(keys)}",) if keys else ()
-
-
-def _rolled_back(desired: DesiredConnector) -> Notes:
-    found = desired.rolled_back
-    if found is None:
-        return ()
-    keys = ", ".join(found.keys)
-    when = f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
-    what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
-    return (f"{what}, because the connector did not work with it: {found.reason}; commit another config",)
-
-
-def _without_offsets(situation: Situation, desired: DesiredConnector) -> Notes:
+def _further_notes(
+    situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Iterable[Step]
+) -> Iterator[str]:
+    if why := why_paused(by_hand):
+        yield f"{why}: it stays in this state until someone resumes it, or its document changes its state or config"
+    if (found := desired.rolled_back) is not None:
+        keys, when = ", ".join(found.keys), f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
+        what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
+        yield f"{what}, because the connector did not work with it: {found.reason}; commit another config"
+    if any(step.config for step in steps):
+        yield from _version_note(situation, desired)
     version = situation.observed.version
-    if desired.offsets_move_within is None or GET_OFFSETS.is_in(version):
-        return ()
-    return (f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect",)
+    if desired.offsets_move_within is not None and not GET_OFFSETS.is_in(version):
+        yield f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect"
+    if uncompared_keys := uncompared(situation, desired):
+        why = "no secret is read before the merge, and the ledger does not know which ones were applied"
+        yield f"not compared, because {why}: {', '.join(uncompared_keys)}"
+
+
+def _version_note(situation: Situation, desired: DesiredConnector) -> Iterator[str]:
+    """The version of the plugin, if the config that is sent chooses one, or several are installed."""
+    class_name, declared = desired.config.get("connector.class", ""), desired.config.get(_VERSION)
+    installed = installed_versions(situation.plugins, class_name)
+    listed = ", ".join(installed)
+    if declared is not None and installed:
+        observed = situation.observed.connectors.get(desired.name)
+        running = f", running: {observed.version}" if observed is not None and observed.version else ""
+        yield f"version of the plugin: declared: {declared}, installed: {listed}{running}"
+    elif len(installed) > 1:
+        choice = f"several versions of {class_name} are installed ({listed}), and Connect uses the newest"
+        yield f"{choice}; choose one with spec.version"
 
 
 def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
@@ -139,7 +139,7 @@ def decide(situation: Situation, desired: DesiredConnector, operations: Operatio
     if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
         return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
-        return _absent(situation, desired) if observed else _NOTHING
+        return _absent(situation, desired) if observed else ((), ())
     if _needs_stop(desired, observed) and not STOP.is_in(situation.observed.version):
         return (), (f"{STOP.missing(situation.observed.version)}: no steps",)
     if observed is None:
@@ -196,20 +196,19 @@ def start(desired: DesiredConnector) -> Steps:
     return (Step(desired.name, action, f"state: stopped -> {desired.state.value}"),) if action else ()
 
 
-def _around(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
-    """The steps before and after an offset change: a stop, because offsets need it, and then the desired state."""
-    stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
-    return () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
-
-
 def _change(
     situation: Situation, desired: DesiredConnector, observed: ObservedConnector, operations: OperationsPlan
 ) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
     notes, transition = _notes(config), _transition(desired, observed)
     if _may_run_on(situation, desired, operations) and not config.changes and transition == ((), ()):
-        return tuple(_recorded(step) for step in operations.steps), (*notes, *_not_running(desired, observed))
-    before, after = _around(desired, observed) if operations.steps else transition
+        matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
+        recorded = (replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in operations.steps)
+        return tuple(recorded), (*notes, *_not_running(desired, observed))
+    before, after = transition
+    if operations.steps:
+        stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
+        before, after = () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
     if desired.name in situation.invalid:
         if config.changes or after:
             notes = (*notes, "its config has errors: only stop and pause are planned")
@@ -224,15 +223,13 @@ def _change(
 def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
     if not config.changes:
         return ()
-    return (Step(desired.name, Action.CONFIGURE, _why(config), config.changes, config.config, config.sensitive),)
-
-
-def _why(config: ConfigDiff) -> str:
     count, secrets = len(config.changes), len(config.rotated)
     if count == secrets:
-        return "the secret changed" if count == 1 else f"{count} secrets changed"
-    differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
-    return f"{differ}, {secrets} of them because the secret changed" if secrets else differ
+        why = "the secret changed" if count == 1 else f"{count} secrets changed"
+    else:
+        differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
+        why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
+    return (Step(desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive),)
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
@@ -246,15 +243,9 @@ def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple
 
 
 def _notes(config: ConfigDiff) -> Notes:
-    notes = []
-    if config.ignored:
-        notes.append(f"keys that differ and are ignored: {', '.join(config.ignored)}")
-    if config.uncompared:
-        keys = ", ".join(config.uncompared)
-        notes.append(
-            f"assumed to be equal, because Connect masks the values and the ledger has no record of them: {keys}"
-        )
-    return tuple(notes)
+    masked = "assumed to be equal, because Connect masks the values and the ledger has no record of them"
+    found = (("keys that differ and are ignored", config.ignored), (masked, config.uncompared))
+    return tuple(f"{what}: {', '.join(keys)}" for what, keys in found if keys)
 
 
 def _may_run_on(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> bool:
@@ -267,33 +258,8 @@ def _may_run_on(situation: Situation, desired: DesiredConnector, operations: Ope
     return operations.changes_nothing and situation.families.shape(desired.config) is not None
 
 
-def _recorded(step: Step) -> Step:
-    reason = f"{step.reason} (every offset already matches: recorded as applied, the connector is not stopped)"
-    return replace(step, action=Action.RECORD, reason=reason)
-
-
 def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
     """States that no step fixes. A connector that is FAILED is in `Plan.unhealthy`."""
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
         return ("it is UNASSIGNED: no worker runs it yet, so it is unknown whether it must be resumed",)
     return ()
-
-
-# Notes about the version of a connector's plugin: which one is declared, which one runs, and which are installed.
-
-_VERSION = "connector.plugin.version"
-
-
-def version_notes(situation: Situation, desired: DesiredConnector, steps: Iterable[Step]) -> tuple[str, ...]:
-    """A note if a config is sent, and it chooses a version or several are installed."""
-    class_name, declared = desired.config.get("connector.class", ""), desired.config.get(_VERSION)
-    installed = installed_versions(situation.plugins, class_name)
-    if not installed or not any(step.config for step in steps):
-        return ()
-    listed = ", ".join(installed)
-    if declared is None:
-        choice = f"several versions of {class_name} are installed ({listed}), and Connect uses the newest"
-        return (f"{choice}; choose one with spec.version",) if len(installed) > 1 else ()
-    observed = situation.observed.connectors.get(desired.name)
-    running = f", running: {observed.version}" if observed is not None and observed.version else ""
-    return (f"version of the plugin: declared: {declared}, installed: {listed}{running}",)
