@@ -53,9 +53,6 @@ def plan(situation: Situation) -> Plan:
     diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
     records = situation.offsets.records
-    complete = situation.desired.complete and not (
-        situation.desired.held or situation.observed.unknown or situation.invalid or diagnostics.errors
-    )
     return Plan(
         cluster=situation.desired.cluster,
         connect_version=situation.observed.version,
@@ -63,7 +60,7 @@ def plan(situation: Situation) -> Plan:
         connectors=shown,
         fingerprint=fingerprint(situation),
         digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
-        complete=complete,
+        complete=_is_complete(situation) and not diagnostics.errors,
         warnings=warnings,
         refusals=refusals(situation, shown),
         forgotten=_forgotten(situation),
@@ -90,6 +87,11 @@ def _other_suspended(situation: Situation, planned: Collection[ConnectorName]) -
     for name, suspension in situation.suspensions.connectors.items():
         if name not in planned:
             yield ConnectorPlan(name, applicable=False, suspension=suspension)
+
+
+def _is_complete(situation: Situation) -> bool:
+    left_out = situation.desired.held or situation.observed.unknown or situation.invalid
+    return situation.desired.complete and not left_out
 
 
 def _is_suspended_alone(connector: ConnectorPlan) -> bool:
