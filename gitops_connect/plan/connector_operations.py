@@ -17,6 +17,7 @@ from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, P
 from gitops_connect.model.strimzi import RULE
 from gitops_connect.model.suggestions import Vocabulary
 from gitops_connect.model.worker_heap import LARGEST_CHUNK, HeapEstimate, estimate, heap_refusal
+from gitops_connect.plan.holds import suspension_of
 from gitops_connect.plan.offset_review import described, find_difference, refusals, review, review_unfinished, unchecked
 from gitops_connect.plan.operation_status import (
     Assessment,
@@ -27,7 +28,6 @@ from gitops_connect.plan.operation_status import (
     status_by_record,
 )
 from gitops_connect.plan.situation import Situation, Unfinished
-from gitops_connect.plan.suspended import suspension_of
 
 _HINTS = {
     "offsets/rewritten": "restore the document as it was applied, and declare the new change under another name",

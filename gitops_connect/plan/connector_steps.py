@@ -18,13 +18,12 @@ from gitops_connect.model.validation import installed_versions
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_operations import OperationsPlan
 from gitops_connect.plan.guards import delete
+from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.listings import requested_listings
-from gitops_connect.plan.manual_pause import manual_pause, why_paused
-from gitops_connect.plan.ownership_records import adoption, drifted
+from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import suspension_of, why_observed_only
 
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
@@ -72,7 +71,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         desired = replace(declared, state=by_hand)
     decided, notes = decide(situation, desired, operations)
     changes = (*decided, *requested_restarts(situation, desired, decided), *requested_listings(situation, desired))
-    steps = (*adoption(situation, desired, changes), *changes)
+    steps = (*_adoption(situation, desired, changes), *changes)
     notes = (*notes, *operations.notes, *_further_notes(situation, desired, by_hand, steps))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     if steps and observed_only:
@@ -90,6 +89,22 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         operations=tuple(operations.planned),
         suspension=suspension,
     )
+
+
+def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps) -> Steps:
+    """The step that makes an existing connector managed, before its other steps; empty if there is none.
+
+    Connectors that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is
+    planned for it: its document may name another connector than the author meant.
+    """
+    observed = situation.observed.connectors.get(connector.name)
+    if connector.name in situation.ownership or observed is None or _is_unread(situation, observed):
+        return ()
+    if connector.state is TargetState.ABSENT or why_observed_only(situation, connector):
+        return ()
+    if connector.name in situation.invalid and not changes:
+        return ()
+    return (Step(connector.name, Action.ADOPT, "it exists on the cluster, and is declared now"),)
 
 
 def _further_notes(
@@ -136,7 +151,7 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
 def decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
     """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
-    if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
+    if desired.name in situation.observed.unknown or (observed and _is_unread(situation, observed)):
         return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
         return _absent(situation, desired) if observed else ((), ())
@@ -145,6 +160,10 @@ def decide(situation: Situation, desired: DesiredConnector, operations: Operatio
     if observed is None:
         return _create(situation, desired, operations)
     return _change(situation, desired, observed, operations)
+
+
+def _is_unread(situation: Situation, observed: ObservedConnector) -> bool:
+    return observed.state is WorkerState.DESTROYED or observed.name in situation.observed.unknown
 
 
 def _needs_stop(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:

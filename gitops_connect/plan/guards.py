@@ -14,8 +14,8 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
+from gitops_connect.plan.holds import suspension_of
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import suspension_of
 
 
 def enforce(plan: Plan) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from gitops_connect.families.resume import UNKNOWN_CLASS
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
+from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.units import SkipLimits
@@ -45,11 +46,14 @@ def review_unfinished(operation: Operation, before: Offsets, current: Offsets, s
 
 def moved_since(operation: Operation, count: int) -> Refusal:
     """Why an operation that was begun is not finished: `count` partitions are neither as before nor as declared."""
-    return Refusal(
-        f"the change was started but did not finish, and {count:,} of its offsets changed since then: it is unknown"
-        f" whether the change was applied; run `gitops-connect ledger resolve {operation.name}` with --applied or"
-        " --not-applied"
-    )
+    what = f"the change was started but did not finish, and {count:,} of its offsets changed since then"
+    return Refusal(f"{what}: {ask_outcome(operation.name)}")
+
+
+def ask_outcome(name: OperationName) -> str:
+    """What an administrator must decide about a change of unknown outcome."""
+    command = f"run `gitops-connect ledger resolve {name}` with --applied or --not-applied"
+    return f"it is unknown whether the change was applied; {command}"
 
 
 def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from gitops_connect.errors import GitopsConnectError
@@ -18,15 +19,14 @@ from gitops_connect.model.strimzi import AnnotationWarning, failed
 from gitops_connect.plan.connector_operations import OperationsPlan, plan_operations, plan_strays
 from gitops_connect.plan.connector_steps import Steps, decide, plan_connector, start, steady
 from gitops_connect.plan.guards import delete, finish_deletion, is_half_deleted, refusals
+from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.listings import listing_warnings
-from gitops_connect.plan.manual_pause import manual_pause
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import drifted, owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import suspension_of, why_observed_only
 
 
 def plan(situation: Situation) -> Plan:
@@ -52,7 +52,6 @@ def plan(situation: Situation) -> Plan:
     of_changes = (item for one in changes.values() for item in one.diagnostics)
     diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
-    records = situation.offsets.records
     return Plan(
         cluster=situation.desired.cluster,
         connect_version=situation.observed.version,
@@ -65,7 +64,7 @@ def plan(situation: Situation) -> Plan:
         refusals=refusals(situation, shown),
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
-        applied=tuple(sorted(applied, key=lambda one: (records[one.name].since, one.name), reverse=True)),
+        applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
         strays=strays.planned,
         diagnostics=diagnostics,
         unhealthy=unhealthy_in_plan(situation, everything, unhealthy),
@@ -87,6 +86,10 @@ def _other_suspended(situation: Situation, planned: Collection[ConnectorName]) -
     for name, suspension in situation.suspensions.connectors.items():
         if name not in planned:
             yield ConnectorPlan(name, applicable=False, suspension=suspension)
+
+
+def _since(situation: Situation, operation: PlannedOperation) -> tuple[datetime, str]:
+    return situation.offsets.records[operation.name].since, operation.name
 
 
 def _is_complete(situation: Situation) -> bool:

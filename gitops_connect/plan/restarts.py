@@ -28,10 +28,9 @@ from gitops_connect.model.restart_records import (
     pause_after,
 )
 from gitops_connect.model.status import ConditionType
+from gitops_connect.plan.holds import manual_pause, why_paused, why_shown_only
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import why_shown_only
 
 
 def with_outlook(

@@ -22,8 +22,8 @@ from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretR
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.plans import ConnectorPlan, Plan
+from gitops_connect.plan.holds import why_shown_only
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import why_shown_only
 
 Histories = Mapping[ConnectorName, ConfigHistory]
 
