@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import adopt, carry_out
-from gitops_connect.apply.connector_run import ConnectorRun, RunContext
-from gitops_connect.apply.ports import Journal, OffsetChanges
-from gitops_connect.apply.step_context import StepContext, StoppedConnectors
+from gitops_connect.apply.connector_run import ConnectorRun
+from gitops_connect.apply.step_context import ExecuteOptions, StepContext
 from gitops_connect.apply.step_execution import (
     AwaitEffect,
     ClusterSnapshot,
@@ -31,11 +29,7 @@ from gitops_connect.apply.step_execution import (
 )
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.capabilities import GET_OFFSETS
-from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.tracing.spans import in_trace, span
@@ -66,23 +60,13 @@ class _Run:
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
         self._context = StepContext(
             cluster,
-            options.journal,
-            options.changes,
-            options.clock,
-            options.settle_timeout,
+            options,
             GET_OFFSETS.is_in(plan.connect_version),
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        shared = RunContext(
-            plan.cluster,
-            options.settle_timeout,
-            options.min_running,
-            options.before,
-            options.stopped,
-            options.families,
-        )
-        self._runs = [ConnectorRun(one, shared) for one in plan.connectors if one.applicable and one.steps]
+        applicable = (one for one in plan.connectors if one.applicable and one.steps)
+        self._runs = [ConnectorRun(one, plan.cluster, options) for one in applicable]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []
         self._sending: dict[Future[StepResult | str], ConnectorRun] = {}
@@ -301,34 +285,3 @@ class _Run:
         """Keep the first error that is not a step's for the end, and begin nothing more."""
         self._error = self._error or error
         self._halt(f"stopped by {type(error).__name__}: {error}")
-
-
-# How a plan is executed: its limits, and who is asked and told.
-
-
-@dataclass(frozen=True, slots=True)
-class ExecuteOptions:
-    """How to execute a plan. All callbacks run in the caller's thread; others call `journal` and `changes`.
-
-    `clock.sleep` must really wait. `parallelism`: concurrent requests. `settle_timeout` (seconds): how long a step may
-    take to show its effect. `min_running` (seconds): how long a connector must run after its last step; 0: its tasks
-    are not checked. `before`: what the plan was made from. `stopped` records which connectors are stopped and resumed.
-    `interrupted`: True once nothing more may begin. `before_effect` is called before each effect and every few seconds
-    in between, so that it can keep a lease alive; a GitopsConnectError that it raises also means that nothing more
-    begins. `on_outcome` receives each step as it ends; `on_progress` sometimes receives the progress of a large offset
-    change. `families` are the known connector classes.
-    """
-
-    clock: Clock
-    journal: Journal
-    changes: OffsetChanges
-    parallelism: int
-    settle_timeout: float
-    min_running: float
-    before: Mapping[ConnectorName, ObservedConnector]
-    stopped: StoppedConnectors
-    interrupted: Callable[[], bool]
-    before_effect: Callable[[], object]
-    on_outcome: Callable[[StepOutcome], None]
-    on_progress: Callable[[SendingProgress], None]
-    families: Registry = BUILT_IN

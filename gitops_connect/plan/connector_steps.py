@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gitops_connect.model.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.canonical import digest
+from gitops_connect.model.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
+from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
+from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.validation import installed_versions
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_operations import OperationsPlan
-from gitops_connect.plan.guards import delete
 from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
-from gitops_connect.plan.listings import requested_listings
+from gitops_connect.plan.operation_status import requested_listings
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
@@ -282,3 +284,48 @@ def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Note
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
         return ("it is UNASSIGNED: no worker runs it yet, so it is unknown whether it must be resumed",)
     return ()
+
+
+# Deletes a connector that is declared absent or no longer declared, with its offsets if `onDelete` says so.
+
+_ON_DELETE = "onDelete: the offsets are reset first"
+
+
+def delete(
+    situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
+) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The steps that delete an existing connector, and notes for the reader."""
+    final = Step(name, Action.DELETE, reason)
+    if on_delete is OnDelete.KEEP:
+        return (final,), ()
+    if not CHANGE_OFFSETS.is_in(situation.observed.version):
+        return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
+    clear = Operation(
+        clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
+    )
+    reset = Step(name, Action.RESET, _ON_DELETE, operation=clear)
+    if situation.observed.connectors[name].state is WorkerState.STOPPED:
+        return (reset, final), ()
+    return (Step(name, Action.STOP, _ON_DELETE), reset, final), ()
+
+
+def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
+    """Whether the connector exists and its offsets may be gone: a deletion with offsets was begun and interrupted."""
+    record = situation.offsets.records.get(clear_name(name))
+    return record is not None and record.state is OperationState.OPEN and name in situation.observed.connectors
+
+
+def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
+
+    A suspended connector is not deleted. It stays stopped until it is resumed.
+    """
+    steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
+    note = (
+        "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
+        " reconciliation creates it"
+    )
+    declared = situation.desired.by_name.get(name)
+    suspension = suspension_of(situation, name, declared)
+    is_applied = situation.policy.enforce and suspension is None
+    return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
-from gitops_connect.model.capabilities import CHANGE_OFFSETS, INITIAL_STATE
+from gitops_connect.model.canonical import digest
+from gitops_connect.model.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE
 from gitops_connect.model.clock import Backoff
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
-from gitops_connect.model.plans import OperationStatus
+from gitops_connect.model.plans import Action, OperationStatus, Step
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.strimzi import RULE, failed
+from gitops_connect.model.strimzi import RULE, AnnotationAction, AnnotationWarning, RequestedListing, failed
 from gitops_connect.plan.offset_review import ask_outcome
 from gitops_connect.plan.situation import Situation
 
@@ -212,3 +213,47 @@ def withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
         undone = record.state in (OperationState.INTENDED, OperationState.FAILED)
         if record.kind is OperationKind.SEED and undone and record.connector not in declared | situation.desired.held:
             yield name
+
+
+# Writing current offsets to ConfigMaps, as annotations of Strimzi resources request it: once for each addition.
+
+
+def requested_listings(situation: Situation, desired: DesiredConnector) -> Iterator[Step]:
+    """The listings of one connector that are due. A failed one is repeated in each reconciliation, as in Strimzi."""
+    observed = situation.observed.connectors
+    if desired.name not in observed or desired.name in situation.observed.unknown:
+        return
+    for one in situation.desired.listings:
+        if one.connector == desired.name and not (_is_listed(situation, one) or _listing_problem(situation, one)):
+            what = f"the current offsets are written to the entry {one.entry} of the ConfigMap {one.config_map}"
+            declared = digest([one.connector, one.config_map, one.namespace, one.entry])
+            operation = Operation(one.name, one.connector, OperationKind.LIST, declared, situation.revision)
+            yield Step(one.connector, Action.LIST, what, operation=operation, listing=one)
+
+
+def listing_warnings(situation: Situation) -> Iterator[AnnotationWarning]:
+    """Why listings are not done, or failed."""
+    for one in situation.desired.listings:
+        if _is_listed(situation, one):
+            continue
+        record, why = situation.offsets.records.get(one.name), _listing_problem(situation, one)
+        if not why and record is not None and record.state is OperationState.FAILED:
+            why = f'"{record.message}"'
+        if why:
+            action, cluster = AnnotationAction.LIST, situation.desired.cluster
+            yield AnnotationWarning(action, failed(action, one.connector, why), one.location, cluster, one.connector)
+
+
+def _is_listed(situation: Situation, one: RequestedListing) -> bool:
+    record = situation.offsets.records.get(one.name)
+    return record is not None and record.state is OperationState.SETTLED
+
+
+def _listing_problem(situation: Situation, one: RequestedListing) -> str:
+    if one.problem:
+        return one.problem
+    if not GET_OFFSETS.is_in(situation.observed.version):
+        return GET_OFFSETS.missing(situation.observed.version)
+    if not situation.policy.lists_offsets:
+        return "no destination for ConfigMaps in the settings: set [strimzi] output or output_branch"
+    return ""

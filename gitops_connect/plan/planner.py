@@ -17,12 +17,21 @@ from gitops_connect.model.operations import OperationState
 from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
 from gitops_connect.model.strimzi import AnnotationWarning, failed
 from gitops_connect.plan.connector_operations import OperationsPlan, plan_operations, plan_strays
-from gitops_connect.plan.connector_steps import Steps, decide, plan_connector, start, steady
-from gitops_connect.plan.guards import delete, finish_deletion, is_half_deleted, refusals
+from gitops_connect.plan.connector_steps import (
+    Steps,
+    decide,
+    delete,
+    finish_deletion,
+    is_half_deleted,
+    plan_connector,
+    start,
+    steady,
+)
+from gitops_connect.plan.guards import refusals
 from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.listings import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
+from gitops_connect.plan.operation_status import listing_warnings
 from gitops_connect.plan.ownership_records import drifted, owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
