@@ -85,7 +85,8 @@ class _Run:
         # has no queue: a request is only submitted when a thread is free.
         with ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool:
             while self._ready or self._later or self._sending or self._waiting:
-                self._check_from_time_to_time()
+                if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
+                    self._may_go_on()
                 self._send(pool)
                 self._take_snapshot(pool)
                 self._rest()
@@ -101,12 +102,6 @@ class _Run:
             adopted = adopt([run.name for run in new], self._options.journal)
             for run in reversed(new):  # each is put before those that are ready
                 self._end(run, adopted)
-
-    def _check_from_time_to_time(self) -> None:
-        if not self._halted and (
-            self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY
-        ):
-            self._may_go_on()
 
     def _may_go_on(self) -> bool:
         """Check whether another effect is allowed; if not, nothing more begins."""
@@ -170,11 +165,10 @@ class _Run:
 
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
-        pause = max(0.0, min(self._times(), default=_LONGEST_REST))
-        under_way: list[Future[Any]] = [
-            *self._sending,
-            *([self._snapshot_taken] if self._snapshot_taken is not None else []),
-        ]
+        pause = max(0.0, min(self._times()))
+        under_way: list[Future[Any]] = list(self._sending)
+        if self._snapshot_taken is not None:
+            under_way.append(self._snapshot_taken)
         if under_way:
             wait(under_way, timeout=pause, return_when=FIRST_COMPLETED)
             self._take_in()
@@ -191,18 +185,14 @@ class _Run:
             times.append(self._later[0][0] - now)
         return times
 
-    def _report_progress(self) -> None:
-        """Report the latest progress of each operation; earlier progress is outdated."""
-        latest = {}
+    def _take_in(self) -> None:
+        ended = [future for future in self._sending if future.done()]
+        latest = {}  # the latest progress of each operation is reported, before the end of its step
         while not self._progress.empty():
             progress = self._progress.get()
             latest[progress.operation] = progress
         for progress in latest.values():
             self._report(self._options.on_progress, progress)
-
-    def _take_in(self) -> None:
-        ended = [future for future in self._sending if future.done()]
-        self._report_progress()  # progress is reported before the end of its step
         for future in ended:
             self._answered(self._sending.pop(future), future)
         if self._snapshot_taken is not None and self._snapshot_taken.done():

@@ -78,17 +78,16 @@ def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:
 
 def find_difference(current: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:
     """Every partition of the patch as a move, the largest first: removals and rewinds before all others."""
-    moves = [
-        Move(partition, current.get(partition), offset, *_direction(current.get(partition), offset, shape))
-        for partition, offset in patch.items()
-    ]
-    counts = Counter(move.direction for move in moves)
-    distances: Counter[Direction] = Counter()
-    for move in moves:
-        distances[move.direction] += move.distance or 0
-    shown_moves = [move for move in moves if move.direction is not Direction.SAME]
-    shown_moves.sort(key=Move.sort_key)
-    return described(Difference(counts, +distances, tuple(shown_moves), exact=exact), shape)
+    moves = []
+    counts, distances = Counter[Direction](), Counter[Direction]()
+    for partition, offset in patch.items():
+        before = current.get(partition)
+        direction, distance = _direction(before, offset, shape)
+        counts[direction] += 1
+        distances[direction] += distance or 0
+        if direction is not Direction.SAME:
+            moves.append(Move(partition, before, offset, direction, distance))
+    return described(Difference(counts, +distances, tuple(sorted(moves, key=Move.sort_key)), exact=exact), shape)
 
 
 def described(difference: Difference, shape: Shape | None) -> Difference:
@@ -133,10 +132,8 @@ def _needed(
         yield Acknowledgement.EXTERNAL, "; ".join(external)
     counts, scale = difference.counts, difference.scale
     if operation.kind is OperationKind.RESET:
-        yield (
-            Acknowledgement.RESET,
-            f"all offsets ({sum(counts.values()):,}) are removed, so that all records are reprocessed",
-        )
+        total = f"{sum(counts.values()):,}"
+        yield Acknowledgement.RESET, f"all offsets ({total}) are removed, so that all records are reprocessed"
         return
     if rewound := counts.get(Direction.REWIND, 0):
         again = difference.distances.get(Direction.REWIND, 0)
@@ -145,10 +142,8 @@ def _needed(
         by = how_far if again else ""
         yield Acknowledgement.REWIND, f"{_partitions(rewound)} rewound{by}"
     if changed := counts.get(Direction.CHANGED, 0):
-        yield (
-            Acknowledgement.REWIND,
-            f"{_partitions(changed)} changed, and it is unknown whether this is a rewind or a skip",
-        )
+        which = "and it is unknown whether this is a rewind or a skip"
+        yield Acknowledgement.REWIND, f"{_partitions(changed)} changed, {which}"
     if skips := _skips(difference, max_skip):
         yield Acknowledgement.SKIP, skips
     if removed := counts.get(Direction.REMOVED, 0):
@@ -164,10 +159,8 @@ def _skips(difference: Difference, max_skip: SkipLimits) -> str:
         return f"{_partitions(len(forward))} moved forward by an unknown distance"
     if unit is None or skipped <= max_skip[unit.limit]:
         return ""
-    return (
-        f"{scale.amount(skipped)} are skipped, but the limit is {scale.amount(max_skip[unit.limit])}"
-        f" (`{unit.limit}` of the setting `max_skip`)"
-    )
+    limit = f"{scale.amount(max_skip[unit.limit])} (`{unit.limit}` of the setting `max_skip`)"
+    return f"{scale.amount(skipped)} are skipped, but the limit is {limit}"
 
 
 def _partitions(count: int, one: str = "is", many: str = "are") -> str:
