@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 
-from gitops_connect.apply.executor import ExecuteOptions, execute
-from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.apply.executor import execute
+from gitops_connect.apply.step_context import ExecuteOptions, StoppedConnectors
 from gitops_connect.declare import Declared
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.names import ClusterName

@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from gitops_connect.apply.large_offset_change import change_large_offsets
-from gitops_connect.apply.offset_change import change_offsets, leftovers
+from gitops_connect.apply.offset_change import StepFailed, change_offsets, leftovers, record_failure
 from gitops_connect.apply.ports import Journal
-from gitops_connect.apply.step_context import StepContext, StepFailed, record_failure
+from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
@@ -21,12 +20,6 @@ from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart
 from gitops_connect.model.strimzi import RequestedListing
-
-
-def _sized(operation: Operation, context: StepContext) -> Operation:
-    """A deletion is planned before the connector's offsets are read. This decides whether they fit into memory."""
-    is_large = operation.kind is OperationKind.CLEAR and context.changes.has_too_many_offsets(operation)
-    return replace(operation, is_large=True) if is_large else operation
 
 
 def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult:
@@ -41,27 +34,32 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """
     if step.action is Action.CREATE:
         return _create(step, context)
-    if step.operation is not None and step.action is Action.RECORD:
-        return _recorded(partial(context.journal.record, step.operation))
-    if step.operation is not None and step.listing is not None:
-        return _list(step.operation, step.listing, context)
     if step.operation is not None:
-        operation = _sized(step.operation, context)
-        change = change_large_offsets if operation.is_large else change_offsets
-        return change(operation, context)
+        return _carry_out_operation(step, step.operation, context)
     if step.restart is not None:
         _restart(step.connector, step.restart, context)
         return ""
     if step.action is Action.STOP:
-        context.journal.stopping(step.connector)
+        context.options.journal.stopping(step.connector)
     _send(step, context.cluster)
     return ""
+
+
+def _carry_out_operation(step: Step, operation: Operation, context: StepContext) -> StepResult:
+    if step.action is Action.RECORD:
+        return _recorded(partial(context.options.journal.record, operation))
+    if step.listing is not None:
+        return _list(operation, step.listing, context)
+    # A deletion is planned before the connector's offsets are read: only now it is known whether they fit into memory.
+    if operation.kind is OperationKind.CLEAR and context.options.changes.has_too_many_offsets(operation):
+        operation = replace(operation, is_large=True)
+    return change_offsets(operation, context)
 
 
 def _create(step: Step, context: StepContext) -> str:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
     if step.operation is not None:
-        context.journal.intend(step.operation)
+        context.options.journal.intend(step.operation)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
     return leftovers(step.connector, context) if step.operation is None and context.tells_offsets else ""
 
@@ -78,8 +76,8 @@ def _recorded(record: Callable[[], None]) -> StepResult:
 def _list(operation: Operation, listing: RequestedListing, context: StepContext) -> StepResult:
     """Write the current offsets, and record that. A failed write is retried in the next reconciliation."""
     try:
-        place = context.changes.write_listing(listing, context.cluster.offsets(listing.connector))
-        context.journal.record(operation)
+        place = context.options.changes.write_listing(listing, context.cluster.offsets(listing.connector))
+        context.options.journal.record(operation)
     except GitopsConnectError as error:
         return record_failure(operation, context, StepFailed(str(error), certain=True))
     return StepResult(Result.APPLIED, f"written to {place}")
@@ -88,7 +86,7 @@ def _list(operation: Operation, listing: RequestedListing, context: StepContext)
 def _restart(connector: ConnectorName, restart: Restart, context: StepContext) -> None:
     """An automatic restart is counted before it is sent: a killed process cannot restart a connector without end."""
     if restart.request is None:
-        context.journal.count_restart(connector)
+        context.options.journal.count_restart(connector)
     send_restart(connector, restart, context.cluster)
 
 

@@ -8,44 +8,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from gitops_connect.apply.actions import sensitive_keys
-from gitops_connect.apply.step_context import StoppedConnectors
-from gitops_connect.apply.step_execution import (
-    NextAction,
-    StepExecution,
-    StepResult,
-    Watched,
-    failed_parts,
-    leaves_running,
-)
+from gitops_connect.apply.effects import Watched, failed_parts, leaves_running
+from gitops_connect.apply.step_context import ExecuteOptions
+from gitops_connect.apply.step_execution import NextAction, StepExecution, StepResult
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 
 _GO_ON = (Action.RESUME, Action.PAUSE)
 _END_A_STOP = (*_GO_ON, Action.DELETE)
-
-
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """What the steps of all connectors share. Times are in seconds.
-
-    `timeout` is that of `StepExecution`. `min_running` is how long a connector must run after its last step, if it runs
-    then. The plan was made from `before`. `stopped` records which connectors are stopped and resumed. `families` are
-    the known connector classes.
-    """
-
-    cluster: ClusterName
-    timeout: float
-    min_running: float
-    before: Mapping[ConnectorName, ObservedConnector]
-    stopped: StoppedConnectors
-    families: Registry = BUILT_IN
 
 
 @dataclass(slots=True)
@@ -56,7 +31,8 @@ class ConnectorRun:
     """
 
     plan: ConnectorPlan
-    run_context: RunContext
+    cluster: ClusterName
+    options: ExecuteOptions
     outcomes: list[StepOutcome] = field(default_factory=list)
     failed: Step | None = None
     harmless: bool = True
@@ -91,9 +67,9 @@ class ConnectorRun:
     def execution(self, now: float) -> StepExecution:
         """The step in progress. If there is none, the next step begins now (monotonic seconds)."""
         if self.attempt is None:
-            self.attempt = StepExecution(self.step, now, self.run_context.timeout, self._watched())
+            self.attempt = StepExecution(self.step, now, self.options.settle_timeout, self._watched())
             if self._stops() and not self._is_last:
-                self.run_context.stopped.add(self.run_context.cluster, self.name)
+                self.options.stopped.add(self.cluster, self.name)
         return self.attempt
 
     def answered(self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: str) -> NextAction:
@@ -112,13 +88,11 @@ class ConnectorRun:
         If the connector was seen STOPPED without tasks, its earlier failures are gone: a failure reported later is new
         (`AbstractHerder.onDeletion`).
         """
-        if not (self._is_last and self.run_context.min_running and leaves_running(self.step)):
+        if not (self._is_last and self.options.min_running and leaves_running(self.step)):
             return None
         was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
-        seen = None if was_stopped else self.run_context.before.get(self.name)
-        return Watched(
-            self.run_context.min_running, failed_parts(seen) if seen is not None else {}, self.run_context.families
-        )
+        seen = None if was_stopped else self.options.before.get(self.name)
+        return Watched(self.options.min_running, failed_parts(seen) if seen is not None else {}, self.options.families)
 
     def _stops(self) -> bool:
         step = self.step
@@ -126,7 +100,7 @@ class ConnectorRun:
         return step.action is Action.STOP or created
 
     def _is_not_stopped(self) -> None:
-        self.run_context.stopped.discard(self.run_context.cluster, self.name)
+        self.options.stopped.discard(self.cluster, self.name)
 
     def end(self, ending: StepResult, seconds: float, finished: datetime) -> StepOutcome:
         """End the step in progress, or the next step, with this result. The message contains no secret of the steps."""

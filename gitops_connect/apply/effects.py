@@ -6,12 +6,15 @@ state before the change may look like the expected state, the state must therefo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import assert_never
 
+from gitops_connect.families.health_rules import runs_without_tasks, why_no_tasks
+from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import failures, summary
+from gitops_connect.model.health import FailedPart, failures, summary
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask
@@ -21,6 +24,7 @@ RESTART_SECONDS = 1.0
 STALE_SECONDS = 3.0
 """A FAILED that lasts longer counts as the state after the change, not as the state before a restart."""
 _STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED with all its tasks", "RUNNING"
+_REACHES = {Action.STOP: TargetState.STOPPED, Action.PAUSE: TargetState.PAUSED, Action.RESUME: TargetState.RUNNING}
 _INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
 _WANTED = {
     Action.ADOPT: "the connector in the ledger",
@@ -35,6 +39,13 @@ _WANTED = {
     Action.RECORD: "the declared offsets",
     Action.LIST: "the current offsets in the ConfigMap",
 }
+FailedParts = Mapping[FailedPart, str]
+"""Every FAILED part, with the whole Java stack trace: its first line is often the same for different failures."""
+TASKS_SECONDS = 3.0
+"""A connector is RUNNING before it has tasks: they come with the rebalance that follows (DistributedHerder)."""
+_SENDS_CONFIG = (Action.CREATE, Action.CONFIGURE)
+_RESTARTS = (Action.CONFIGURE, Action.RESTART)
+_NOT_RUN = (WorkerState.STOPPED, WorkerState.PAUSED)
 _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
 """A failed task stays failed while its connector is paused; it does no work either."""
 
@@ -62,37 +73,39 @@ class EffectCheck:
     warning: str = ""
 
 
-def wanted(step: Step) -> str:
+def wanted(step: Step, watched: Watched | None = None) -> str:
     """What must be observed, in words."""
+    if watched is not None:
+        sent = " and the config that was sent" if step.action in _SENDS_CONFIG else ""
+        return f"RUNNING with all its tasks{sent} for {watched.min_running:g} s"
     if step.action is Action.CREATE:
         return f"{_INITIAL[step.initial_state]} with the config that was sent"
     return _WANTED[step.action]
 
 
-def check_effect(step: Step, seen: ObservedConnector | None, *, doubtful: bool = False) -> EffectCheck:
+def check_effect(
+    step: Step, seen: ObservedConnector | None, watched: Watched | None = None, *, doubtful: bool = False
+) -> EffectCheck:
     """The verdict of a poll on a step other than a delete.
 
-    `seen` is None if the connector does not exist or has no status yet. `doubtful`: the request was sent, and its
-    answer is unknown.
+    `seen` is None if the connector does not exist or has no status yet. With `watched`, the connector must work after
+    the step. `doubtful`: the request was sent, and its answer is unknown.
     """
     if seen is None:
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
+    if watched is not None and not (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
+        return _check_working(step, seen, watched, doubtful=doubtful)
     match step.action:
         case Action.CREATE:
-            verdict = differs(step, seen, doubtful=False) or _check_initial(step.initial_state, seen)
+            other = _differs(step, seen, doubtful=False)
+            verdict = other or _check_state(step.initial_state or TargetState.RUNNING, seen)
         case Action.CONFIGURE | Action.RESTART:
-            other = differs(step, seen, doubtful=doubtful) or check_restarted(step, seen, doubtful=doubtful)
+            other = _differs(step, seen, doubtful=doubtful) or _check_restarted(step, seen, doubtful=doubtful)
             verdict = other or _check_restart(seen)
-        case Action.STOP:
-            verdict = _check_stopped(seen)
-        case Action.PAUSE:
-            verdict = _check_paused(seen)
-        case Action.RESUME:
-            verdict = _check_running(seen)
-        case (
-            Action.DELETE | Action.ALTER | Action.RESET | Action.LIST | Action.RECORD | Action.ADOPT
-        ):  # no status shows
-            verdict = EffectCheck(Progress.PENDING, describe(seen))
+        case Action.STOP | Action.PAUSE | Action.RESUME:
+            verdict = _check_state(_REACHES[step.action], seen)
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.LIST | Action.RECORD | Action.ADOPT:
+            verdict = EffectCheck(Progress.PENDING, _describe(seen))  # no status shows the effect
         case _:
             assert_never(step.action)
     return verdict
@@ -103,39 +116,28 @@ def check_delete(*, gone: bool) -> EffectCheck:
     return EffectCheck(Progress.DONE, "") if gone else EffectCheck(Progress.PENDING, "that the connector still exists")
 
 
-def _check_initial(state: TargetState | None, seen: ObservedConnector) -> EffectCheck:
+def _check_state(state: TargetState, seen: ObservedConnector) -> EffectCheck:
+    is_failed = seen.state is WorkerState.FAILED
     match state:
         case TargetState.STOPPED:
-            return _check_stopped(seen)
+            is_so = seen.state is WorkerState.STOPPED and not seen.tasks
+        case TargetState.PAUSED if is_failed:
+            # The worker accepts the pause of a failed connector, and then fails to pause it without reporting it.
+            return EffectCheck(Progress.FAILED, f"the connector cannot be paused: {_failure(seen)}", STALE_SECONDS)
         case TargetState.PAUSED:
-            return _check_paused(seen)
-        case TargetState.RUNNING | None:
-            return _check_running(seen)
+            is_so = seen.state is WorkerState.PAUSED and all(task.state in _AT_REST for task in seen.tasks)
+        case TargetState.RUNNING if is_failed:
+            return EffectCheck(Progress.FAILED, _failure(seen))
+        case TargetState.RUNNING:
+            is_so = seen.state is WorkerState.RUNNING
         case TargetState.ABSENT:
             raise ValueError("a connector cannot be created as absent")
         case _:
             assert_never(state)
+    return EffectCheck(Progress.DONE if is_so else Progress.PENDING, _describe(seen))
 
 
-def _check_stopped(seen: ObservedConnector) -> EffectCheck:
-    return _reached(seen, is_so=seen.state is WorkerState.STOPPED and not seen.tasks)
-
-
-def _check_paused(seen: ObservedConnector) -> EffectCheck:
-    if seen.state is WorkerState.FAILED:
-        # The worker accepts the pause of a failed connector, and then fails to pause it without reporting it.
-        return EffectCheck(Progress.FAILED, f"the connector cannot be paused: {_failure(seen)}", STALE_SECONDS)
-    tasks_rest = all(task.state in _AT_REST for task in seen.tasks)
-    return _reached(seen, is_so=seen.state is WorkerState.PAUSED and tasks_rest)
-
-
-def _check_running(seen: ObservedConnector) -> EffectCheck:
-    if seen.state is WorkerState.FAILED:
-        return EffectCheck(Progress.FAILED, _failure(seen))
-    return _reached(seen, is_so=seen.state is WorkerState.RUNNING)
-
-
-def check_restarted(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
+def _check_restarted(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
     """The verdict on a restart if the states show it: None if no part is FAILED, or for another action.
 
     A FAILED that lasts is a new failure: Connect reports each part as RESTARTING before it restarts the part
@@ -146,7 +148,7 @@ def check_restarted(step: Step, seen: ObservedConnector, *, doubtful: bool) -> E
         return None
     failed = failures(seen)
     if doubtful and (failed or step.restart.request is not None):
-        return EffectCheck(Progress.PENDING, f"{describe(seen)}, which may be the state before the restart")
+        return EffectCheck(Progress.PENDING, f"{_describe(seen)}, which may be the state before the restart")
     if not failed:
         return None
     first, *more = failed
@@ -155,25 +157,21 @@ def check_restarted(step: Step, seen: ObservedConnector, *, doubtful: bool) -> E
     return EffectCheck(Progress.DONE, words, STALE_SECONDS, took_effect=True, warning=words)
 
 
-def _reached(seen: ObservedConnector, *, is_so: bool) -> EffectCheck:
-    return EffectCheck(Progress.DONE if is_so else Progress.PENDING, describe(seen))
-
-
 def _check_restart(seen: ObservedConnector) -> EffectCheck:
     match seen.state:
         case WorkerState.STOPPED | WorkerState.PAUSED:
-            return EffectCheck(Progress.DONE, describe(seen))
+            return EffectCheck(Progress.DONE, _describe(seen))
         case WorkerState.RUNNING:
-            return EffectCheck(Progress.DONE, describe(seen), RESTART_SECONDS)
+            return EffectCheck(Progress.DONE, _describe(seen), RESTART_SECONDS)
         case WorkerState.FAILED:
             return EffectCheck(Progress.FAILED, _failure(seen), STALE_SECONDS)
         case WorkerState.UNASSIGNED | WorkerState.RESTARTING | WorkerState.DESTROYED:
-            return EffectCheck(Progress.PENDING, describe(seen))
+            return EffectCheck(Progress.PENDING, _describe(seen))
         case _:
             assert_never(seen.state)
 
 
-def differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
+def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
     """Pending, with the keys, while the config differs from the config that was sent.
 
     Keys that a server adds are ignored. A masked value counts as equal, but it is no evidence that a request without an
@@ -196,10 +194,99 @@ def _failure(seen: ObservedConnector) -> str:
     return f"it is FAILED: {summary(seen.trace)}"
 
 
-def describe(seen: ObservedConnector) -> str:
+def _describe(seen: ObservedConnector) -> str:
     """The state of the connector and of its first tasks."""
     if not seen.tasks:
         return f"{seen.state.value} without tasks"
     tasks = ", ".join(f"{task.id} {task.state.value}" for task in seen.tasks[:5])
     more = f" and {len(seen.tasks) - 5} more" if len(seen.tasks) > 5 else ""
     return f"{seen.state.value} with tasks {tasks}{more}"
+
+
+# Whether a connector works after its last step, as pure functions: all of it must be RUNNING for a while.
+#
+# Many tasks start, and fail at their first `poll` or `put`; Connect still reports the connector RUNNING. A failed task
+# keeps its status until its successor has started (`WorkerTask.doStart`), without end if there is none. So a part that
+# was FAILED before the step and still is, with an unchanged trace, says nothing about the step.
+
+
+def failed_parts(seen: ObservedConnector) -> FailedParts:
+    """Every part of a connector that is FAILED now, the connector itself first."""
+    traces: dict[int | None, str] = {None: seen.trace, **{task.id: task.trace for task in seen.tasks}}
+    return {failure: traces[failure.task] for failure in failures(seen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A step after which the connector must be RUNNING, with all its tasks, for `min_running` seconds.
+
+    `failed_before` are the parts that were FAILED before the step and have had no other state since. `families` say why
+    a connector may have no tasks.
+    """
+
+    min_running: float
+    failed_before: FailedParts = field(default_factory=dict)
+    families: Registry = field(default=BUILT_IN, repr=False)
+
+    def after(self, seen: ObservedConnector) -> Watched:
+        """The step with what is left of `failed_before`: a part that works, or fails in another way, was restarted."""
+        return replace(self, failed_before=dict(self.failed_before.items() & failed_parts(seen).items()))
+
+
+def leaves_running(step: Step) -> bool:
+    """Whether the connector runs after the step; after a new config, if it ran before."""
+    match step.action:
+        case Action.CREATE:
+            return step.initial_state in (None, TargetState.RUNNING)
+        case Action.CONFIGURE | Action.RESUME | Action.RESTART:
+            return True
+        case Action.ALTER | Action.RESET | Action.RECORD | Action.LIST | Action.ADOPT:
+            return False
+        case Action.STOP | Action.PAUSE | Action.DELETE:
+            return False
+        case _:
+            assert_never(step.action)
+
+
+def _check_working(step: Step, seen: ObservedConnector, watched: Watched, *, doubtful: bool) -> EffectCheck:
+    is_config = step.action is Action.CONFIGURE
+    if step.action in _SENDS_CONFIG and (other := _differs(step, seen, doubtful=doubtful and is_config)):
+        return other
+    if restarted := _check_restarted(step, seen, doubtful=doubtful):
+        return restarted
+    failed = failed_parts(seen)
+    if new_failures := [part for part, trace in failed.items() if watched.failed_before.get(part) != trace]:
+        # Before the restart that a new config causes, the old task may have failed by itself.
+        lasting = STALE_SECONDS if is_config else 0.0
+        return EffectCheck(Progress.FAILED, _words(new_failures), lasting, took_effect=True)
+    if failed:
+        return _check_failed_before(step, failed)
+    return _check_all_running(step, seen, watched)
+
+
+def _check_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
+    if step.action is Action.RESUME:
+        # `WorkerTask.transitionTo` and `WorkerConnector.doStart` do not restart a failed part.
+        found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
+        return EffectCheck(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
+    return EffectCheck(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
+
+
+def _check_all_running(step: Step, seen: ObservedConnector, watched: Watched) -> EffectCheck:
+    if seen.state is not WorkerState.RUNNING or any(task.state is not WorkerState.RUNNING for task in seen.tasks):
+        return EffectCheck(Progress.PENDING, _describe(seen))
+    if runs_without_tasks(seen, watched.families):
+        warning = f"it runs without tasks: {why_no_tasks(seen, watched.families)}"
+        lasting = max(watched.min_running, TASKS_SECONDS)
+    else:
+        warning = ""
+        lasting = max(watched.min_running, RESTART_SECONDS if step.action in _RESTARTS else 0.0)
+    return EffectCheck(Progress.DONE, _describe(seen), lasting, took_effect=True, warning=warning)
+
+
+def _words(failed: Iterable[FailedPart]) -> str:
+    """The first failed part, its reason, and the number of other failed parts."""
+    first, *more = failed
+    part = "it" if first.task is None else first.part
+    others = f" (and {len(more)} more of its tasks)" if more else ""
+    return f"{part} is FAILED: {first.reason}{others}"

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import adopt, carry_out
-from gitops_connect.apply.connector_run import ConnectorRun, RunContext
-from gitops_connect.apply.ports import Journal, OffsetChanges
-from gitops_connect.apply.step_context import StepContext, StoppedConnectors
+from gitops_connect.apply.connector_run import ConnectorRun
+from gitops_connect.apply.step_context import ExecuteOptions, StepContext
 from gitops_connect.apply.step_execution import (
     AwaitEffect,
     ClusterSnapshot,
@@ -32,10 +30,6 @@ from gitops_connect.apply.step_execution import (
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.families.registry import BUILT_IN, Registry
-from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.tracing.spans import in_trace, span
@@ -66,23 +60,13 @@ class _Run:
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
         self._context = StepContext(
             cluster,
-            options.journal,
-            options.changes,
-            options.clock,
-            options.settle_timeout,
+            options,
             GET_OFFSETS.is_in(plan.connect_version),
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
         )
-        shared = RunContext(
-            plan.cluster,
-            options.settle_timeout,
-            options.min_running,
-            options.before,
-            options.stopped,
-            options.families,
-        )
-        self._runs = [ConnectorRun(one, shared) for one in plan.connectors if one.applicable and one.steps]
+        applicable = (one for one in plan.connectors if one.applicable and one.steps)
+        self._runs = [ConnectorRun(one, plan.cluster, options) for one in applicable]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []
         self._sending: dict[Future[StepResult | str], ConnectorRun] = {}
@@ -101,7 +85,8 @@ class _Run:
         # has no queue: a request is only submitted when a thread is free.
         with ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool:
             while self._ready or self._later or self._sending or self._waiting:
-                self._check_from_time_to_time()
+                if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
+                    self._may_go_on()
                 self._send(pool)
                 self._take_snapshot(pool)
                 self._rest()
@@ -117,12 +102,6 @@ class _Run:
             adopted = adopt([run.name for run in new], self._options.journal)
             for run in reversed(new):  # each is put before those that are ready
                 self._end(run, adopted)
-
-    def _check_from_time_to_time(self) -> None:
-        if not self._halted and (
-            self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY
-        ):
-            self._may_go_on()
 
     def _may_go_on(self) -> bool:
         """Check whether another effect is allowed; if not, nothing more begins."""
@@ -186,11 +165,10 @@ class _Run:
 
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
-        pause = max(0.0, min(self._times(), default=_LONGEST_REST))
-        under_way: list[Future[Any]] = [
-            *self._sending,
-            *([self._snapshot_taken] if self._snapshot_taken is not None else []),
-        ]
+        pause = max(0.0, min(self._times()))
+        under_way: list[Future[Any]] = list(self._sending)
+        if self._snapshot_taken is not None:
+            under_way.append(self._snapshot_taken)
         if under_way:
             wait(under_way, timeout=pause, return_when=FIRST_COMPLETED)
             self._take_in()
@@ -207,18 +185,14 @@ class _Run:
             times.append(self._later[0][0] - now)
         return times
 
-    def _report_progress(self) -> None:
-        """Report the latest progress of each operation; earlier progress is outdated."""
-        latest = {}
+    def _take_in(self) -> None:
+        ended = [future for future in self._sending if future.done()]
+        latest = {}  # the latest progress of each operation is reported, before the end of its step
         while not self._progress.empty():
             progress = self._progress.get()
             latest[progress.operation] = progress
         for progress in latest.values():
             self._report(self._options.on_progress, progress)
-
-    def _take_in(self) -> None:
-        ended = [future for future in self._sending if future.done()]
-        self._report_progress()  # progress is reported before the end of its step
         for future in ended:
             self._answered(self._sending.pop(future), future)
         if self._snapshot_taken is not None and self._snapshot_taken.done():
@@ -301,34 +275,3 @@ class _Run:
         """Keep the first error that is not a step's for the end, and begin nothing more."""
         self._error = self._error or error
         self._halt(f"stopped by {type(error).__name__}: {error}")
-
-
-# How a plan is executed: its limits, and who is asked and told.
-
-
-@dataclass(frozen=True, slots=True)
-class ExecuteOptions:
-    """How to execute a plan. All callbacks run in the caller's thread; others call `journal` and `changes`.
-
-    `clock.sleep` must really wait. `parallelism`: concurrent requests. `settle_timeout` (seconds): how long a step may
-    take to show its effect. `min_running` (seconds): how long a connector must run after its last step; 0: its tasks
-    are not checked. `before`: what the plan was made from. `stopped` records which connectors are stopped and resumed.
-    `interrupted`: True once nothing more may begin. `before_effect` is called before each effect and every few seconds
-    in between, so that it can keep a lease alive; a GitopsConnectError that it raises also means that nothing more
-    begins. `on_outcome` receives each step as it ends; `on_progress` sometimes receives the progress of a large offset
-    change. `families` are the known connector classes.
-    """
-
-    clock: Clock
-    journal: Journal
-    changes: OffsetChanges
-    parallelism: int
-    settle_timeout: float
-    min_running: float
-    before: Mapping[ConnectorName, ObservedConnector]
-    stopped: StoppedConnectors
-    interrupted: Callable[[], bool]
-    before_effect: Callable[[], object]
-    on_outcome: Callable[[StepOutcome], None]
-    on_progress: Callable[[SendingProgress], None]
-    families: Registry = BUILT_IN

@@ -3,47 +3,69 @@
     read -> review -> begin -> send -> read back -> settle
 
 The ledger records the change before the cluster receives it, and records it as applied before anything starts the
-connector again. Alter and reset requests contain absolute offsets, not relative ones. While the connector is stopped,
-sending a request twice has the effect of sending it once.
+connector again. Requests contain absolute offsets, not relative ones. While the connector is stopped, sending a request
+twice has the effect of sending it once.
+
+Offsets that do not fit into memory are sent in chunks, and each chunk is recorded. Each partition is in exactly one
+chunk, so a chunk whose answer was lost does no harm by arriving late. An interrupted change continues with the first
+chunk that was not recorded as accepted.
 """
 
 from __future__ import annotations
 
-from gitops_connect.apply.step_context import (
-    StepContext,
-    StepFailed,
-    block,
-    explain,
-    may_run,
-    record_attempt,
-    warning_of,
-)
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from gitops_connect.apply.ports import LargeChange
+from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import RETRY, StepResult
+from gitops_connect.connect.wire import is_unchecked
 from gitops_connect.errors import (
     ConnectRefused,
+    ConnectUnavailable,
     GitopsConnectError,
     GroupInUse,
     LedgerBusy,
+    LedgerUnusable,
     NotFound,
     OffsetsNotSupported,
+    OperationSettled,
     OutcomeUnknown,
+    RebalanceInProgress,
     Waiting,
 )
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets, merged, patch_between
 from gitops_connect.model.operations import Operation, OperationKind
-from gitops_connect.model.outcomes import Result
+from gitops_connect.model.outcomes import Result, SendingProgress
 
-_ALL = (OperationKind.RESET, OperationKind.CLEAR)
-_ATTEMPTS = 3
+T = TypeVar("T")
+
+_REMOVES_ALL = (OperationKind.RESET, OperationKind.CLEAR)
+_POLLS = 3
 """If accepted offsets are not seen after this many polls, they are sent again: an abandoned task may have written once
 more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
+_MIN_FAILURES = 3
+"""Failures of chunks in a row before the timeout may end. Connect gives up a request after 90 s, as long as most
+timeouts."""
+_MAY_BE_APPLIED = (
+    "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
+)
 
 
-def _is_without_effect(error: GitopsConnectError) -> bool:
-    """Whether a worker that reports this error has done nothing. After GroupInUse or a failure half may be done."""
-    return isinstance(error, Waiting) and not isinstance(error, GroupInUse | OutcomeUnknown)
+class StepFailed(Exception):
+    """The step cannot continue. `certain`: it had no effect. `final`: it never will have one."""
+
+    def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
+        super().__init__(message)
+        self.certain = certain
+        self.final = final
+
+
+class _Interrupted(Exception):
+    """Nothing more may begin."""
 
 
 def change_offsets(operation: Operation, context: StepContext) -> StepResult:
@@ -51,33 +73,117 @@ def change_offsets(operation: Operation, context: StepContext) -> StepResult:
 
     The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
-    return _OffsetChange(operation, context).run()
+    if not operation.is_large:
+        return _SmallChange(operation, context).run()
+    try:
+        with context.options.changes.large(operation) as change:
+            return _ChunkedChange(operation, context, change).run()
+    except GitopsConnectError as error:
+        return StepResult(Result.FAILED, str(error))
+
+
+def record_failure(operation: Operation, context: StepContext, failed: StepFailed) -> StepResult:
+    """Record in the ledger how this attempt at the operation failed."""
+    journal = context.options.journal
+    try:
+        if failed.certain:
+            journal.fail(operation, str(failed), final=failed.final)
+        else:
+            journal.note(operation, str(failed))
+    except GitopsConnectError as error:
+        return StepResult(Result.FAILED, f"{failed}; the ledger could not record this: {error}")
+    return StepResult(Result.FAILED, str(failed), harmless=failed.certain and _may_run(operation))
+
+
+def _may_run(operation: Operation) -> bool:
+    """Whether the connector may continue: not if it was to be seeded before it runs, or to be deleted."""
+    return operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
 
 
 class _OffsetChange:
-    def __init__(self, operation: Operation, context: StepContext) -> None:
+    """`_begun`: the ledger has recorded the change. `_touched`: offsets may have changed."""
+
+    def __init__(self, operation: Operation, context: StepContext, *, begun: bool) -> None:
         self._operation = operation
         self._context = context
-        self._deadline = context.clock.monotonic() + context.timeout
-        self._begun = context.changes.is_begun(operation)
+        self._clock, self._cluster, self._journal = context.options.clock, context.cluster, context.options.journal
+        self._timeout = context.options.settle_timeout
+        self._begun = begun
         self._touched = False
+
+    def _block(self, review: Review) -> StepResult:
+        """The offsets changed after the plan was made: a person must check that, and the connector continues."""
+        reasons = "; ".join(refusal.message for refusal in review.refusals)
+        text = f"blocked, because the current offsets changed after the plan was made: {reasons}"
+        result = record_failure(self._operation, self._context, StepFailed(text, certain=not self._begun))
+        return replace(result, harmless=_may_run(self._operation))
+
+    def _fail(self, failed: StepFailed, state: str = _MAY_BE_APPLIED) -> StepResult:
+        """Record a failed attempt. With an uncertain outcome, the operation stays in `state`, and can be abandoned."""
+        if not failed.certain:
+            command = f"gitops-connect ledger resolve {self._operation.name} --not-applied"
+            way_out = f"to abandon it, remove the change from Git and run `{command}`"
+            failed = StepFailed(f"{failed}; {state}; {way_out}", certain=False)
+        return record_failure(self._operation, self._context, failed)
+
+    def _end_unrecorded(self, error: GitopsConnectError) -> StepResult:
+        """What the ledger does not record was not done, and what it records as in progress is finished later."""
+        return StepResult(Result.FAILED, str(error), harmless=not self._begun and _may_run(self._operation))
+
+    def _unreadable(self, what: str, error: GitopsConnectError, *, is_late: bool = False) -> StepFailed:
+        late = f"not applied after {self._timeout:g} s: " if is_late else ""
+        return StepFailed(f"{late}{what} could not be read: {error}", certain=not self._begun)
+
+    def _explain(self, error: GitopsConnectError) -> str:
+        """Why the cluster did not accept the change: its answer, or its last answer before the timeout."""
+        if isinstance(error, ConnectRefused):
+            return str(error)
+        group = f" ({self._group()})" if isinstance(error, GroupInUse) else ""
+        return f"not applied after {self._timeout:g} s: {error}{group}"
+
+    def _group(self) -> str:
+        """The consumer group of a sink (`SinkUtils.consumerGroupId`, or the group that its config sets)."""
+        default = f"connect-{self._operation.connector}"
+        try:
+            seen = self._cluster.connectors()[0].get(self._operation.connector)
+        except GitopsConnectError:
+            seen = None
+        if seen is None:
+            return f"its consumer group is {default}, unless its config names another"
+        return f"its consumer group is {seen.config.get('consumer.override.group.id', default)}"
+
+
+def _warning_of(answer: str, review: Review) -> str:
+    """Connect's warning after a change; if the class did not check the change, the review's own, which may be empty."""
+    return review.unchecked if is_unchecked(answer) else answer
+
+
+def _is_without_effect(error: GitopsConnectError) -> bool:
+    """Whether a worker that reports this error has done nothing. After GroupInUse or a failure half may be done."""
+    return isinstance(error, Waiting) and not isinstance(error, GroupInUse | OutcomeUnknown)
+
+
+class _SmallChange(_OffsetChange):
+    """A change that fits into one request, with the offsets before and after it in memory."""
+
+    def __init__(self, operation: Operation, context: StepContext) -> None:
+        super().__init__(operation, context, begun=context.options.changes.is_begun(operation))
+        self._deadline = self._clock.monotonic() + self._timeout
 
     def run(self) -> StepResult:
         try:
             before = self._read("the current offsets")
-            review = self._context.changes.review(self._operation, before)
+            review = self._context.options.changes.review(self._operation, before)
             self._begun = review.partial
             if review.refusals:
-                return block(self._operation, self._context, review, begun=self._begun)
-            self._context.journal.begin(self._operation, before)
+                return self._block(review)
+            self._journal.begin(self._operation, before)
             self._begun = True
             warning = self._carry_out(before, review)
         except StepFailed as failed:
-            return record_attempt(self._operation, self._context, failed)
-        except GitopsConnectError as error:
-            # Mostly a ledger error: what the ledger does not record was not done, and what it records as in progress is
-            # finished later.
-            return StepResult(Result.FAILED, str(error), harmless=not self._begun and may_run(self._operation))
+            return self._fail(failed)
+        except GitopsConnectError as error:  # mostly of the ledger
+            return self._end_unrecorded(error)
         return StepResult(Result.APPLIED, warning)
 
     def _carry_out(self, before: Offsets, review: Review) -> str:
@@ -85,21 +191,23 @@ class _OffsetChange:
         after = merged(before, review.patch)
         warning, seen = "", before
         while review.patch:
-            warning = warning_of(self._send(before, review), review) or warning
+            warning = _warning_of(self._send(review, after), review) or warning
             self._touched = True
             seen = self._see(review, after)
             if self._is_in_effect(seen, review, after):
                 break
         if self._operation.kind is not OperationKind.CLEAR:
-            self._context.journal.settle(self._operation, seen, warning)
+            self._journal.settle(self._operation, seen, warning)
         return warning
 
-    def _send(self, before: Offsets, review: Review) -> str:
+    def _send(self, review: Review, after: Offsets) -> str:
         """Send until the cluster has accepted the change. Raises StepFailed."""
-        doubtful, after = False, merged(before, review.patch)
+        doubtful = False
         for pause in RETRY:
             try:
-                return self._request(review)
+                if self._operation.kind in _REMOVES_ALL:
+                    return self._cluster.reset_offsets(self._operation.connector)
+                return self._cluster.alter_offsets(self._operation.connector, review.patch)
             except LedgerBusy:  # the lease was lost, and nothing was sent
                 raise
             except (ConnectRefused, Waiting) as error:
@@ -112,7 +220,7 @@ class _OffsetChange:
                         return ""
                     if over:
                         raise self._give_up(error, seen, review, doubtful=doubtful) from error
-            self._context.clock.sleep(pause)
+            self._clock.sleep(pause)
         raise AssertionError("the waits do not end")
 
     def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> StepFailed:
@@ -124,42 +232,30 @@ class _OffsetChange:
         outcome is uncertain. If nothing was done and the offsets changed nevertheless, someone has started the
         connector: those offsets are not restored.
         """
-        message, final, before = (
-            explain(error, self._operation, self._context),
-            isinstance(error, OffsetsNotSupported),
-            review.before,
-        )
-        if doubtful:
-            return StepFailed(message, certain=False)
-        if seen == before or not (self._touched or review.partial):
-            return StepFailed(message, certain=True, final=final)
-        if _is_without_effect(error):
-            return StepFailed(message, certain=False)
+        message, final, before = self._explain(error), isinstance(error, OffsetsNotSupported), review.before
+        is_unchanged = seen == before or not (self._touched or review.partial)
+        if doubtful or is_unchanged or _is_without_effect(error):
+            certain = is_unchanged and not doubtful
+            return StepFailed(message, certain=certain, final=certain and final)
         try:
-            self._context.cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
+            self._cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
         except GitopsConnectError as second:
-            return StepFailed(
-                f"{message}; some offsets were changed and could not be restored: {second}", certain=False
-            )
+            text = f"{message}; some offsets were changed and could not be restored: {second}"
+            return StepFailed(text, certain=False)
         certain = self._read("the restored offsets") == before
         result = "were restored" if certain else "were restored, but the cluster shows other offsets now"
         return StepFailed(f"{message}; the offsets that it had changed {result}", certain=certain, final=final)
 
-    def _request(self, review: Review) -> str:
-        name = self._operation.connector
-        if self._operation.kind in _ALL:
-            return self._context.cluster.reset_offsets(name)
-        return self._context.cluster.alter_offsets(name, review.patch)
-
     def _see(self, review: Review, after: Offsets) -> Offsets:
         """The offsets after the change was sent: as soon as they have the effect, at the latest after a few polls."""
         seen = self._read("the offsets after the change")
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(_POLLS - 1):
             if self._is_in_effect(seen, review, after):
                 return seen
-            self._wait(
-                RETRY.first, f"{self._differing(seen, review)}, although Connect accepted the change", certain=False
-            )
+            if self._is_late(RETRY.first):
+                differing = f"{_differing(seen, review)}, although Connect accepted the change"
+                raise StepFailed(f"not applied after {self._timeout:g} s: {differing}", certain=False)
+            self._clock.sleep(RETRY.first)
             seen = self._read("the offsets after the change")
         return seen
 
@@ -169,29 +265,230 @@ class _OffsetChange:
             return all(seen.get(one) == offset for one, offset in review.patch.items())
         return seen == after
 
-    def _differing(self, seen: Offsets, review: Review) -> str:
-        wrong = [one for one, offset in review.patch.items() if seen.get(one) != offset]
-        more = f"{len(wrong)} partitions have other offsets than declared" if len(wrong) != 1 else ""
-        return more or f"the partition {wrong[0]} has another offset than declared"
-
     def _read(self, what: str) -> Offsets:
         """The current offsets. Raises StepFailed if the cluster does not answer; a sent change may have an effect."""
         for pause in RETRY:
             try:
-                return self._context.cluster.offsets(self._operation.connector)
+                return self._cluster.offsets(self._operation.connector)
             except Waiting as error:
-                self._wait(pause, f"{what} could not be read: {error}", certain=not self._begun)
+                if self._is_late(pause):
+                    raise self._unreadable(what, error, is_late=True) from error
+                self._clock.sleep(pause)
             except ConnectRefused as error:
-                raise StepFailed(f"{what} could not be read: {error}", certain=not self._begun) from error
+                raise self._unreadable(what, error) from error
         raise AssertionError("the waits do not end")
 
-    def _wait(self, pause: float, reason: str, *, certain: bool) -> None:
-        if self._is_late(pause):
-            raise StepFailed(f"not applied after {self._context.timeout:g} s: {reason}", certain=certain)
-        self._context.clock.sleep(pause)
-
     def _is_late(self, pause: float) -> bool:
-        return self._context.clock.monotonic() + pause > self._deadline
+        return self._clock.monotonic() + pause > self._deadline
+
+
+def _differing(seen: Offsets, review: Review) -> str:
+    wrong = [one for one, offset in review.patch.items() if seen.get(one) != offset]
+    if len(wrong) == 1:
+        return f"the partition {wrong[0]} has another offset than declared"
+    return f"{len(wrong)} partitions have other offsets than declared"
+
+
+class _Retries:
+    """How long consecutive failures of a large change are retried, with a pause that grows each time."""
+
+    def __init__(self, context: StepContext) -> None:
+        self._context, self._clock = context, context.options.clock
+        self._since = self._clock.monotonic()
+        self.failures = 0
+
+    def ends(self) -> bool:
+        """Count a failure. Returns whether it was the last one that is retried."""
+        self.failures += 1
+        waited = self._clock.monotonic() + RETRY.after(self.failures) - self._since
+        return waited > self._context.options.settle_timeout and self.failures >= _MIN_FAILURES
+
+    def wait(self) -> None:
+        """Sleep before the next try. Raises _Interrupted."""
+        self._clock.sleep(RETRY.after(self.failures))
+        if self._context.interrupted():
+            raise _Interrupted
+
+
+class _ChunkedChange(_OffsetChange):
+    """A large change. `_done` entries were accepted. `_doubtful`: a request may still take effect."""
+
+    def __init__(self, operation: Operation, context: StepContext, change: LargeChange) -> None:
+        super().__init__(operation, context, begun=change.is_begun)
+        self._change = change
+        self._doubtful = change.is_begun
+        self._reviewed = False
+        self._size = change.chunk_size
+        self._entry_size = 0.0
+        self._done = 0
+        self._warning = ""
+        self._retries = _Retries(context)
+        self._send_began: tuple[int, float] = (0, 0.0)
+
+    def run(self) -> StepResult:
+        try:
+            return self._do()
+        except StepFailed as failed:
+            return self._end_failed(failed)
+        except _Interrupted:
+            if self._begun:
+                return self._end_failed(StepFailed("interrupted", certain=False))
+            return StepResult(Result.SKIPPED, "skipped: interrupted", harmless=_may_run(self._operation))
+        except (LedgerBusy, LedgerUnusable, OperationSettled) as error:
+            return self._end_unrecorded(error)
+        except GitopsConnectError as error:
+            return self._end_failed(StepFailed(str(error), certain=not self._begun))
+
+    def _do(self) -> StepResult:
+        review = self._read(self._change.review, "the current offsets")
+        if review.refusals:
+            blocked = self._block(review)
+            # A connector must not continue from a change that was sent only in part.
+            return replace(blocked, harmless=blocked.harmless and not self._change.sent)
+        self._reviewed, self._done = True, self._change.sent
+        self._check_interrupted()
+        if not self._begun:
+            self._change.begin()
+            self._begun = True
+        if self._change.entries:
+            self._carry_out()
+        warning = _warning_of(self._warning, review)
+        if self._operation.kind is not OperationKind.CLEAR:
+            self._change.settle(warning)
+        return StepResult(Result.APPLIED, warning)
+
+    def _carry_out(self) -> None:
+        """Send the change and observe it; send it once more if the current offsets differ. Raises StepFailed."""
+        self._send()
+        if self._difference():
+            self._done = 0
+            self._send()
+            if difference := self._difference():
+                raise StepFailed(f"{difference}, although Connect accepted the change twice", certain=False)
+
+    def _send(self) -> None:
+        self._retries = _Retries(self._context)
+        if self._operation.kind in _REMOVES_ALL:
+            self._reset()
+            return
+        self._send_began = self._done, self._clock.monotonic()
+        self._report_progress()
+        while self._done < self._change.entries:
+            self._check_interrupted()
+            self._send_chunk()
+
+    def _send_chunk(self) -> None:
+        """Send the next entries; if the chunk is not accepted, it is retried after a pause."""
+        left = (self._change.entries - self._done) * self._entry_size
+        chunk = self._change.chunk(self._done, self._size.of(left))
+        try:
+            with self._context.sending:
+                began = self._clock.monotonic()
+                warning = self._cluster.alter_offsets_with(self._operation.connector, chunk.body)
+                seconds = self._clock.monotonic() - began
+        except LedgerBusy:  # the lease was lost, and nothing was sent
+            raise
+        except (ConnectRefused, Waiting) as error:
+            is_first_failure = isinstance(error, ConnectUnavailable) and not self._retries.failures
+            if isinstance(error, OutcomeUnknown) or is_first_failure:
+                self._size = self._size.failed(len(chunk.body))
+            self._await_cluster(error)
+            return
+        self._size = self._size.accepted(len(chunk.body), seconds)
+        self._entry_size = 1.01 * len(chunk.body) / chunk.entries  # the sizes of entries differ a little
+        self._warning = warning or self._warning
+        self._touched = True
+        self._done += chunk.entries
+        self._change.mark(self._done)
+        self._retries = _Retries(self._context)
+        self._report_progress()
+
+    def _reset(self) -> None:
+        while True:
+            self._check_interrupted()
+            try:
+                self._warning = self._cluster.reset_offsets(self._operation.connector) or self._warning
+            except LedgerBusy:
+                raise
+            except (ConnectRefused, Waiting) as error:
+                self._await_cluster(error)
+                if isinstance(error, OutcomeUnknown) and not self._read(
+                    self._change.difference, "the offsets after the request"
+                ):
+                    return
+            else:
+                self._touched = True
+                return
+
+    def _await_cluster(self, error: GitopsConnectError) -> None:
+        """Wait for the cluster if that may help. Raises StepFailed."""
+        self._touched = self._touched or not _is_without_effect(error)
+        self._doubtful = self._doubtful or isinstance(error, OutcomeUnknown)
+        if isinstance(error, ConnectRefused):
+            raise self._give_up(error) from error
+        while True:
+            if self._retries.ends():
+                raise self._give_up(error) from error
+            self._retries.wait()
+            if self._operation.kind not in _REMOVES_ALL:
+                self._change.mark(self._done)  # raises LedgerBusy if the lease was lost
+            try:
+                self._cluster.await_herder()  # a restarted worker may still be reading
+            except Waiting as another:
+                error = another
+            else:
+                return
+
+    def _give_up(self, error: GitopsConnectError) -> StepFailed:
+        """The failure. A source's first chunk may be rejected for its content; a sink's after half of it was done."""
+        certain = not (self._doubtful or self._done) and (not self._touched or self._is_untouched())
+        return StepFailed(self._explain(error), certain=certain, final=isinstance(error, OffsetsNotSupported))
+
+    def _is_untouched(self) -> bool:
+        try:
+            return self._read(self._change.is_untouched, "the offsets after the failed request")
+        except (StepFailed, GitopsConnectError, _Interrupted):
+            return False
+
+    def _difference(self) -> str:
+        """How the current offsets differ from the declared offsets, after a few polls."""
+        retries = _Retries(self._context)
+        for _ in range(_POLLS - 1):
+            if not self._read(self._change.difference, "the offsets after the change"):
+                return ""
+            retries.wait()
+        return self._read(self._change.difference, "the offsets after the change")
+
+    def _read(self, ask: Callable[[], T], what: str) -> T:
+        """The answer of `ask`. Raises StepFailed if the cluster does not answer: sent chunks may have an effect."""
+        retries = _Retries(self._context)
+        while True:
+            try:
+                return ask()
+            except (ConnectUnavailable, RebalanceInProgress) as error:
+                if retries.ends():
+                    raise self._unreadable(what, error, is_late=True) from error
+                retries.wait()
+            except ConnectRefused as error:
+                raise self._unreadable(what, error) from error
+
+    def _check_interrupted(self) -> None:
+        if self._context.interrupted():
+            raise _Interrupted
+
+    def _report_progress(self) -> None:
+        done, began = self._send_began
+        seconds = self._clock.monotonic() - began
+        rate = (self._done - done) / seconds if seconds > 0 and self._done > done else None
+        remaining = None if rate is None else (self._change.entries - self._done) / rate
+        name, connector = self._operation.name, self._operation.connector
+        self._context.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
+
+    def _end_failed(self, failed: StepFailed) -> StepResult:
+        if not self._reviewed or self._operation.kind in _REMOVES_ALL:
+            return self._fail(failed)
+        progress = f"{self._done:,} of {self._change.entries:,} offsets are set"
+        return self._fail(failed, f"{progress}: the connector stays stopped, and the next reconciliation continues")
 
 
 def leftovers(name: ConnectorName, context: StepContext) -> str:
@@ -199,19 +496,15 @@ def leftovers(name: ConnectorName, context: StepContext) -> str:
 
     Read at once, before the new connector writes offsets. The worker that answers may not know the connector yet.
     """
-    attempts = 0
-    while True:
-        attempts += 1
+    for left in reversed(range(_POLLS)):
         try:
-            return _leftovers(context.cluster.offsets(name))
+            count = len(context.cluster.offsets(name))
         except GitopsConnectError as error:
-            if attempts == _ATTEMPTS or not isinstance(error, NotFound):
+            if not left or not isinstance(error, NotFound):
                 return f"could not read whether an earlier connector of this name left offsets behind: {error}"
-        context.clock.sleep(RETRY.first)
-
-
-def _leftovers(found: Offsets) -> str:
-    if not found:
-        return ""
-    count = "1 offset" if len(found) == 1 else f"{len(found):,} offsets"
-    return f"an earlier connector of this name left {count} behind, and the new connector continues from there"
+            context.options.clock.sleep(RETRY.first)
+        else:
+            found = "1 offset" if count == 1 else f"{count:,} offsets"
+            and_then = "behind, and the new connector continues from there"
+            return f"an earlier connector of this name left {found} {and_then}" if count else ""
+    raise AssertionError("the last try returns")

@@ -26,8 +26,7 @@ from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
-from gitops_connect.plan.guards import enforce
-from gitops_connect.plan.saved import SavedPlan, load_saved, require_fresh
+from gitops_connect.plan.guards import SavedPlan, enforce, load_saved, require_fresh
 from gitops_connect.propose import Proposal
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.report.health_lines import left_stopped

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from gitops_connect.apply.actions import restart_alone
-from gitops_connect.apply.step_execution import StepExecution, Watched, failed_parts
+from gitops_connect.apply.effects import Watched, failed_parts
+from gitops_connect.apply.step_execution import StepExecution
 from gitops_connect.cli.clusters import chosen_in, settings_of
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode

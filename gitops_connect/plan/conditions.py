@@ -56,23 +56,20 @@ def connector_conditions(
             if known is None or (known.status, known.reason, known.message) != (truth, reason, message):
                 known = Condition(kind, truth, reason, message, since or now, plan.revision).follows(known)
             found[key] = known
-    rolled_back = ((name, _rolled_back(one, now)) for name, one in plan.rolled_back.items())
-    found |= {(name, one.type): one.follows(before.get((name, one.type))) for name, one in rolled_back}
-    return found | _warnings(before, plan, now)
+    others = [(name, _rolled_back(one, now)) for name, one in plan.rolled_back.items()]
+    for name, one in (*others, *_warnings(plan, now)):
+        found[name, one.type] = one.follows(before.get((name, one.type)))
+    return found
 
 
-def _warnings(before: Conditions, plan: Plan, now: datetime) -> dict[ConditionKey, Condition]:
+def _warnings(plan: Plan, now: datetime) -> Iterator[tuple[ConnectorName, Condition]]:
     """The conditions in the words of Strimzi's proposals; several of one connector share a condition."""
     grouped: dict[ConnectorName, list[AnnotationWarning]] = {}
     for one in plan.annotation_warnings:
         grouped.setdefault(one.connector or CLUSTER, []).append(one)
-    found = {}
     for name, warnings in grouped.items():
-        message = " ".join(dict.fromkeys(one.message for one in warnings))
-        kind = ConditionType.WARNING
-        condition = Condition(kind, ConditionStatus.TRUE, warnings[0].action.reason, message, now, plan.revision)
-        found[name, kind] = condition.follows(before.get((name, kind)))
-    return found
+        reason, message = warnings[0].action.reason, " ".join(dict.fromkeys(one.message for one in warnings))
+        yield name, Condition(ConditionType.WARNING, ConditionStatus.TRUE, reason, message, now, plan.revision)
 
 
 def _of_connector(
@@ -115,8 +112,7 @@ def cluster_ready(statuses: Sequence[ConnectorStatus], errors: int, now: datetim
         parts.append(f"{len(bad)} of {len(statuses)} connectors are not ready: {names}")
     if errors:
         parts.append(f"{errors} errors in the documents" if errors > 1 else "1 error in the documents")
-    reason = "ConnectorsNotReady" if bad else "DocumentErrors"
-    return Condition(ConditionType.READY, ConditionStatus.FALSE, reason, "; ".join(parts), now, revision)
+    return cluster_failed("ConnectorsNotReady" if bad else "DocumentErrors", "; ".join(parts), now, revision)
 
 
 def cluster_failed(reason: str, message: str, now: datetime, revision: Revision) -> Condition:

@@ -45,15 +45,15 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
     """Compare key by key. Without an observed connector every key is new."""
     before = {**_DEFAULTS, **observed.config} if observed else {}
     after = _keep_ignored(desired, observed)
+    owned = situation.ownership.get(desired.name)
     changes, uncompared, rotated = [], [], []
     for key in sorted(key for key in {*before, *after} if not same_value(key, before.get(key), after.get(key))):
         old, new = before.get(key), after.get(key)
         if old is not None and new is not None and is_mask(old):
-            remembered = _remembered(situation, desired, key)
-            if remembered is None:
+            applied = owned.applied.get(key) if owned else None
+            if applied is None:
                 uncompared.append(key)
-                continue
-            if remembered == secret_digest(situation, desired, key):
+            if applied in (None, secret_digest(situation, desired, key)):
                 continue
             rotated.append(key)
         change = Change(key, old, new, sensitive=situation.may_be_sensitive(desired, key))
@@ -62,7 +62,12 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
             reference = str(desired.secrets[key]) if key in desired.secrets else ""
             change = replace(change, secret=secret_digest(situation, desired, key), reference=reference)
         changes.append(change)
-    ignored = tuple(sorted(key for key in {*before, *desired.config} if _is_ignored(desired, key, before)))
+    compared = sorted({*before, *desired.config}) if before and desired.ignore else []
+    ignored = tuple(
+        key
+        for key in compared
+        if _matches(desired, key) and not same_value(key, before.get(key), desired.config.get(key))
+    )
     sensitive = frozenset(key for key in after if changes and situation.may_be_sensitive(desired, key))
     return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared), tuple(rotated))
 
@@ -76,17 +81,7 @@ def _keep_ignored(desired: DesiredConnector, observed: ObservedConnector | None)
 
 
 def _matches(desired: DesiredConnector, key: str) -> bool:
-    return bool(desired.ignore) and any(fnmatchcase(key, pattern) for pattern in desired.ignore)
-
-
-def _is_ignored(desired: DesiredConnector, key: str, before: Mapping[str, str]) -> bool:
-    same = same_value(key, before.get(key), desired.config.get(key))
-    return bool(before) and _matches(desired, key) and not same
-
-
-def _remembered(situation: Situation, desired: DesiredConnector, key: str) -> Digest | None:
-    owned = situation.ownership.get(desired.name)
-    return owned.applied.get(key) if owned else None
+    return any(fnmatchcase(key, pattern) for pattern in desired.ignore)
 
 
 # Compares values of `sasl.jaas.config`: the order of the options of a login module has no meaning.
@@ -95,12 +90,7 @@ def _remembered(situation: Situation, desired: DesiredConnector, key: str) -> Di
 
 JAAS_KEY = "sasl.jaas.config"
 
-_TOKEN = re.compile(
-    r"""
-    \s* (?: (?P<quoted>"(?:[^"\\\n]|\\.)*") | (?P<sign>[=;]) | (?P<word>[^\s"'=;]+) )
-    """,
-    re.VERBOSE,
-)
+_TOKEN = re.compile(r"""\s*(?:(?P<quoted>"(?:[^"\\\n]|\\.)*")|(?P<sign>[=;])|(?P<word>[^\s"'=;]+))""")
 
 LoginModule = tuple[str, str, frozenset[tuple[str, str]]]
 """The class, the control flag, and the options of one login module."""
@@ -118,8 +108,10 @@ def same_value(key: str, left: str | None, right: str | None) -> bool:
 
 def parse_jaas(text: str) -> tuple[LoginModule, ...] | None:
     """The login modules of a JAAS config; None if the text is not `CLASS FLAG KEY="VALUE" ...;`."""
-    tokens = _tokens(text)
-    if tokens is None or not tokens or tokens[-1] != ";":
+    if _TOKEN.sub("", text).strip():
+        return None
+    tokens = [_token(match) for match in _TOKEN.finditer(text)]
+    if not tokens or tokens[-1] != ";":
         return None
     modules: list[LoginModule] = []
     while tokens:
@@ -132,25 +124,17 @@ def parse_jaas(text: str) -> tuple[LoginModule, ...] | None:
     return tuple(modules)
 
 
-def _tokens(text: str) -> list[str] | None:
-    """Words and signs as they are, strings with their quotes removed and marked by a space; None if unreadable."""
-    found: list[str] = []
-    position, end = 0, len(text.rstrip())
-    while position < end:
-        match = _TOKEN.match(text, position)
-        if match is None:
-            return None
-        quoted = match["quoted"]
-        found.append(f" {quoted[1:-1]}" if quoted is not None else match["sign"] or match["word"])
-        position = match.end()
-    return found
+def _token(match: re.Match[str]) -> str:
+    """A word or a sign as it is, a string without its quotes and marked by a space."""
+    quoted: str | None = match["quoted"]
+    return f" {quoted[1:-1]}" if quoted is not None else match["sign"] or match["word"]
 
 
 def _module(tokens: list[str]) -> LoginModule | None:
     if len(tokens) < 2 or len(tokens) % 3 != 2:
         return None
-    options = [tokens[at : at + 3] for at in range(2, len(tokens), 3)]
-    names = [name for name, _, _ in options]
-    if any(sign != "=" for _, sign, _ in options) or len(set(names)) != len(names):
+    names, signs, values = tokens[2::3], tokens[3::3], tokens[4::3]
+    if set(signs) - {"="} or len(set(names)) != len(names):
         return None
-    return tokens[0], tokens[1].lower(), frozenset((name, value.removeprefix(" ")) for name, _, value in options)
+    options = zip(names, (value.removeprefix(" ") for value in values), strict=True)
+    return tokens[0], tokens[1].lower(), frozenset(options)

@@ -1,22 +1,32 @@
-"""The offset changes of one connector: those of this reconciliation in order, and what blocks the others."""
+"""The offset changes of each connector: those of this reconciliation in order, and what blocks the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from gitops_connect.connect.worker_heap import LARGEST_CHUNK, estimate, heap_refusal
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
-from gitops_connect.model.names import OperationName
-from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.offsets import Offsets, merged
+from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.observed_state import ConnectorType, WorkerState
+from gitops_connect.model.offsets import merged
 from gitops_connect.model.operations import Operation, OperationKind, OperationState
-from gitops_connect.model.plans import Action, HeapEstimate, OperationStatus, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, HeapEstimate, OperationStatus, PlannedOperation, Step
 from gitops_connect.model.strimzi import RULE
+from gitops_connect.model.suggestions import Vocabulary
+from gitops_connect.plan.holds import suspension_of
 from gitops_connect.plan.offset_review import described, find_difference, refusals, review, review_unfinished, unchecked
-from gitops_connect.plan.operation_status import Assessment, assess, history_unknown, only_warns, started_since
+from gitops_connect.plan.operation_status import (
+    Assessment,
+    assess,
+    history_unknown,
+    only_warns,
+    started_since,
+    status_by_record,
+)
 from gitops_connect.plan.situation import Situation, Unfinished
 
 _HINTS = {
@@ -26,10 +36,10 @@ _HINTS = {
     RULE: "fix what the message names, or remove the annotation",
 }
 _WARNINGS = {"offsets/unknown", RULE}
-_ACTIONS = {OperationKind.RESET: Action.RESET, OperationKind.CLEAR: Action.RESET}
+_REMOVES_ALL = (OperationKind.RESET, OperationKind.CLEAR)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OperationsPlan:
     """The plan for one connector's operations.
 
@@ -38,162 +48,128 @@ class OperationsPlan:
     steps, and each finds every partition at the declared offset.
     """
 
-    steps: tuple[Step, ...] = ()
-    planned: tuple[PlannedOperation, ...] = ()
-    applied: tuple[PlannedOperation, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+    planned: list[PlannedOperation] = field(default_factory=list)
+    applied: list[PlannedOperation] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     seed: Operation | None = None
     blocked: str = ""
-    notes: tuple[str, ...] = ()
     changes_nothing: bool = False
 
 
 def plan_operations(situation: Situation, connector: DesiredConnector) -> OperationsPlan:
     """Plan every operation of a declared connector, unfinished ones of earlier reconciliations first."""
-    draft = _OperationsDraft(situation, connector)
-    for unfinished in _unfinished(situation, connector):
-        draft.finish(unfinished)
-    for operation in situation.desired.operations_of(connector.name):
-        draft.add(operation)
-    return draft.done()
-
-
-def action_of(operation: Operation) -> Action:
-    """The action of the step that carries out the operation."""
-    return _ACTIONS.get(operation.kind, Action.ALTER)
-
-
-def _unfinished(situation: Situation, connector: DesiredConnector) -> Iterator[Unfinished]:
+    planner = _OperationsPlanner(situation, connector)
     for _, one in sorted(situation.offsets.unfinished.items()):
         if one.operation.connector == connector.name and one.operation.kind is not OperationKind.CLEAR:
-            yield one
+            planner.finish(one)
+    for operation in situation.desired.operations_of(connector.name):
+        planner.add(operation)
+    return planner.plan
 
 
-@dataclass(slots=True)
-class _OperationsDraft:
-    """The operations of one connector while they are ordered. `current`: the offsets after those planned so far."""
+class _OperationsPlanner:
+    """Orders the operations of one connector. `_current`: the offsets after those planned so far; None: unknown."""
 
-    situation: Situation
-    connector: DesiredConnector
-    current: Offsets | None = None
-    first_waiting: OperationName | None = None
-    steps: list[Step] = field(default_factory=list)
-    planned: list[PlannedOperation] = field(default_factory=list)
-    applied: list[PlannedOperation] = field(default_factory=list)
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    seed: Operation | None = None
-    blocked: str = ""
-    notes: list[str] = field(default_factory=list)
-    changes_nothing: bool = True
-
-    def __post_init__(self) -> None:
-        there = self.connector.name in self.situation.observed.connectors
-        self.current = self.situation.offsets.current.get(self.connector.name) if there else {}
-
-    def done(self) -> OperationsPlan:
-        return OperationsPlan(
-            tuple(self.steps),
-            tuple(self.planned),
-            tuple(self.applied),
-            tuple(self.diagnostics),
-            self.seed,
-            self.blocked,
-            tuple(self.notes),
-            self.changes_nothing and bool(self.steps),
-        )
+    def __init__(self, situation: Situation, connector: DesiredConnector) -> None:
+        self.plan = OperationsPlan()
+        self._situation = situation
+        self._connector = connector
+        self._exists = connector.name in situation.observed.connectors
+        self._current = situation.offsets.current.get(connector.name) if self._exists else {}
+        self._shape = situation.offsets.shapes.get(connector.name)
+        self._declared = {one.name: one for one in situation.desired.operations_of(connector.name)}
+        self._first_waiting: OperationName | None = None
 
     def finish(self, unfinished: Unfinished) -> None:
         """Finish an operation that was begun, from the copy in the ledger, whatever its document says now."""
-        operation = unfinished.operation
-        declared = self._declared(operation.name)
-        shown = PlannedOperation(
-            operation.name, operation.connector, operation.kind, OperationStatus.UNFINISHED, digest=operation.digest
-        )
+        operation, declared = unfinished.operation, self._declared.get(unfinished.operation.name)
+        shown = _show_begun(operation, OperationStatus.UNFINISHED)
         if declared is None:
             shown = replace(shown, message="removed from Git: it is finished from the copy in the ledger")
         else:
             shown = replace(shown, location=declared.locate(), reason=declared.reason)
-        if self.connector.state is TargetState.ABSENT:
+        if self._connector.state is TargetState.ABSENT:
             self._wait_because(shown, "its connector is declared absent")
-            return
-        if started := started_since(self.situation, operation):
+        elif started := started_since(self._situation, operation):
             self._wait(replace(shown, status=OperationStatus.UNKNOWN, message=started))
             self._report(declared, "offsets/unfinished", f"offset change {operation.name}: {started}", "")
-            return
-        review_at_size = unfinished.review
-        if self.current is None and review_at_size is None:
+        elif self._current is None and unfinished.review is None:
             self._wait_because(shown, self._unread())
             self._block(f"offset change {operation.name} is in progress and must finish first")
-            return
-        # The offsets of a connector that someone deleted meanwhile can be read only once it exists again.
-        there = self.connector.name in self.situation.observed.connectors
-        shape = self.situation.offsets.shapes.get(self.connector.name)
-        current = self.current if there and self.current is not None else unfinished.before
-        seen = review_at_size or review_unfinished(operation, unfinished.before, current, shape)
-        self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
+        else:
+            # The offsets of a connector that someone deleted meanwhile can be read only once it exists again.
+            current = self._current if self._exists and self._current is not None else unfinished.before
+            seen = unfinished.review or review_unfinished(operation, unfinished.before, current, self._shape)
+            self._decide(operation, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared)
 
     def add(self, operation: DesiredOperation) -> None:
         """Add a declared operation."""
-        history = history_unknown(self.situation, operation)
-        assessed = history or assess(self.situation, self.connector, operation)
-        shown = show(operation, assessed)
+        assessed = history_unknown(self._situation, operation) or assess(self._situation, self._connector, operation)
+        shown = _show(operation, assessed)
         self._diagnose(operation, assessed)
         match assessed.status:
             case OperationStatus.APPLIED:
-                self.applied.append(shown)
+                self.plan.applied.append(shown)
             case OperationStatus.IDLE:
-                self.notes.append(assessed.message)
+                self.plan.notes.append(assessed.message)
             case OperationStatus.WAITING | OperationStatus.UNKNOWN:
-                self._wait(shown, blocks_later=self._holds_later(operation))
+                self._wait(shown, blocks_later=self._blocks_later(operation))
                 if operation.kind is OperationKind.SEED and assessed.rule == "offsets/failed":
                     self._block("its initialOffsets could not be applied, and the connector has never run")
             case OperationStatus.PLANNED:
                 self._plan(operation, shown)
             case OperationStatus.UNFINISHED:
-                if operation.name not in self.situation.offsets.unfinished:
+                if operation.name not in self._situation.offsets.unfinished:
                     self._wait_because(shown, "it is already in progress")
 
     def _plan(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
-        if self.first_waiting is not None:
-            self._wait_because(shown, f"{self.first_waiting} must be applied first")
-            return
-        if is_large(self.situation, operation):
+        offsets = self._situation.offsets
+        if self._first_waiting is not None:
+            self._wait_because(shown, f"{self._first_waiting} must be applied first")
+        elif operation.name in offsets.large or operation.connector in offsets.large_current:
             self._plan_large(operation, shown)
-            return
-        offsets = self.situation.offsets.manifests.get(operation.name) if operation.manifest else {}
-        if offsets is None:
+        elif (declared := offsets.manifests.get(operation.name) if operation.manifest else {}) is None:
             self._has_errors(shown)
-            return
-        if self.current is None:
+        elif self._current is None:
             self._wait_for_offsets(shown)
-            return
-        complete = replace(complete_operation(self.situation, operation), offsets=offsets)
-        shape = self.situation.offsets.shapes.get(self.connector.name)
-        seen = review(complete, self.current, shape, self.situation.policy.max_skip)
-        exact = self.connector.name in self.situation.observed.connectors
-        difference = seen.difference if exact else find_difference(self.current, seen.patch, shape, exact=False)
-        self._decide(complete, replace(shown, difference=difference), seen, "offsets/unacknowledged", operation)
+        else:
+            complete = replace(self._complete(operation), offsets=declared)
+            seen = review(complete, self._current, self._shape, self._situation.policy.max_skip)
+            difference = seen.difference
+            if not self._exists:
+                difference = find_difference(self._current, seen.patch, self._shape, exact=False)
+            shown = replace(shown, difference=difference)
+            self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
 
     def _plan_large(self, operation: DesiredOperation, shown: PlannedOperation) -> None:
         """Plan a large operation alone, as it was compared with the current offsets: others wait until later."""
-        if self.steps:
-            self._wait_because(shown, f"{self.planned[-1].name} must be applied first")
+        if self.plan.steps:
+            self._wait_because(shown, f"{self.plan.planned[-1].name} must be applied first")
             return
-        verdict = self.situation.offsets.large.get(operation.name)
+        verdict = self._situation.offsets.large.get(operation.name)
         if operation.manifest is not None and (verdict is None or verdict.errors):
             self._has_errors(shown)
             return
-        complete = replace(complete_operation(self.situation, operation), is_large=True)
-        seen, heap = review_large(self.situation, complete)
+        complete = replace(self._complete(operation), is_large=True)
+        seen, heap = review_large(self._situation, complete)
         if seen is None:
             self._wait_for_offsets(shown)
             return
         shown = replace(shown, difference=seen.difference, heap=heap)
         self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
 
-    def _has_errors(self, shown: PlannedOperation) -> None:
-        self._wait_because(shown, "its offsets have errors")
-        self._block(f"offset change {shown.name} has errors")
+    def _complete(self, operation: DesiredOperation) -> Operation:
+        """A declared operation as it is executed, without its offsets."""
+        return Operation(
+            operation.name,
+            operation.connector,
+            operation.kind,
+            operation.digest,
+            self._situation.revision,
+            acknowledged=operation.acknowledged,
+        )
 
     def _decide(
         self,
@@ -211,27 +187,29 @@ class _OperationsDraft:
             self._wait_because(shown, seen.refusals[0].message)
             self._block(f"offset change {operation.name} is blocked")
             return
-        self.planned.append(shown)
-        is_same = seen.difference.changes_nothing and shown.status is OperationStatus.PLANNED
-        self.changes_nothing = self.changes_nothing and is_same
-        self.steps.append(Step(self.connector.name, action_of(operation), _reason(shown), operation=operation))
+        is_new = shown.status is OperationStatus.PLANNED
+        no_others = self.plan.changes_nothing or not self.plan.steps
+        self.plan.changes_nothing = no_others and is_new and seen.difference.changes_nothing
+        what = "initialOffsets" if operation.kind is OperationKind.SEED else f"offset change {operation.name}"
+        self.plan.planned.append(shown)
+        self.plan.steps.append(_step(operation, what, shown.status))
         if operation.is_large:
-            self.current, self.first_waiting = None, self.first_waiting or operation.name
+            self._current, self._first_waiting = None, self._first_waiting or operation.name
         else:
-            self.current = merged(self.current or {}, seen.patch)
-        if operation.kind is OperationKind.SEED and shown.status is OperationStatus.PLANNED:
-            self.seed = operation
+            self._current = merged(self._current or {}, seen.patch)
+        if operation.kind is OperationKind.SEED and is_new:
+            self.plan.seed = operation
 
-    def _holds_later(self, operation: DesiredOperation) -> bool:
+    def _blocks_later(self, operation: DesiredOperation) -> bool:
         """Whether the operation blocks later ones: not if it was applied, nor if it is a seed."""
-        record = self.situation.offsets.records.get(operation.name)
+        record = self._situation.offsets.records.get(operation.name)
         done = record is not None and record.state is OperationState.SETTLED
         return not done and operation.kind is not OperationKind.SEED and operation.annotation is None
 
     def _wait(self, shown: PlannedOperation, *, blocks_later: bool = True) -> None:
-        self.planned.append(shown)
-        if blocks_later and self.first_waiting is None:
-            self.first_waiting = shown.name
+        self.plan.planned.append(shown)
+        if blocks_later and self._first_waiting is None:
+            self._first_waiting = shown.name
 
     def _wait_because(self, shown: PlannedOperation, why: str) -> None:
         self._wait(replace(shown, status=OperationStatus.WAITING, message=why))
@@ -240,16 +218,16 @@ class _OperationsDraft:
         self._wait_because(shown, self._unread())
         self._block(f"offset change {shown.name} must be applied first, but the current offsets could not be read")
 
+    def _has_errors(self, shown: PlannedOperation) -> None:
+        self._wait_because(shown, "its offsets have errors")
+        self._block(f"offset change {shown.name} has errors")
+
     def _block(self, why: str) -> None:
-        self.blocked = self.blocked or why
+        self.plan.blocked = self.plan.blocked or why
 
     def _unread(self) -> str:
-        unread = self.situation.offsets.unread
-        return unread.get(self.connector.name, "the current offsets of its connector could not be read")
-
-    def _declared(self, name: OperationName) -> DesiredOperation | None:
-        declared = self.situation.desired.operations_of(self.connector.name)
-        return next((one for one in declared if one.name == name), None)
+        why = "the current offsets of its connector could not be read"
+        return self._situation.offsets.unread.get(self._connector.name, why)
 
     def _diagnose(self, operation: DesiredOperation, assessed: Assessment) -> None:
         if assessed.rule:
@@ -257,26 +235,13 @@ class _OperationsDraft:
             self._report(operation, assessed.rule, of + assessed.message, _HINTS.get(assessed.rule, ""))
 
     def _report(self, declared: DesiredOperation | None, rule: str, summary: str, hint: str) -> None:
-        warns = rule in _WARNINGS or (declared is not None and only_warns(self.situation, declared))
-        place = declared.locate() if declared else self.connector.locate(("metadata", "name"))
+        warns = rule in _WARNINGS or (declared is not None and only_warns(self._situation, declared))
+        place = declared.locate() if declared else self._connector.locate(("metadata", "name"))
         severity = Severity.WARNING if warns else Severity.ERROR
-        self.diagnostics.append(Diagnostic(severity, rule, summary, place, hint, self.connector.name))
+        self.plan.diagnostics.append(Diagnostic(severity, rule, summary, place, hint, self._connector.name))
 
 
-def complete_operation(situation: Situation, operation: DesiredOperation) -> Operation:
-    """A declared operation as it is executed, without its offsets."""
-    return Operation(
-        operation.name,
-        operation.connector,
-        operation.kind,
-        operation.digest,
-        situation.revision,
-        acknowledged=operation.acknowledged,
-    )
-
-
-def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
-    """A declared operation as a plan shows it."""
+def _show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
     return PlannedOperation(
         operation.name,
         operation.connector,
@@ -290,10 +255,96 @@ def show(operation: DesiredOperation, assessed: Assessment) -> PlannedOperation:
     )
 
 
-def _reason(shown: PlannedOperation) -> str:
-    """The part that is equal in every plan: offsets move, and that must not make a plan stale."""
-    what = "initialOffsets" if shown.kind is OperationKind.SEED else f"offset change {shown.name}"
-    return f"{what} (in progress)" if shown.status is OperationStatus.UNFINISHED else what
+def _show_begun(operation: Operation, status: OperationStatus) -> PlannedOperation:
+    return PlannedOperation(operation.name, operation.connector, operation.kind, status, digest=operation.digest)
+
+
+def _step(operation: Operation, what: str, status: OperationStatus) -> Step:
+    """The step of an operation. Its reason is the same in every plan: offsets move, and must not make a plan stale."""
+    reason = f"{what} (in progress)" if status is OperationStatus.UNFINISHED else what
+    action = Action.RESET if operation.kind in _REMOVES_ALL else Action.ALTER
+    return Step(operation.connector, action, reason, operation=operation)
+
+
+# Offset changes without a declared connector: none of them is begun, and those in progress are finished.
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """Connectors with an operation to finish, and the status of all other operations without a declared connector."""
+
+    connectors: tuple[ConnectorPlan, ...] = ()
+    planned: tuple[PlannedOperation, ...] = ()
+    applied: tuple[PlannedOperation, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
+    """Plan all strays of one cluster.
+
+    Nothing is finished on connectors that are `leaving`: a deletion needs no offsets.
+    """
+    declared = {connector.name for connector in situation.desired.connectors}
+    names = Vocabulary(declared)
+    changes = (one for one in situation.desired.operations if one.connector not in declared)
+    assessed = [(one, _assess_stray(situation, one, names)) for one in changes]
+    shown = [_show(one, how) for one, how in assessed]
+    return Strays(
+        tuple(
+            replace(plan, suspension=suspension_of(situation, plan.name, None))
+            for _, one in sorted(situation.offsets.unfinished.items())
+            if one.operation.connector not in declared | leaving and (plan := _finish_stray(situation, one)) is not None
+        ),
+        tuple(one for one in shown if one.status is not OperationStatus.APPLIED),
+        tuple(one for one in shown if one.status is OperationStatus.APPLIED),
+        tuple(_diagnose_stray(one, how) for one, how in assessed if how.rule),
+    )
+
+
+def _assess_stray(situation: Situation, operation: DesiredOperation, declared: Vocabulary) -> Assessment:
+    known = history_unknown(situation, operation) or status_by_record(situation, operation)
+    if known is not None:
+        return known
+    if operation.connector in situation.desired.held:
+        return Assessment(OperationStatus.WAITING, "the document of its connector has errors")
+    there = "is on the cluster, but " if operation.connector in situation.observed.connectors else ""
+    message = f"connector {operation.connector!r} {there}is not declared{declared.did_you_mean(operation.connector)}"
+    return Assessment(OperationStatus.WAITING, message, "offsets/no-connector")
+
+
+def _diagnose_stray(operation: DesiredOperation, assessed: Assessment) -> Diagnostic:
+    severity = Severity.WARNING if assessed.status is OperationStatus.UNKNOWN else Severity.ERROR
+    hint = "declare the connector for the same cluster: offsets are changed only for declared connectors"
+    return Diagnostic(
+        severity,
+        assessed.rule,
+        f"offset change {operation.name}: {assessed.message}",
+        operation.locate("connector"),
+        hint if assessed.rule == "offsets/no-connector" else "",
+        operation.connector,
+    )
+
+
+def _finish_stray(situation: Situation, unfinished: Unfinished) -> ConnectorPlan | None:
+    """Finish the operation if its connector is STOPPED. The connector stays STOPPED: no document declares a state."""
+    operation, name = unfinished.operation, unfinished.operation.connector
+    observed, current = situation.observed.connectors.get(name), situation.offsets.current.get(name)
+    if observed is None or operation.kind is OperationKind.CLEAR:
+        return None
+    if started := started_since(situation, operation):
+        unknown = replace(_show_begun(operation, OperationStatus.UNKNOWN), message=started)
+        return ConnectorPlan(name, operations=(unknown,))
+    if observed.state is not WorkerState.STOPPED or (current is None and unfinished.review is None):
+        why = "in progress, but its connector is no longer declared and is not stopped"
+        return ConnectorPlan(name, notes=(f"offset change {operation.name}: {why}",))
+    shape = situation.offsets.shapes.get(name)
+    seen = unfinished.review or review_unfinished(operation, unfinished.before, current or {}, shape)
+    if seen.refusals:
+        return ConnectorPlan(name, notes=(f"offset change {operation.name}: {seen.refusals[0].message}",))
+    note = "no longer declared: the offset change in progress is finished, and the connector stays stopped"
+    shown = replace(_show_begun(operation, OperationStatus.UNFINISHED), difference=seen.difference)
+    step = _step(operation, f"offset change {operation.name}", OperationStatus.UNFINISHED)
+    return ConnectorPlan(name, (step,), (note,), applicable=situation.policy.enforce, operations=(shown,))
 
 
 # Operations whose declared or current offsets are too many for memory: decided by counts alone.
@@ -301,33 +352,33 @@ def _reason(shown: PlannedOperation) -> str:
 _FRAME = len('{"partition":,"offset":}\n')
 
 
-def is_large(situation: Situation, operation: DesiredOperation) -> bool:
-    """Whether the operation's offsets, or the current offsets of its connector, are too many for memory."""
-    offsets = situation.offsets
-    return operation.name in offsets.large or operation.connector in offsets.large_current
-
-
 def review_large(situation: Situation, operation: Operation) -> tuple[Review | None, HeapEstimate | None]:
     """The effect on the current offsets, whether it is allowed, and its memory; None if the offsets are unknown.
 
     The review contains no patch.
     """
-    difference = _difference(situation, operation)
+    difference: Difference | None
+    if operation.kind is OperationKind.RESET:
+        current = situation.offsets.large_current.get(operation.connector)
+        difference = Difference({Direction.REMOVED: current.entries}) if current is not None else None
+    else:
+        difference = situation.offsets.large[operation.name].difference
     if difference is None:
         return None, None
+    shape = situation.offsets.shapes.get(operation.connector)
+    difference = described(difference, shape)
     if operation.connector not in situation.observed.connectors:
         difference = replace(difference, exact=False)
     refused = list(refusals(operation, difference, situation.policy.max_skip))
     heap = _heap(situation, operation, difference)
     if heap is not None and (too_much := heap_refusal(heap, situation.policy.worker_heap)):
         refused.append(Refusal(too_much))
-    shape = situation.offsets.shapes.get(operation.connector)
     return Review({}, difference, tuple(refused), unchecked=unchecked(shape)), heap
 
 
 def declared_partitions(situation: Situation) -> tuple[int, int]:
     """How many partitions each worker holds once all changes are made, and about how many bytes they have as lines."""
-    return _sum([*_current(situation), *_added(situation), *_unsent(situation)])
+    return _sum(_current(situation), _added(situation), _unsent(situation))
 
 
 def _heap(situation: Situation, operation: Operation, difference: Difference) -> HeapEstimate | None:
@@ -336,7 +387,7 @@ def _heap(situation: Situation, operation: Operation, difference: Difference) ->
     observed = situation.observed.connectors.get(operation.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
         return None
-    count, size = _sum([*_current(situation), *_added(situation, operation.name)])
+    count, size = _sum(_current(situation), _added(situation, operation.name))
     copies = situation.offsets.copies.get(operation.connector, 1)
     return estimate(count, size, min(LARGEST_CHUNK, verdict.size), copies)
 
@@ -368,16 +419,6 @@ def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
         yield new, current.size * new // max(1, current.entries) if current else 0
 
 
-def _sum(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    counts, sizes = zip((0, 0), *parts, strict=True)
+def _sum(*parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    counts, sizes = zip((0, 0), *chain(*parts), strict=True)
     return sum(counts), sum(sizes)
-
-
-def _difference(situation: Situation, operation: Operation) -> Difference | None:
-    if operation.kind is OperationKind.RESET:
-        current = situation.offsets.large_current.get(operation.connector)
-        found = Difference({Direction.REMOVED: current.entries}) if current is not None else None
-    else:
-        found = situation.offsets.large[operation.name].difference
-    shape = situation.offsets.shapes.get(operation.connector)
-    return None if found is None else described(found, shape)

@@ -6,30 +6,31 @@ A step that starts a connector (resume, or pause after a stop) comes after its c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gitops_connect.connect.capabilities import GET_OFFSETS, INITIAL_STATE, STOP
+from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
 from gitops_connect.connect.validation import installed_versions
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.canonical import digest
+from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
+from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_operations import OperationsPlan
-from gitops_connect.plan.guards import delete
+from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
-from gitops_connect.plan.listings import requested_listings
-from gitops_connect.plan.manual_pause import manual_pause, why_paused
-from gitops_connect.plan.ownership_records import adoption, drifted
+from gitops_connect.plan.operation_status import requested_listings
+from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import suspension_of, why_observed_only
 
 Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
 
-_NOTHING: tuple[Steps, Notes] = ((), ())
+_VERSION = "connector.plugin.version"
 
 _STEADY = {
     WorkerState.RUNNING: TargetState.RUNNING,
@@ -72,57 +73,73 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         desired = replace(declared, state=by_hand)
     decided, notes = decide(situation, desired, operations)
     changes = (*decided, *requested_restarts(situation, desired, decided), *requested_listings(situation, desired))
-    steps = (*adoption(situation, desired, changes), *changes)
-    notes = (*notes, *operations.notes, *_left_as_it_is(by_hand), *_rolled_back(desired))
-    notes = (*notes, *version_notes(situation, desired, steps), *_without_offsets(situation, desired))
-    notes = (*notes, *_not_compared(situation, desired))
+    steps = (*_adoption(situation, desired, changes), *changes)
+    notes = (*notes, *operations.notes, *_further_notes(situation, desired, by_hand, steps))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
+    if steps and observed_only:
+        notes = (*notes, f"{observed_only}: the steps are shown but not applied")
+    is_changed = any(step.operation is None for step in decided) and not operations.steps
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
     return ConnectorPlan(
         desired.name,
         steps,
-        (*notes, f"{observed_only}: the steps are shown but not applied") if steps and observed_only else notes,
+        notes,
         desired.locate(("metadata", "name")),
         applicable=not (observed_only or suspension),
-        drifted=any(step.operation is None for step in decided)
-        and not operations.steps
-        and drifted(situation, declared),
+        drifted=is_changed and drifted(situation, declared),
         out_of_sync=desired.rolled_back is not None or (not changes and differs),
-        operations=operations.planned,
+        operations=tuple(operations.planned),
         suspension=suspension,
     )
 
 
-def _left_as_it_is(by_hand: TargetState | None) -> Notes:
-    why = why_paused(by_hand)
-    return (
-        (f"{why}: it stays in this state until someone resumes it, or its document changes its state or config",)
-        if why
-        else ()
-    )
+def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps) -> Steps:
+    """The step that makes an existing connector managed, before its other steps; empty if there is none.
 
-
-def _not_compared(situation: Situation, desired: DesiredConnector) -> Notes:
-    keys = uncompared(situation, desired)
-    why = "no secret is read before the merge, and the ledger does not know which ones were applied"
-    return (f"not compared, because {why}: {', '.join(keys)}",) if keys else ()
-
-
-def _rolled_back(desired: DesiredConnector) -> Notes:
-    found = desired.rolled_back
-    if found is None:
+    Connectors that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is
+    planned for it: its document may name another connector than the author meant.
+    """
+    observed = situation.observed.connectors.get(connector.name)
+    if connector.name in situation.ownership or observed is None or _is_unread(situation, observed):
         return ()
-    keys = ", ".join(found.keys)
-    when = f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
-    what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
-    return (f"{what}, because the connector did not work with it: {found.reason}; commit another config",)
+    if connector.state is TargetState.ABSENT or why_observed_only(situation, connector):
+        return ()
+    if connector.name in situation.invalid and not changes:
+        return ()
+    return (Step(connector.name, Action.ADOPT, "it exists on the cluster, and is declared now"),)
 
 
-def _without_offsets(situation: Situation, desired: DesiredConnector) -> Notes:
+def _further_notes(
+    situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Iterable[Step]
+) -> Iterator[str]:
+    if why := why_paused(by_hand):
+        yield f"{why}: it stays in this state until someone resumes it, or its document changes its state or config"
+    if (found := desired.rolled_back) is not None:
+        keys, when = ", ".join(found.keys), f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
+        what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
+        yield f"{what}, because the connector did not work with it: {found.reason}; commit another config"
+    if any(step.config for step in steps):
+        yield from _version_note(situation, desired)
     version = situation.observed.version
-    if desired.offsets_move_within is None or GET_OFFSETS.is_in(version):
-        return ()
-    return (f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect",)
+    if desired.offsets_move_within is not None and not GET_OFFSETS.is_in(version):
+        yield f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect"
+    if uncompared_keys := uncompared(situation, desired):
+        why = "no secret is read before the merge, and the ledger does not know which ones were applied"
+        yield f"not compared, because {why}: {', '.join(uncompared_keys)}"
+
+
+def _version_note(situation: Situation, desired: DesiredConnector) -> Iterator[str]:
+    """The version of the plugin, if the config that is sent chooses one, or several are installed."""
+    class_name, declared = desired.config.get("connector.class", ""), desired.config.get(_VERSION)
+    installed = installed_versions(situation.plugins, class_name)
+    listed = ", ".join(installed)
+    if declared is not None and installed:
+        observed = situation.observed.connectors.get(desired.name)
+        running = f", running: {observed.version}" if observed is not None and observed.version else ""
+        yield f"version of the plugin: declared: {declared}, installed: {listed}{running}"
+    elif len(installed) > 1:
+        choice = f"several versions of {class_name} are installed ({listed}), and Connect uses the newest"
+        yield f"{choice}; choose one with spec.version"
 
 
 def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
@@ -136,15 +153,19 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
 def decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
     """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
-    if desired.name in situation.observed.unknown or (observed and observed.state is WorkerState.DESTROYED):
+    if desired.name in situation.observed.unknown or (observed and _is_unread(situation, observed)):
         return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
-        return _absent(situation, desired) if observed else _NOTHING
+        return _absent(situation, desired) if observed else ((), ())
     if _needs_stop(desired, observed) and not STOP.is_in(situation.observed.version):
         return (), (f"{STOP.missing(situation.observed.version)}: no steps",)
     if observed is None:
         return _create(situation, desired, operations)
     return _change(situation, desired, observed, operations)
+
+
+def _is_unread(situation: Situation, observed: ObservedConnector) -> bool:
+    return observed.state is WorkerState.DESTROYED or observed.name in situation.observed.unknown
 
 
 def _needs_stop(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
@@ -196,20 +217,19 @@ def start(desired: DesiredConnector) -> Steps:
     return (Step(desired.name, action, f"state: stopped -> {desired.state.value}"),) if action else ()
 
 
-def _around(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
-    """The steps before and after an offset change: a stop, because offsets need it, and then the desired state."""
-    stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
-    return () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
-
-
 def _change(
     situation: Situation, desired: DesiredConnector, observed: ObservedConnector, operations: OperationsPlan
 ) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
     notes, transition = _notes(config), _transition(desired, observed)
     if _may_run_on(situation, desired, operations) and not config.changes and transition == ((), ()):
-        return tuple(_recorded(step) for step in operations.steps), (*notes, *_not_running(desired, observed))
-    before, after = _around(desired, observed) if operations.steps else transition
+        matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
+        recorded = (replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in operations.steps)
+        return tuple(recorded), (*notes, *_not_running(desired, observed))
+    before, after = transition
+    if operations.steps:
+        stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
+        before, after = () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
     if desired.name in situation.invalid:
         if config.changes or after:
             notes = (*notes, "its config has errors: only stop and pause are planned")
@@ -224,15 +244,13 @@ def _change(
 def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
     if not config.changes:
         return ()
-    return (Step(desired.name, Action.CONFIGURE, _why(config), config.changes, config.config, config.sensitive),)
-
-
-def _why(config: ConfigDiff) -> str:
     count, secrets = len(config.changes), len(config.rotated)
     if count == secrets:
-        return "the secret changed" if count == 1 else f"{count} secrets changed"
-    differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
-    return f"{differ}, {secrets} of them because the secret changed" if secrets else differ
+        why = "the secret changed" if count == 1 else f"{count} secrets changed"
+    else:
+        differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
+        why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
+    return (Step(desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive),)
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
@@ -246,15 +264,9 @@ def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple
 
 
 def _notes(config: ConfigDiff) -> Notes:
-    notes = []
-    if config.ignored:
-        notes.append(f"keys that differ and are ignored: {', '.join(config.ignored)}")
-    if config.uncompared:
-        keys = ", ".join(config.uncompared)
-        notes.append(
-            f"assumed to be equal, because Connect masks the values and the ledger has no record of them: {keys}"
-        )
-    return tuple(notes)
+    masked = "assumed to be equal, because Connect masks the values and the ledger has no record of them"
+    found = (("keys that differ and are ignored", config.ignored), (masked, config.uncompared))
+    return tuple(f"{what}: {', '.join(keys)}" for what, keys in found if keys)
 
 
 def _may_run_on(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> bool:
@@ -267,11 +279,6 @@ def _may_run_on(situation: Situation, desired: DesiredConnector, operations: Ope
     return operations.changes_nothing and situation.families.shape(desired.config) is not None
 
 
-def _recorded(step: Step) -> Step:
-    reason = f"{step.reason} (every offset already matches: recorded as applied, the connector is not stopped)"
-    return replace(step, action=Action.RECORD, reason=reason)
-
-
 def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
     """States that no step fixes. A connector that is FAILED is in `Plan.unhealthy`."""
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
@@ -279,21 +286,46 @@ def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Note
     return ()
 
 
-# Notes about the version of a connector's plugin: which one is declared, which one runs, and which are installed.
+# Deletes a connector that is declared absent or no longer declared, with its offsets if `onDelete` says so.
 
-_VERSION = "connector.plugin.version"
+_ON_DELETE = "onDelete: the offsets are reset first"
 
 
-def version_notes(situation: Situation, desired: DesiredConnector, steps: Iterable[Step]) -> tuple[str, ...]:
-    """A note if a config is sent, and it chooses a version or several are installed."""
-    class_name, declared = desired.config.get("connector.class", ""), desired.config.get(_VERSION)
-    installed = installed_versions(situation.plugins, class_name)
-    if not installed or not any(step.config for step in steps):
-        return ()
-    listed = ", ".join(installed)
-    if declared is None:
-        choice = f"several versions of {class_name} are installed ({listed}), and Connect uses the newest"
-        return (f"{choice}; choose one with spec.version",) if len(installed) > 1 else ()
-    observed = situation.observed.connectors.get(desired.name)
-    running = f", running: {observed.version}" if observed is not None and observed.version else ""
-    return (f"version of the plugin: declared: {declared}, installed: {listed}{running}",)
+def delete(
+    situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
+) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The steps that delete an existing connector, and notes for the reader."""
+    final = Step(name, Action.DELETE, reason)
+    if on_delete is OnDelete.KEEP:
+        return (final,), ()
+    if not CHANGE_OFFSETS.is_in(situation.observed.version):
+        return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
+    clear = Operation(
+        clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
+    )
+    reset = Step(name, Action.RESET, _ON_DELETE, operation=clear)
+    if situation.observed.connectors[name].state is WorkerState.STOPPED:
+        return (reset, final), ()
+    return (Step(name, Action.STOP, _ON_DELETE), reset, final), ()
+
+
+def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
+    """Whether the connector exists and its offsets may be gone: a deletion with offsets was begun and interrupted."""
+    record = situation.offsets.records.get(clear_name(name))
+    return record is not None and record.state is OperationState.OPEN and name in situation.observed.connectors
+
+
+def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
+
+    A suspended connector is not deleted. It stays stopped until it is resumed.
+    """
+    steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
+    note = (
+        "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
+        " reconciliation creates it"
+    )
+    declared = situation.desired.by_name.get(name)
+    suspension = suspension_of(situation, name, declared)
+    is_applied = situation.policy.enforce and suspension is None
+    return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)

@@ -1,21 +1,17 @@
-"""Limits that reject a whole plan: checked after every plan is made, and before the first effect."""
+"""Limits that reject a whole plan, and saved plans that are stale: checked before the first effect."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from gitops_connect.connect.capabilities import CHANGE_OFFSETS
-from gitops_connect.errors import UnsafePlan
-from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import OnDelete
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
-from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
+from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
+from gitops_connect.model.names import ClusterName, Digest, Revision
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import suspension_of
 
 
 def enforce(plan: Plan) -> None:
@@ -27,24 +23,16 @@ def enforce(plan: Plan) -> None:
 
 def refusals(situation: Situation, connectors: Sequence[ConnectorPlan]) -> tuple[str, ...]:
     """Why these steps are rejected; empty if they are allowed."""
-    deleted = [
-        step.connector
-        for connector in connectors
-        if connector.applicable
-        for step in connector.steps
-        if step.action is Action.DELETE
-    ]
-    return (*_protected(situation, deleted), *_too_many(situation, len(deleted)))
-
-
-def _protected(situation: Situation, deleted: Sequence[ConnectorName]) -> list[str]:
-    return [
+    steps = (step for connector in connectors if connector.applicable for step in connector.steps)
+    deleted = [step.connector for step in steps if step.action is Action.DELETE]
+    protected = [
         f"ProtectedConnector: connector {name} would be deleted, but [clusters.{situation.desired.cluster}] protected"
         f" contains {pattern!r}; declare the connector again, or remove the pattern"
         for name in deleted
         for pattern in situation.policy.protected
         if fnmatchcase(name, pattern)
     ]
+    return (*protected, *_too_many(situation, len(deleted)))
 
 
 def _too_many(situation: Situation, count: int) -> list[str]:
@@ -55,50 +43,67 @@ def _too_many(situation: Situation, count: int) -> list[str]:
         return []
     limit = f"[clusters.{situation.desired.cluster}] max_deletions = {situation.policy.max_deletions:g}"
     figures = f"{count} of {ours} managed connectors would be deleted, but at most {allowed} are allowed ({limit})"
-    way_out = "check the branch and the directory, or raise the limit for this change"
-    return [f"TooManyDeletions: {figures}; {way_out}"]
+    return [f"TooManyDeletions: {figures}; check the branch and the directory, or raise the limit for this change"]
 
 
-# Deletes a connector that is declared absent or no longer declared, with its offsets if `onDelete` says so.
+# A saved plan: the plan is made again, and applied only if the result is exactly the saved plan. So the file needs to
+# contain no secret, and exactly the reviewed plan is applied.
 
-_ON_DELETE = "onDelete: the offsets are reset first"
-
-
-def delete(
-    situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
-) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The steps that delete an existing connector, and notes for the reader."""
-    final = Step(name, Action.DELETE, reason)
-    if on_delete is OnDelete.KEEP:
-        return (final,), ()
-    if not CHANGE_OFFSETS.is_in(situation.observed.version):
-        return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
-    clear = Operation(
-        clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
-    )
-    reset = Step(name, Action.RESET, _ON_DELETE, operation=clear)
-    if situation.observed.connectors[name].state is WorkerState.STOPPED:
-        return (reset, final), ()
-    return (Step(name, Action.STOP, _ON_DELETE), reset, final), ()
+_MAJOR = "1"
 
 
-def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
-    """Whether the connector exists and its offsets may be gone: a deletion with offsets was begun and interrupted."""
-    record = situation.offsets.records.get(clear_name(name))
-    return record is not None and record.state is OperationState.OPEN and name in situation.observed.connectors
+@dataclass(frozen=True, slots=True)
+class SavedCluster:
+    """The digests of a saved plan for one cluster."""
+
+    cluster: ClusterName
+    digest: Digest
+    fingerprint: Digest
 
 
-def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """A file written by `plan --out`. `path` is the planned directory if it was not the repository."""
 
-    A suspended connector is not deleted. It stays stopped until it is resumed.
+    revision: Revision
+    path: str | None
+    clusters: tuple[SavedCluster, ...]
+
+
+def load_saved(text: str, name: str) -> SavedPlan:
+    """Read the file `name` that `plan --out` wrote. Raises UsageError if it has other content."""
+    try:
+        document = json.loads(text)
+        version = str(document["format_version"])
+        if version.partition(".")[0] != _MAJOR:
+            raise UsageError(f"{name} has plan format {version}, but this version reads {_MAJOR}.x; make a new plan")
+        clusters = tuple(
+            SavedCluster(ClusterName(one["cluster"]), Digest(one["digest"]), Digest(one["live_fingerprint"]))
+            for one in document["clusters"]
+        )
+        return SavedPlan(Revision(document["commit"]), document.get("path"), clusters)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # the last: nested too deeply
+        raise UsageError(f"{name} is not a plan saved by `gitops-connect plan --out`") from error
+
+
+def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
+    """Raise StalePlan, naming what changed, unless the fresh plans equal the saved plans.
+
+    A directory that was planned directly has no commit to compare (the saved plan itself may be stored in it). For such
+    a directory, the plan is fresh if the steps and the observed state are equal.
     """
-    steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
-    note = (
-        "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
-        " reconciliation creates it"
-    )
-    declared = situation.desired.by_name.get(name)
-    suspension = suspension_of(situation, name, declared)
-    is_applied = situation.policy.enforce and suspension is None
-    return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)
+    current = {plan.cluster: plan for plan in plans}
+    moved = []
+    for one in saved.clusters:
+        plan = current.get(one.cluster)
+        if plan is None:
+            moved.append(f"cluster {one.cluster} is no longer in the settings")
+        elif saved.path is None and plan.revision != saved.revision:
+            moved.append(f"the repository moved from commit {saved.revision} to {plan.revision}")
+        elif plan.fingerprint != one.fingerprint:
+            moved.append(f"connectors of cluster {one.cluster} have changed since the plan was saved")
+        elif plan.digest != one.digest:
+            moved.append(f"the steps for cluster {one.cluster} are different now: the settings or the ledger changed")
+    if moved:
+        lines = "\n".join(f"  {line}" for line in dict.fromkeys(moved))
+        raise StalePlan(f"the saved plan is stale\n{lines}\nmake a new plan, review it, and apply it")

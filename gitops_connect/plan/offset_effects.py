@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gitops_connect.families.offset_keys import (
-    SEED_ADDED,
-    ListKey,
-    OffsetKeys,
-    ValueKey,
-)
+from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, ValueKey
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.sinks import CONSUMER_GROUP
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
@@ -59,63 +54,34 @@ class _OffsetConfig:
         if self.sensitive & set(key.keys):
             return "***"
         more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-        return ", ".join(_quoted(value) for value in values[:_SHOWN]) + more
-
-
-def _quoted(value: str) -> str:
-    short = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
-    return json.dumps(short, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Renames:
-    """The earlier name of each connector that seems to be renamed, and the sorted new names of each earlier one."""
-
-    old: Mapping[ConnectorName, ConnectorName]
-    new: Mapping[ConnectorName, Sequence[ConnectorName]]
-
-    @staticmethod
-    def of(renamed: Iterable[tuple[ConnectorName, ConnectorName]]) -> _Renames:
-        old, new = dict(renamed), defaultdict[ConnectorName, list[ConnectorName]](list)
-        for name, earlier in sorted(old.items()):
-            new[earlier].append(name)
-        return _Renames(old, new)
+        short = (value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…" for value in values[:_SHOWN])
+        return ", ".join(json.dumps(value, ensure_ascii=False) for value in short) + more
 
 
 def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -> list[ConnectorPlan]:
     """The plans with warnings on the steps that leave offsets unread or use them for something else."""
-    new = {one.name for one in planned if _creates(one) and not _changes_offsets(one)}
-    renames = _Renames.of((name, old) for name, old in _renamed(situation) if name in new)
-    return [
-        replace(one, steps=tuple(_with_effects(situation, one, step, renames) for step in one.steps))
-        if one.steps
-        else one
-        for one in planned
-    ]
+    actions = {one.name: {step.action for step in one.steps} for one in planned}
+    moving = {name for name, some in actions.items() if some & {Action.ALTER, Action.RESET}}
+    new = {name for name, some in actions.items() if Action.CREATE in some and name not in moving}
+    earlier = {name: old for name, old in _renamed(situation) if name in new}
+    later = defaultdict[ConnectorName, list[ConnectorName]](list)
+    for name, old in sorted(earlier.items()):
+        later[old].append(name)
 
-
-def _creates(planned: ConnectorPlan) -> bool:
-    return any(step.action is Action.CREATE for step in planned.steps)
-
-
-def _changes_offsets(planned: ConnectorPlan) -> bool:
-    return any(step.action in (Action.ALTER, Action.RESET) for step in planned.steps)
-
-
-def _with_effects(situation: Situation, planned: ConnectorPlan, step: Step, renames: _Renames) -> Step:
-    found: tuple[OffsetEffect, ...] = ()
-    match step.action:
-        case Action.CONFIGURE:
+    def effects(step: Step) -> tuple[OffsetEffect, ...]:
+        name = step.connector
+        if step.action is Action.CONFIGURE:
             found = _of_config(situation, step)
-            if _changes_offsets(planned):
-                found = tuple(replace(one, hint="") for one in found)
-        case Action.CREATE if step.connector in renames.old:
-            found = _of_rename(situation, step, renames.old[step.connector])
-        case Action.DELETE if step.connector in renames.new:
-            found = _of_deletion(situation, step.connector, renames.new[step.connector])
-        case _:
-            pass
-    return replace(step, offset_effects=found) if found else step
+            return tuple(replace(one, hint="") for one in found) if name in moving else found
+        if step.action is Action.CREATE and name in earlier:
+            return _of_rename(situation, step, earlier[name])
+        if step.action is Action.DELETE and name in later:
+            return _of_deletion(situation, name, later[name])
+        return ()
+
+    return [
+        replace(one, steps=tuple(replace(step, offset_effects=effects(step)) for step in one.steps)) for one in planned
+    ]
 
 
 def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
@@ -123,10 +89,7 @@ def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
     if observed is None:
         return ()
     hidden = step.sensitive | {change.key for change in step.changes if change.sensitive}
-    before, after = (
-        _OffsetConfig(step.connector, observed.config, hidden),
-        _OffsetConfig(step.connector, step.config, hidden),
-    )
+    before, after = (_OffsetConfig(step.connector, config, hidden) for config in (observed.config, step.config))
     other_class = tuple(_of_class(situation.families, before, after))
     return other_class or tuple(_of_keys(situation.families.offset_keys(after.config), before, after))
 
@@ -150,14 +113,13 @@ def _is_same_class(one: str, other: str) -> bool:
 
 def _of_keys(known: OffsetKeys, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
     start = known.start.of(after.config)
-    is_unused = known.unused is not None and any(
-        one.config.get(known.unused[0]) == known.unused[1] for one in (before, after)
-    )
+    unused = known.unused[0] if known.unused is not None else ""
+    is_unused = known.unused is not None and any(one.config.get(unused) == known.unused[1] for one in (before, after))
     for key in known.keys:
         old, new = before.value(key), after.value(key)
         if old == new or any(is_reference(one) or is_mask(one) for one in (old, new)):
             continue
-        if is_unused and known.unused is not None and known.unused[0] not in key.keys:
+        if is_unused and unused not in key.keys:
             continue
         if isinstance(key, ValueKey):
             yield from _of_value(key, before, after, start)
@@ -266,6 +228,5 @@ def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[Of
 def _of_deletion(situation: Situation, old: ConnectorName, new: Sequence[ConnectorName]) -> tuple[OffsetEffect, ...]:
     on_delete = situation.desired.by_name.get(old, situation.ownership[old]).on_delete
     kept = "are removed with it" if on_delete is OnDelete.RESET else "stay stored under its name"
-    return (
-        OffsetEffect(f"the offsets of {old} {kept}; {', '.join(new)}, whose config is similar, does not read them"),
-    )
+    names = ", ".join(new)
+    return (OffsetEffect(f"the offsets of {old} {kept}; {names}, whose config is similar, does not read them"),)

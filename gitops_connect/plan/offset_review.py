@@ -13,6 +13,7 @@ from dataclasses import replace
 from gitops_connect.families.resume import UNKNOWN_CLASS
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
+from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.units import SkipLimits
@@ -45,11 +46,14 @@ def review_unfinished(operation: Operation, before: Offsets, current: Offsets, s
 
 def moved_since(operation: Operation, count: int) -> Refusal:
     """Why an operation that was begun is not finished: `count` partitions are neither as before nor as declared."""
-    return Refusal(
-        f"the change was started but did not finish, and {count:,} of its offsets changed since then: it is unknown"
-        f" whether the change was applied; run `gitops-connect ledger resolve {operation.name}` with --applied or"
-        " --not-applied"
-    )
+    what = f"the change was started but did not finish, and {count:,} of its offsets changed since then"
+    return Refusal(f"{what}: {ask_outcome(operation.name)}")
+
+
+def ask_outcome(name: OperationName) -> str:
+    """What an administrator must decide about a change of unknown outcome."""
+    command = f"run `gitops-connect ledger resolve {name}` with --applied or --not-applied"
+    return f"it is unknown whether the change was applied; {command}"
 
 
 def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:
@@ -74,17 +78,16 @@ def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:
 
 def find_difference(current: Offsets, patch: OffsetPatch, shape: Shape | None, *, exact: bool = True) -> Difference:
     """Every partition of the patch as a move, the largest first: removals and rewinds before all others."""
-    moves = [
-        Move(partition, current.get(partition), offset, *_direction(current.get(partition), offset, shape))
-        for partition, offset in patch.items()
-    ]
-    counts = Counter(move.direction for move in moves)
-    distances: Counter[Direction] = Counter()
-    for move in moves:
-        distances[move.direction] += move.distance or 0
-    shown_moves = [move for move in moves if move.direction is not Direction.SAME]
-    shown_moves.sort(key=Move.sort_key)
-    return described(Difference(counts, +distances, tuple(shown_moves), exact=exact), shape)
+    moves = []
+    counts, distances = Counter[Direction](), Counter[Direction]()
+    for partition, offset in patch.items():
+        before = current.get(partition)
+        direction, distance = _direction(before, offset, shape)
+        counts[direction] += 1
+        distances[direction] += distance or 0
+        if direction is not Direction.SAME:
+            moves.append(Move(partition, before, offset, direction, distance))
+    return described(Difference(counts, +distances, tuple(sorted(moves, key=Move.sort_key)), exact=exact), shape)
 
 
 def described(difference: Difference, shape: Shape | None) -> Difference:
@@ -129,10 +132,8 @@ def _needed(
         yield Acknowledgement.EXTERNAL, "; ".join(external)
     counts, scale = difference.counts, difference.scale
     if operation.kind is OperationKind.RESET:
-        yield (
-            Acknowledgement.RESET,
-            f"all offsets ({sum(counts.values()):,}) are removed, so that all records are reprocessed",
-        )
+        total = f"{sum(counts.values()):,}"
+        yield Acknowledgement.RESET, f"all offsets ({total}) are removed, so that all records are reprocessed"
         return
     if rewound := counts.get(Direction.REWIND, 0):
         again = difference.distances.get(Direction.REWIND, 0)
@@ -141,10 +142,8 @@ def _needed(
         by = how_far if again else ""
         yield Acknowledgement.REWIND, f"{_partitions(rewound)} rewound{by}"
     if changed := counts.get(Direction.CHANGED, 0):
-        yield (
-            Acknowledgement.REWIND,
-            f"{_partitions(changed)} changed, and it is unknown whether this is a rewind or a skip",
-        )
+        which = "and it is unknown whether this is a rewind or a skip"
+        yield Acknowledgement.REWIND, f"{_partitions(changed)} changed, {which}"
     if skips := _skips(difference, max_skip):
         yield Acknowledgement.SKIP, skips
     if removed := counts.get(Direction.REMOVED, 0):
@@ -160,10 +159,8 @@ def _skips(difference: Difference, max_skip: SkipLimits) -> str:
         return f"{_partitions(len(forward))} moved forward by an unknown distance"
     if unit is None or skipped <= max_skip[unit.limit]:
         return ""
-    return (
-        f"{scale.amount(skipped)} are skipped, but the limit is {scale.amount(max_skip[unit.limit])}"
-        f" (`{unit.limit}` of the setting `max_skip`)"
-    )
+    limit = f"{scale.amount(max_skip[unit.limit])} (`{unit.limit}` of the setting `max_skip`)"
+    return f"{scale.amount(skipped)} are skipped, but the limit is {limit}"
 
 
 def _partitions(count: int, one: str = "is", many: str = "are") -> str:

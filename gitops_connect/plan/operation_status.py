@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
-from gitops_connect.connect.capabilities import CHANGE_OFFSETS, INITIAL_STATE
+from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE
+from gitops_connect.model.canonical import digest
 from gitops_connect.model.clock import Backoff
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, TargetState
 from gitops_connect.model.names import ConnectorName, OperationName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState, clear_name
-from gitops_connect.model.plans import OperationStatus
+from gitops_connect.model.plans import Action, OperationStatus, Step
 from gitops_connect.model.revisions import origin
-from gitops_connect.model.strimzi import RULE, failed
+from gitops_connect.model.strimzi import RULE, AnnotationAction, AnnotationWarning, RequestedListing, failed
+from gitops_connect.plan.offset_review import ask_outcome
 from gitops_connect.plan.situation import Situation
 
 RETRY = Backoff(first=60, longest=3600)
@@ -71,7 +73,7 @@ def _requested(situation: Situation, connector: DesiredConnector, operation: Des
     earlier = situation.offsets.replaced.get(operation.name)
     if earlier is not None and operation.name not in situation.offsets.records:
         why = f"the same change is recorded as {earlier}, whose commit is not in the history of the annotation"
-        return Assessment(OperationStatus.UNKNOWN, f"{why}: {_ask(operation.name)}", "offsets/unknown")
+        return Assessment(OperationStatus.UNKNOWN, f"{why}: {ask_outcome(operation.name)}", "offsets/unknown")
     why = operation.problem
     if not why and connector.state is not TargetState.STOPPED:
         why = "the connector not being stopped: set `state: stopped` in the resource"
@@ -109,11 +111,8 @@ def history_unknown(situation: Situation, operation: DesiredOperation) -> Assess
         return None
     if offsets.current.get(name) == {}:
         return None
-    return Assessment(
-        OperationStatus.UNKNOWN,
-        f"the ledger is new, and the connector has offsets: {_ask(operation.name)}",
-        "offsets/unknown",
-    )
+    why = f"the ledger is new, and the connector has offsets: {ask_outcome(operation.name)}"
+    return Assessment(OperationStatus.UNKNOWN, why, "offsets/unknown")
 
 
 def started_since(situation: Situation, operation: Operation) -> str:
@@ -127,11 +126,11 @@ def started_since(situation: Situation, operation: Operation) -> str:
     if observed is None and _must_run_first(situation, operation):
         return (
             "the change was started but did not finish, its connector was deleted meanwhile, and Kafka Connect"
-            f" {situation.observed.version} cannot create a stopped connector: {_ask(operation.name)}"
+            f" {situation.observed.version} cannot create a stopped connector: {ask_outcome(operation.name)}"
         )
     if observed is None or observed.state not in _STARTED:
         return ""
-    return f"the change was started but did not finish, and its connector has run since: {_ask(operation.name)}"
+    return f"the change was started but did not finish, and its connector has run since: {ask_outcome(operation.name)}"
 
 
 def _must_run_first(situation: Situation, operation: Operation) -> bool:
@@ -142,13 +141,6 @@ def _must_run_first(situation: Situation, operation: Operation) -> bool:
     creates = operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
     is_unread = operation.connector in situation.observed.unknown
     return creates and not is_unread and not INITIAL_STATE.is_in(situation.observed.version)
-
-
-def _ask(name: OperationName) -> str:
-    return (
-        f"it is unknown whether the change was applied; run `gitops-connect ledger resolve {name}` with --applied or"
-        " --not-applied"
-    )
 
 
 def is_cleared(situation: Situation, name: ConnectorName) -> bool:
@@ -166,40 +158,37 @@ def status_by_record(situation: Situation, operation: DesiredOperation) -> Asses
     same = record.digest in (None, operation.digest)
     found: Assessment | None
     match record.state:
-        case OperationState.SETTLED if operation.kind is OperationKind.SEED and is_cleared(situation, record.connector):
-            found = None
         case OperationState.SETTLED:
-            found = _settled(operation, record, same=same)
+            found = _settled(situation, operation, record, same=same)
         case OperationState.OPEN:
             found = _open(same=same)
         case OperationState.UNKNOWN:
-            found = _unknown(operation, record)
+            new = f"the change may be older than the ledger: {ask_outcome(operation.name)}"
+            found = Assessment(OperationStatus.WAITING, record.message or new, "offsets/unknown")
         case OperationState.FAILED:
             found = _failed(situation, record) if same else None
+        case OperationState.RELEASED if operation.connector in situation.observed.connectors:
+            # A seed whose connector was deleted with its offsets, and that someone else has created.
+            found = Assessment(OperationStatus.IDLE, _EXISTED)
         case OperationState.INTENDED | OperationState.RELEASED:
-            found = _released(situation, operation, record)
+            found = None
         case _:
             assert_never(record.state)
     return found
 
 
-def _unknown(operation: DesiredOperation, record: OperationRecord) -> Assessment:
-    """The reason is in the record, unless the reason is that the ledger was new."""
-    new = f"the change may be older than the ledger: {_ask(operation.name)}"
-    return Assessment(OperationStatus.WAITING, record.message or new, "offsets/unknown")
-
-
 def _open(*, same: bool) -> Assessment:
     if same:
         return Assessment(OperationStatus.UNFINISHED)
-    return Assessment(
-        OperationStatus.WAITING,
-        "it is in progress, and its document was edited since: the earlier version is finished",
-        "offsets/rewritten",
-    )
+    why = "it is in progress, and its document was edited since: the earlier version is finished"
+    return Assessment(OperationStatus.WAITING, why, "offsets/rewritten")
 
 
-def _settled(operation: DesiredOperation, record: OperationRecord, *, same: bool) -> Assessment:
+def _settled(
+    situation: Situation, operation: DesiredOperation, record: OperationRecord, *, same: bool
+) -> Assessment | None:
+    if operation.kind is OperationKind.SEED and is_cleared(situation, record.connector):
+        return None
     when = f"applied {record.since:%Y-%m-%d %H:%M:%S} UTC, {origin(record.revision)}"
     if same or operation.annotation is not None:  # an annotation reads its ConfigMap once
         return Assessment(OperationStatus.APPLIED, when)
@@ -213,19 +202,8 @@ def _failed(situation: Situation, record: OperationRecord) -> Assessment | None:
     if situation.now >= again:
         return None
     times = "once" if record.failures == 1 else f"{record.failures} times"
-    return Assessment(
-        OperationStatus.WAITING,
-        f"it failed {times}; next retry at {again:%H:%M:%S} UTC or when its document changes: {record.message}",
-        "offsets/failed",
-    )
-
-
-def _released(situation: Situation, operation: DesiredOperation, record: OperationRecord) -> Assessment | None:
-    """A seed whose connector was deleted with its offsets is due again, unless someone else created the connector."""
-    there = operation.connector in situation.observed.connectors
-    if record.state is OperationState.RELEASED and there:
-        return Assessment(OperationStatus.IDLE, _EXISTED)
-    return None
+    retry = f"next retry at {again:%H:%M:%S} UTC or when its document changes"
+    return Assessment(OperationStatus.WAITING, f"it failed {times}; {retry}: {record.message}", "offsets/failed")
 
 
 def withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
@@ -235,3 +213,47 @@ def withdrawn_seeds(situation: Situation) -> Iterator[OperationName]:
         undone = record.state in (OperationState.INTENDED, OperationState.FAILED)
         if record.kind is OperationKind.SEED and undone and record.connector not in declared | situation.desired.held:
             yield name
+
+
+# Writing current offsets to ConfigMaps, as annotations of Strimzi resources request it: once for each addition.
+
+
+def requested_listings(situation: Situation, desired: DesiredConnector) -> Iterator[Step]:
+    """The listings of one connector that are due. A failed one is repeated in each reconciliation, as in Strimzi."""
+    observed = situation.observed.connectors
+    if desired.name not in observed or desired.name in situation.observed.unknown:
+        return
+    for one in situation.desired.listings:
+        if one.connector == desired.name and not (_is_listed(situation, one) or _listing_problem(situation, one)):
+            what = f"the current offsets are written to the entry {one.entry} of the ConfigMap {one.config_map}"
+            declared = digest([one.connector, one.config_map, one.namespace, one.entry])
+            operation = Operation(one.name, one.connector, OperationKind.LIST, declared, situation.revision)
+            yield Step(one.connector, Action.LIST, what, operation=operation, listing=one)
+
+
+def listing_warnings(situation: Situation) -> Iterator[AnnotationWarning]:
+    """Why listings are not done, or failed."""
+    for one in situation.desired.listings:
+        if _is_listed(situation, one):
+            continue
+        record, why = situation.offsets.records.get(one.name), _listing_problem(situation, one)
+        if not why and record is not None and record.state is OperationState.FAILED:
+            why = f'"{record.message}"'
+        if why:
+            action, cluster = AnnotationAction.LIST, situation.desired.cluster
+            yield AnnotationWarning(action, failed(action, one.connector, why), one.location, cluster, one.connector)
+
+
+def _is_listed(situation: Situation, one: RequestedListing) -> bool:
+    record = situation.offsets.records.get(one.name)
+    return record is not None and record.state is OperationState.SETTLED
+
+
+def _listing_problem(situation: Situation, one: RequestedListing) -> str:
+    if one.problem:
+        return one.problem
+    if not GET_OFFSETS.is_in(situation.observed.version):
+        return GET_OFFSETS.missing(situation.observed.version)
+    if not situation.policy.lists_offsets:
+        return "no destination for ConfigMaps in the settings: set [strimzi] output or output_branch"
+    return ""

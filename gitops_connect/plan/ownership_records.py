@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
 from gitops_connect.model.canonical import keyed_digest
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.names import ConnectorName, Digest
-from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action, Step
 from gitops_connect.plan.config_diff import secret_digest
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import why_observed_only
 
 
 def desired_digest(situation: Situation, connector: DesiredConnector) -> Digest:
@@ -26,24 +22,6 @@ def drifted(situation: Situation, connector: DesiredConnector) -> bool:
     """True if the document is the last applied document: a difference then originates from the cluster."""
     owned = situation.ownership.get(connector.name)
     return owned is not None and owned.desired == desired_digest(situation, connector)
-
-
-def adoption(situation: Situation, connector: DesiredConnector, changes: Collection[Step]) -> tuple[Step, ...]:
-    """The step that makes an existing connector managed, before its other steps; empty if there is none.
-
-    Connectors that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is
-    planned for it: its document may name another connector than the author meant.
-    """
-    observed = situation.observed.connectors.get(connector.name)
-    if observed is None or observed.state is WorkerState.DESTROYED or connector.name in situation.observed.unknown:
-        return ()
-    if connector.name in situation.ownership:
-        return ()
-    if connector.state is TargetState.ABSENT or why_observed_only(situation, connector):
-        return ()
-    if connector.name in situation.invalid and not changes:
-        return ()
-    return (Step(connector.name, Action.ADOPT, "it exists on the cluster, and is declared now"),)
 
 
 def remember(situation: Situation, connector: DesiredConnector, origin: Origin, now: datetime) -> Ownership:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -16,25 +16,33 @@ from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.operations import OperationState
 from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
 from gitops_connect.model.strimzi import AnnotationWarning, failed
-from gitops_connect.plan.connector_operations import OperationsPlan, plan_operations
-from gitops_connect.plan.connector_steps import Steps, decide, plan_connector, start, steady
-from gitops_connect.plan.guards import delete, finish_deletion, is_half_deleted, refusals
+from gitops_connect.plan.connector_operations import OperationsPlan, plan_operations, plan_strays
+from gitops_connect.plan.connector_steps import (
+    Steps,
+    decide,
+    delete,
+    finish_deletion,
+    is_half_deleted,
+    plan_connector,
+    start,
+    steady,
+)
+from gitops_connect.plan.guards import refusals
+from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.listings import listing_warnings
-from gitops_connect.plan.manual_pause import manual_pause
 from gitops_connect.plan.offset_effects import add_offset_effects
-from gitops_connect.plan.orphaned_changes import plan_strays
+from gitops_connect.plan.operation_status import listing_warnings
 from gitops_connect.plan.ownership_records import drifted, owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import suspension_of, why_observed_only
 
 
 def plan(situation: Situation) -> Plan:
     """Plan every declared connector, and the deletion of managed connectors no longer declared if prune is on."""
     changes = {one.name: plan_operations(situation, one) for one in situation.desired.connectors}
-    finished = [finish_deletion(situation, name) for name in _half_deleted(situation)]
+    half_deleted = (name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name))
+    finished = [finish_deletion(situation, name) for name in half_deleted]
     done = {one.name for one in finished}
     declared = [
         hold_back(situation, one, changes[one.name], plan_connector(situation, one, changes[one.name]))
@@ -44,19 +52,15 @@ def plan(situation: Situation) -> Plan:
     pruned, warnings = _prune(situation, done)
     strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *strays.connectors])
-    planned = [*planned, *_other_suspended(situation, {one.name for one in planned})]
+    planned += _other_suspended(situation, {one.name for one in planned})
     unhealthy = find_unhealthy(situation)
     limited = limit_rollout(situation, planned, unhealthy)
     everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.operations or _is_suspended_alone(one))
+    listings = tuple(listing_warnings(situation))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
-    diagnostics = Diagnostics.of(
-        (*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listing_warnings(situation)))
-    )
+    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
     applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
-    complete = situation.desired.complete and not (
-        situation.desired.held or situation.observed.unknown or situation.invalid or diagnostics.errors
-    )
     return Plan(
         cluster=situation.desired.cluster,
         connect_version=situation.observed.version,
@@ -64,7 +68,7 @@ def plan(situation: Situation) -> Plan:
         connectors=shown,
         fingerprint=fingerprint(situation),
         digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
-        complete=complete,
+        complete=_is_complete(situation) and not diagnostics.errors,
         warnings=warnings,
         refusals=refusals(situation, shown),
         forgotten=_forgotten(situation),
@@ -77,28 +81,33 @@ def plan(situation: Situation) -> Plan:
         restarts=situation.restarts,
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
         suspension=situation.suspensions.cluster,
-        annotation_warnings=annotation_warnings(situation, (each for one in everything for each in one.operations)),
+        annotation_warnings=(
+            *situation.desired.annotation_warnings,
+            *listings,
+            *_undone_requests(situation, everything),
+        ),
         untrusted=situation.untrusted,
     )
 
 
-def _other_suspended(situation: Situation, planned: Set[ConnectorName]) -> Iterator[ConnectorPlan]:
+def _other_suspended(situation: Situation, planned: Collection[ConnectorName]) -> Iterator[ConnectorPlan]:
     """Suspended connectors for which nothing is planned: not declared any more, or with errors in their documents."""
     for name, suspension in situation.suspensions.connectors.items():
         if name not in planned:
             yield ConnectorPlan(name, applicable=False, suspension=suspension)
 
 
-def _is_suspended_alone(connector: ConnectorPlan) -> bool:
-    return connector.suspension is not None and not connector.suspension.whole_cluster
-
-
 def _since(situation: Situation, operation: PlannedOperation) -> tuple[datetime, str]:
     return situation.offsets.records[operation.name].since, operation.name
 
 
-def _half_deleted(situation: Situation) -> list[ConnectorName]:
-    return [name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name)]
+def _is_complete(situation: Situation) -> bool:
+    left_out = situation.desired.held or situation.observed.unknown or situation.invalid
+    return situation.desired.complete and not left_out
+
+
+def _is_suspended_alone(connector: ConnectorPlan) -> bool:
+    return connector.suspension is not None and not connector.suspension.whole_cluster
 
 
 def fingerprint(situation: Situation) -> Digest:
@@ -134,25 +143,17 @@ def _unread(situation: Situation) -> tuple[ConnectorName, ...]:
 
 
 def _value(connector: ConnectorPlan) -> list[Any]:
-    steps = [
-        [step.action.value, step.reason, _state(step), _changes(step), *_operation(step)] for step in connector.steps
-    ]
-    return [connector.name, connector.applicable, steps]
+    return [connector.name, connector.applicable, [_step_value(step) for step in connector.steps]]
 
 
-def _operation(step: Step) -> list[str]:
-    """What the operation declares, without the current offsets: those move."""
-    one = step.operation
-    acknowledged = sorted(each.value for each in one.acknowledged) if one else []
-    return [one.name, one.digest, *acknowledged] if one else []
-
-
-def _state(step: Step) -> str | None:
-    return step.initial_state.value if step.initial_state else None
-
-
-def _changes(step: Step) -> list[list[str | None]]:
-    return [[change.key, change.shown_before, change.shown_after] for change in step.changes]
+def _step_value(step: Step) -> list[Any]:
+    """What the digest covers of a step: of an operation what it declares, and not the current offsets, which move."""
+    state = step.initial_state.value if step.initial_state else None
+    changes = [[change.key, change.shown_before, change.shown_after] for change in step.changes]
+    declared: list[str] = []
+    if (one := step.operation) is not None:
+        declared = [one.name, one.digest, *sorted(each.value for each in one.acknowledged)]
+    return [step.action.value, step.reason, state, changes, *declared]
 
 
 def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
@@ -279,35 +280,24 @@ def limit_rollout(
 
     Connectors that were changed on the cluster, and connectors that are rolled back, never wait.
     """
-    if not situation.policy.rollout_size and not situation.policy.rollout_max_failures:
-        return list(planned)
+    policy = situation.policy
     rolled_back = {one.name for one in situation.desired.connectors if one.rolled_back is not None}
     changed = [one.name for one in planned if _changes_config(one) and one.name not in rolled_back]
-    why = dict(_waiting(situation, changed, unhealthy))
-    return [
-        replace(one, applicable=False, notes=(*one.notes, why[one.name])) if one.name in why else one for one in planned
-    ]
+    failed = [name for name, _ in sorted(situation.config_histories.items()) if _failed(situation, name, unhealthy)]
+    if policy.rollout_max_failures and len(failed) >= policy.rollout_max_failures:
+        names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
+        note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
+        waiting = frozenset(changed)
+    else:
+        note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
+        waiting = frozenset(changed[policy.rollout_size :] if policy.rollout_size else ())
+    return [replace(one, applicable=False, notes=(*one.notes, note)) if one.name in waiting else one for one in planned]
 
 
 def _changes_config(planned: ConnectorPlan) -> bool:
     """Whether the connector gets another config because its document changed."""
     changes = any(step.action is Action.CONFIGURE for step in planned.steps)
     return changes and planned.applicable and not planned.drifted
-
-
-def _waiting(
-    situation: Situation, changed: Sequence[ConnectorName], unhealthy: Collection[ConnectorName]
-) -> list[tuple[ConnectorName, str]]:
-    policy = situation.policy
-    failed = [name for name, _ in sorted(situation.config_histories.items()) if _failed(situation, name, unhealthy)]
-    if policy.rollout_max_failures and len(failed) >= policy.rollout_max_failures:
-        names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
-        note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
-        return [(name, note) for name in changed]
-    if not policy.rollout_size:
-        return []
-    note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
-    return [(name, note) for name in changed[policy.rollout_size :]]
 
 
 def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[ConnectorName]) -> bool:
@@ -318,22 +308,12 @@ def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[Con
     return history.trial is not None and history.trial.revision == situation.revision and name in unhealthy
 
 
-# Requests of Strimzi's annotations that were not done, as warnings of their connectors.
-
-_NOT_DONE = (OperationStatus.WAITING, OperationStatus.UNKNOWN)
-
-
-def annotation_warnings(situation: Situation, planned: Iterable[PlannedOperation]) -> tuple[AnnotationWarning, ...]:
-    """Every request that was not done, in each reconciliation until the annotation is fixed or removed."""
-    return (*situation.desired.annotation_warnings, *listing_warnings(situation), *_of_changes(situation, planned))
-
-
-def _of_changes(situation: Situation, planned: Iterable[PlannedOperation]) -> Iterator[AnnotationWarning]:
-    for one in planned:
-        if one.annotation is None or one.status not in _NOT_DONE:
+def _undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[AnnotationWarning]:
+    """Changes that annotations of Strimzi request and that were not done, until the annotation is fixed or removed."""
+    for one in (each for connector in planned for each in connector.operations):
+        if one.annotation is None or one.status not in (OperationStatus.WAITING, OperationStatus.UNKNOWN):
             continue
-        record = situation.offsets.records.get(one.name)
-        message = one.message
+        record, message = situation.offsets.records.get(one.name), one.message
         if record is not None and record.state is OperationState.FAILED:
             message = failed(one.annotation, one.connector, f'"{record.message}"')
         elif not message.startswith("Failed to "):

@@ -7,7 +7,7 @@ restart is due.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -17,34 +17,19 @@ from gitops_connect.families.health_rules import unhealthy
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.health import HealthReason, UnhealthyConnector, failures, idle_parts
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
 from gitops_connect.model.restart_records import (
     Restart,
     RestartKind,
     RestartOutlook,
-    RestartRecord,
     RestartRequest,
     pause_after,
 )
 from gitops_connect.model.status import ConditionType
+from gitops_connect.plan.holds import manual_pause, why_paused, why_shown_only
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.manual_pause import manual_pause, why_paused
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import why_shown_only
-
-
-def with_outlook(
-    situation: Situation, unhealthy: Mapping[ConnectorName, UnhealthyConnector]
-) -> Mapping[ConnectorName, UnhealthyConnector]:
-    """Add to each connector with a failed part what its automatic restarts were, and when the next one is due."""
-    declared = {one.name: one for one in situation.desired.connectors}
-    return {
-        name: replace(one, restarts=_outlook(situation, declared[name], situation.observed.connectors[name]))
-        if one.failures and name in declared and declared[name].state is TargetState.RUNNING
-        else one
-        for name, one in unhealthy.items()
-    }
 
 
 def add_restarts(
@@ -55,14 +40,15 @@ def add_restarts(
     A restart needs no review. At most `concurrent_restarts`, those that are due for the longest time first: each may
     cause a rebalance.
     """
-    idle = (unhealthy[one.name] for one in planned if one.name in unhealthy and _is_idle(one))
-    due = sorted(_due(situation, idle))[: situation.policy.concurrent_restarts]
-    steps = {name: _step(situation, unhealthy[name], outlook) for _, name, outlook in due}
+    due = []
+    for one in planned:
+        if one.name in unhealthy and (not one.changes_cluster or _is_blocked(one)):
+            outlook = unhealthy[one.name].restarts
+            if outlook is not None and outlook.next is not None and outlook.next <= situation.now:
+                due.append((outlook.next, one.name, outlook))
+    chosen = sorted(due)[: situation.policy.concurrent_restarts]
+    steps = {name: _step(situation, unhealthy[name], outlook) for _, name, outlook in chosen}
     return [_with_restart(one, steps[one.name]) if one.name in steps else one for one in planned]
-
-
-def _is_idle(planned: ConnectorPlan) -> bool:
-    return not planned.changes_cluster or _is_blocked(planned)
 
 
 def _is_blocked(planned: ConnectorPlan) -> bool:
@@ -97,13 +83,10 @@ def uncounted(situation: Situation, plan: Plan) -> Iterator[ConnectorName]:
     for name, record in situation.restarts.items():
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown
-        has_recovered = connector is not None and not failures(connector) and _is_long_ago(record, situation)
+        is_long_ago = situation.now - record.last >= situation.policy.stable_after
+        has_recovered = is_long_ago and connector is not None and not failures(connector)
         if is_gone or has_recovered or name in configured:
             yield name
-
-
-def _is_long_ago(record: RestartRecord, situation: Situation) -> bool:
-    return situation.now - record.last >= situation.policy.stable_after
 
 
 def _outlook(situation: Situation, desired: DesiredConnector, connector: ObservedConnector) -> RestartOutlook:
@@ -125,8 +108,8 @@ def _why_not(situation: Situation, desired: DesiredConnector, connector: Observe
         return "spec.autoRestart.enabled is false"
     if why_not := why_shown_only(situation, desired) or why_paused(manual_pause(situation, desired)):
         return why_not
-    traces = [connector.trace] if connector.state is WorkerState.FAILED else []
-    traces += [task.trace for task in connector.tasks if task.state is WorkerState.FAILED]
+    parts: list[ObservedConnector | TaskStatus] = [connector, *connector.tasks]
+    traces = [part.trace for part in parts if part.state is WorkerState.FAILED]
     for pattern in allowed.never_on:
         if any(_is_in(pattern, trace) for trace in traces):
             return f"the stack trace matches {pattern!r} in spec.autoRestart.neverOn"
@@ -137,14 +120,6 @@ def _why_not(situation: Situation, desired: DesiredConnector, connector: Observe
 
 def _is_in(pattern: str, trace: str) -> bool:
     return fnmatchcase(trace, f"*{pattern}*")
-
-
-def _due(
-    situation: Situation, unhealthy: Iterable[UnhealthyConnector]
-) -> Iterator[tuple[datetime, ConnectorName, RestartOutlook]]:
-    for one in unhealthy:
-        if one.restarts is not None and one.restarts.next is not None and one.restarts.next <= situation.now:
-            yield one.restarts.next, one.name, one.restarts
 
 
 def _step(situation: Situation, one: UnhealthyConnector, outlook: RestartOutlook) -> Step:
@@ -180,7 +155,12 @@ def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConn
         known = known_secrets(situation)
         failed = [situation.observed.connectors[name] for name, one in found.items() if one.failures]
         found |= {one.name: replace(found[one.name], failures=failures(known.mask_traces(one))) for one in failed}
-    return with_outlook(situation, found)
+    for desired in situation.desired.connectors:
+        one = found.get(desired.name)
+        if one is not None and one.failures and desired.state is TargetState.RUNNING:
+            outlook = _outlook(situation, desired, situation.observed.connectors[desired.name])
+            found[desired.name] = replace(one, restarts=outlook)
+    return found
 
 
 def _not_running(situation: Situation, connector: ObservedConnector) -> UnhealthyConnector | None:
@@ -213,8 +193,7 @@ def unhealthy_in_plan(
     situation: Situation, planned: Collection[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> tuple[UnhealthyConnector, ...]:
     """Those of the unhealthy connectors that are declared or managed, except those that the plan deletes."""
-    absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    declared = {one.name for one in situation.desired.connectors} - absent
+    declared = {one.name for one in situation.desired.connectors if one.state is not TargetState.ABSENT}
     deleted = {step.connector for one in planned for step in one.steps if step.action is Action.DELETE}
     ours = (declared | situation.desired.held | situation.ownership.keys()) - deleted
     return tuple(one for name, one in unhealthy.items() if name in ours)
@@ -235,7 +214,9 @@ def requested_restarts(situation: Situation, desired: DesiredConnector, before: 
         return
     if observed.state in _AT_REST and not any(step.action is Action.RESUME for step in before):
         return
-    due = [request for request in desired.restarts if _is_due(situation, desired.name, request)]
+    done = situation.restart_requests
+    is_managed = desired.name in situation.ownership
+    due = [one for one in desired.restarts if is_managed and done.get((desired.name, one.kind)) != one.id]
     whole = [request for request in due if request.kind is RestartKind.SECRETS]
     for request in whole or due:
         restart = restart_for(request, observed, situation.observed.version)
@@ -263,10 +244,6 @@ def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, R
             for request in connector.restarts:
                 if situation.restart_requests.get((connector.name, request.kind)) != request.id:
                     yield connector.name, request
-
-
-def _is_due(situation: Situation, name: ConnectorName, request: RestartRequest) -> bool:
-    return name in situation.ownership and situation.restart_requests.get((name, request.kind)) != request.id
 
 
 def restart_for(request: RestartRequest, observed: ObservedConnector, version: ConnectVersion) -> Restart:

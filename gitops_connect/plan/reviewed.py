@@ -90,7 +90,13 @@ def _unreviewed(
     missing = [one.words for one in seen.effects if not any(effect.covers(one) for effect in effects)]
     if steps_too:
         approved = {step for one in known for step in one.steps}
-        missing += [f"{step.action.value}: {step.reason}" for step in _unseen(planned, approved)]
+        begun = {one.name for one in planned.operations if one.status is OperationStatus.UNFINISHED}
+        missing += [
+            f"{step.action.value}: {step.reason}"
+            for step in planned.steps
+            if not (step.action in _WITHOUT_REVIEW or (step.operation is not None and step.operation.name in begun))
+            and _step_digest(step) not in approved
+        ]
     if not missing:
         return None
     now = {one.words for one in seen.effects}
@@ -98,23 +104,11 @@ def _unreviewed(
     return UnreviewedChange(cluster, planned.name, before, tuple(missing), seen)
 
 
-def _unseen(planned: ConnectorPlan, approved: set[Digest]) -> Iterable[Step]:
-    begun = {one.name for one in planned.operations if one.status is OperationStatus.UNFINISHED}
-    for step in planned.steps:
-        is_begun = step.operation is not None and step.operation.name in begun
-        if step.action not in _WITHOUT_REVIEW and not is_begun and _step_digest(step) not in approved:
-            yield step
-
-
 def blocked(planned: ConnectorPlan, change: UnreviewedChange, reviews: Reviews) -> ConnectorPlan:
     """The plan of a connector whose steps are shown, and not applied, until the change is reviewed."""
-    return replace(planned, applicable=False, unreviewed=change, notes=(*planned.notes, blocked_note(change, reviews)))
-
-
-def blocked_note(change: UnreviewedChange, reviews: Reviews) -> str:
-    """Why the connector is blocked, and how to continue."""
     if reviews.pull_request is not None:
         way = f"comment `gitops-connect approve DIGEST` on pull request #{reviews.pull_request}, or commit a change"
     else:
         way = "merge a pull request whose plan shows this change, or commit another change"
-    return f"blocked: not reviewed: {', '.join(change.planned)}; {way}"
+    note = f"blocked: not reviewed: {', '.join(change.planned)}; {way}"
+    return replace(planned, applicable=False, unreviewed=change, notes=(*planned.notes, note))

@@ -21,9 +21,9 @@ from gitops_connect.model.config_histories import (
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.plans import ConnectorPlan, Plan
+from gitops_connect.model.plans import Plan
+from gitops_connect.plan.holds import why_shown_only
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.suspended import why_shown_only
 
 Histories = Mapping[ConnectorName, ConfigHistory]
 
@@ -60,10 +60,10 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     found = {}
     for desired in situation.desired.connectors:
         history, problem = situation.config_histories.get(desired.name), unhealthy.get(desired.name)
-        trial = history.trial if history is not None else None
-        if history is None or trial is None or problem is None or not _must_end(situation, desired, trial, problem):
+        if history is None or history.healthy is None or history.trial is None or problem is None:
             continue
-        if history.healthy is None or history.healthy.digest == trial.digest:
+        trial = history.trial
+        if history.healthy.digest == trial.digest or not _must_end(situation, desired, trial, problem):
             continue
         keys = _changed_keys(history.healthy, declared_config(desired))
         rolled_back = RolledBack(trial.digest, trial.revision, "; ".join(problem.problems), keys, situation.now)
@@ -82,44 +82,34 @@ def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTria
 
 
 def _changed_keys(before: DeclaredConfig, after: DeclaredConfig) -> tuple[str, ...]:
-    old = {**before.config, **before.secrets}
-    new = {**after.config, **after.secrets}
+    old, new = ({**one.config, **one.secrets} for one in (before, after))
     return tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
 
 
 def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
     """The histories that change without a step: trials that were passed, and documents with another config."""
-    planned = {one.name: one for one in plan.connectors}
-    unhealthy = {one.name for one in plan.unhealthy}
+    busy = {one.name for one in plan.connectors if one.changes_cluster} | {one.name for one in plan.unhealthy}
     changed = {}
     for desired in situation.desired.connectors:
         history = situation.config_histories.get(desired.name, ConfigHistory())
         after = history
         if after.rolled_back is not None and desired.rolled_back is None:
             after = replace(after, rolled_back=None)
-        if desired.name not in unhealthy and _works(situation, desired, planned.get(desired.name)):
+        observed = situation.observed.connectors.get(desired.name)
+        works = desired.name not in busy and observed is not None and observed.is_running
+        if works and desired.state is TargetState.RUNNING:
             after = _passed(situation, desired, after)
         if after != history:
             changed[desired.name] = after
     return changed
 
 
-def _works(situation: Situation, desired: DesiredConnector, planned: ConnectorPlan | None) -> bool:
-    observed = situation.observed.connectors.get(desired.name)
-    is_in_sync = planned is None or not planned.changes_cluster
-    return desired.state is TargetState.RUNNING and is_in_sync and observed is not None and observed.is_running
-
-
 def _passed(situation: Situation, desired: DesiredConnector, history: ConfigHistory) -> ConfigHistory:
     """The history of a connector that works: the end of the trial, if it lasted long enough."""
-    options = rollback_options(situation, desired)
-    trial = history.trial
+    options, trial, config = rollback_options(situation, desired), history.trial, declared_config(desired)
     if trial is not None and options is not None and situation.now - trial.since < options.watch:
         return history
-    if options is None:
-        return replace(history, trial=None)
-    config = declared_config(desired)
-    if history.healthy is not None and history.healthy.digest == config.digest:
+    if options is None or (history.healthy is not None and history.healthy.digest == config.digest):
         return replace(history, trial=None)
     return replace(history, healthy=config, trial=None)
 

@@ -9,19 +9,17 @@ from support.cluster.memory_cluster import connector
 from support.planner.plans_of_steps import step
 
 from gitops_connect.apply.connector_run import advice
-from gitops_connect.apply.effects import STALE_SECONDS, Progress
-from gitops_connect.apply.step_execution import (
+from gitops_connect.apply.effects import (
+    STALE_SECONDS,
     TASKS_SECONDS,
-    AwaitEffect,
-    ClusterSnapshot,
-    StepExecution,
-    StepResult,
+    Progress,
     Watched,
-    check_working,
+    check_effect,
     failed_parts,
     leaves_running,
-    wanted_working,
+    wanted,
 )
+from gitops_connect.apply.step_execution import AwaitEffect, ClusterSnapshot, StepExecution, StepResult
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
@@ -67,7 +65,7 @@ def watched_attempt(action: Action, before: ObservedConnector | None = None) -> 
     ],
 )
 def test_the_connector_and_all_its_tasks_must_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
-    verdict = check_working(step("a", action), one, Watched(5.0))
+    verdict = check_effect(step("a", action), one, Watched(5.0))
     assert verdict.progress is progress
     assert verdict.lasting == 5.0 or progress is not DONE
     assert verdict.took_effect == (progress is not PENDING)
@@ -75,40 +73,40 @@ def test_the_connector_and_all_its_tasks_must_run(action: Action, one: ObservedC
 
 @pytest.mark.parametrize("state", [S.STOPPED, S.PAUSED])
 def test_a_new_config_of_a_connector_that_does_not_run_is_done_at_once(state: WorkerState) -> None:
-    verdict = check_working(step("a", Action.CONFIGURE), seen(state=state), Watched(5.0))
+    verdict = check_effect(step("a", Action.CONFIGURE), seen(state=state), Watched(5.0))
     assert (verdict.progress, verdict.lasting) == (DONE, 0)
 
 
 def test_a_short_time_to_run_does_not_shorten_the_one_that_a_restart_may_take() -> None:
-    configure = check_working(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
-    resume = check_working(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
+    configure = check_effect(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
+    resume = check_effect(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
     assert configure.lasting > resume.lasting == 0.01
 
 
 def test_a_short_time_to_run_leaves_the_time_in_which_tasks_are_assigned() -> None:
-    assert check_working(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
-    assert check_working(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
+    assert check_effect(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
+    assert check_effect(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
 def test_the_new_config_is_waited_for_in_any_state_of_the_tasks(action: Action) -> None:
     one = replace(seen(S.FAILED), config={"k": "old"})
-    assert check_working(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
+    assert check_effect(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
 
 
 def test_a_masked_value_does_not_prove_that_a_config_without_an_answer_arrived() -> None:
     change = step("a", Action.CONFIGURE, {"p": "new"}, changes=(Change("p", "***", "new", sensitive=True),))
     one = replace(seen(S.RUNNING), config={"p": "********"})
-    assert check_working(change, one, Watched(5.0), doubtful=True).progress is PENDING
-    assert check_working(change, one, Watched(5.0)).progress is DONE
+    assert check_effect(change, one, Watched(5.0), doubtful=True).progress is PENDING
+    assert check_effect(change, one, Watched(5.0)).progress is DONE
 
 
 def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_counted() -> None:
     resume = step("a", Action.RESUME)
-    assert check_working(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
+    assert check_effect(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
         "task 1 is FAILED: org.example.Gone: no longer there"
     )
-    assert check_working(resume, seen(S.FAILED, S.FAILED, state=S.FAILED), Watched(5.0)).found == (
+    assert check_effect(resume, seen(S.FAILED, S.FAILED, state=S.FAILED), Watched(5.0)).found == (
         "it is FAILED: org.example.Gone: no longer there (and 2 more of its tasks)"
     )
 
@@ -230,7 +228,7 @@ def test_which_steps_leave_a_connector_running(one: Step, expected: bool) -> Non
 
 
 def test_the_expected_state_is_described_with_its_duration() -> None:
-    assert wanted_working(step("a", Action.CREATE), Watched(2.5)) == (
+    assert wanted(step("a", Action.CREATE), Watched(2.5)) == (
         "RUNNING with all its tasks and the config that was sent for 2.5 s"
     )
 

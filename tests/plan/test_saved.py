@@ -11,8 +11,8 @@ from gitops_connect.errors import StalePlan, UsageError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import Digest, Revision
 from gitops_connect.model.plans import Plan
+from gitops_connect.plan.guards import SavedPlan, load_saved, require_fresh
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.saved import SavedPlan, load_saved, require_fresh
 from gitops_connect.report import plan_json
 from gitops_connect.report.plan_json import PlanOrigin
 

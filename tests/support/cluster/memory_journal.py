@@ -11,9 +11,8 @@ from threading import Event
 from typing import Any
 
 from gitops_connect.apply.chunks import FIRST, ChunkSize
-from gitops_connect.apply.executor import ExecuteOptions
 from gitops_connect.apply.ports import Chunk, LargeChange
-from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.apply.step_context import ExecuteOptions, StoppedConnectors
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.clock import Clock
