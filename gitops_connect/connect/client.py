@@ -6,25 +6,26 @@ import hashlib
 import math
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from gitops_connect.bounded_http import decode
 from gitops_connect.connect import wire
 from gitops_connect.connect.responses import ConnectRequest
-from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
-from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
+from gitops_connect.connect.wire import offset_lines
+from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected, UsageError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
@@ -387,3 +388,50 @@ def _accepts(worker: str) -> bool:
     except (OSError, UnicodeError):  # UnicodeError: a host name that no resolver accepts
         return False
     return True
+
+
+_LINES = 5000
+"""Lines that are written together."""
+
+
+def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:
+    """Save an answer of Connect, one entry a line. Raises as `save_lines`, and the errors of `wire.offset_lines`."""
+    lines = offset_lines(content)
+    return save_lines(iter(lambda: "".join(f"{line}\n" for line in islice(lines, _LINES)).encode(), b""), file)
+
+
+def save_lines(blocks: Iterable[bytes], file: Path) -> SavedOffsets:
+    """Write blocks of whole lines to the file, which is replaced. If that fails, the file is removed.
+
+    The directory is created if it is missing. Raises UsageError if the file cannot be written, and errors of `blocks`.
+    """
+    entries, size, digest = 0, 0, hashlib.sha256()
+    try:
+        with _opened(file) as stream:
+            for block in blocks:
+                try:
+                    stream.write(block)
+                except OSError as error:
+                    raise _unwritable(file, error) from error
+                entries, size = entries + block.count(b"\n"), size + len(block)
+                digest.update(block)
+    except BaseException:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+        raise
+    return SavedOffsets(str(file), entries, size, Digest(digest.hexdigest()))
+
+
+def _opened(file: Path) -> BinaryIO:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file.open("wb", buffering=0)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"the current offsets cannot be written to {file}: {error.strerror or error};"
+        " free some space: a large change stores all current offsets there"
+    )
