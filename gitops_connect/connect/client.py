@@ -6,13 +6,13 @@ import hashlib
 import math
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from gitops_connect.bounded_http import decode
@@ -71,9 +71,7 @@ class ConnectClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -245,13 +243,11 @@ class ConnectClient:
         NotFound, and UsageError if the file cannot be written.
         """
 
-        def take(content: Iterator[bytes]) -> SavedOffsets:
-            return save_offsets(content, file)
-
         def read(body: Any) -> Offsets | SavedOffsets:
             return body if isinstance(body, SavedOffsets) else wire.parse_offsets(body)
 
-        return self._read(read, ConnectRequest("GET", _path(name, "/offsets")), Large(limit, take))
+        large = Large(limit, partial(save_offsets, file=file))
+        return self._read(read, ConnectRequest("GET", _path(name, "/offsets")), large)
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
         """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None removes the offset of its partition.
@@ -390,6 +386,8 @@ def _accepts(worker: str) -> bool:
     return True
 
 
+# Offsets that do not fit into memory are written to a file while they arrive.
+
 _LINES = 5000
 """Lines that are written together."""
 
@@ -407,12 +405,13 @@ def save_lines(blocks: Iterable[bytes], file: Path) -> SavedOffsets:
     """
     entries, size, digest = 0, 0, hashlib.sha256()
     try:
-        with _opened(file) as stream:
+        with _named(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            stream = file.open("wb", buffering=0)
+        with stream:
             for block in blocks:
-                try:
+                with _named(file):
                     stream.write(block)
-                except OSError as error:
-                    raise _unwritable(file, error) from error
                 entries, size = entries + block.count(b"\n"), size + len(block)
                 digest.update(block)
     except BaseException:
@@ -422,16 +421,12 @@ def save_lines(blocks: Iterable[bytes], file: Path) -> SavedOffsets:
     return SavedOffsets(str(file), entries, size, Digest(digest.hexdigest()))
 
 
-def _opened(file: Path) -> BinaryIO:
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        return file.open("wb", buffering=0)
+        yield
     except OSError as error:
-        raise _unwritable(file, error) from error
-
-
-def _unwritable(file: Path, error: OSError) -> UsageError:
-    return UsageError(
-        f"the current offsets cannot be written to {file}: {error.strerror or error};"
-        " free some space: a large change stores all current offsets there"
-    )
+        raise UsageError(
+            f"the current offsets cannot be written to {file}: {error.strerror or error};"
+            " free some space: a large change stores all current offsets there"
+        ) from error
