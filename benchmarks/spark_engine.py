@@ -21,8 +21,7 @@ from gitops_connect.model.diagnostics import Location  # noqa: E402 - imports ar
 from gitops_connect.model.manifests import LargeFile  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.names import ConnectorName  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.operations import OperationKind  # noqa: E402 - imports are part of the measured time
-from gitops_connect.offset_changes.planner_inputs import workspace  # noqa: E402 - imports are part of the measured time
-from gitops_connect.offset_changes.spark_checks import SparkChecks  # noqa: E402 - imports are part of the measured time
+from gitops_connect.offset_changes.manifest_source import SparkChecks, workspace  # noqa: E402 - see above
 from gitops_connect.offsets.context import LargeManifest, ManifestContext  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
 from gitops_connect.spark.session import SharedSession  # noqa: E402 - imports are part of the measured time

@@ -37,7 +37,7 @@ class Deadline:
 
     The request may take `seconds`, and longer for a large body, but never longer than `most` seconds. Once the
     connection is made, `permit` is called before the request is sent. It prevents that by an exception, or returns for
-    how many seconds the request may be sent.
+    how many seconds the request may be sent. An error of a request whose time is over becomes a timeout.
     """
 
     def __init__(self, seconds: float, most: float = math.inf, permit: Callable[[], float] | None = None) -> None:
@@ -58,13 +58,16 @@ class Deadline:
         _request.deadline = self
         return self
 
-    def __exit__(self, *_: object) -> None:
-        _request.deadline = None
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        del _request.deadline
         with self._lock:
             self._is_over = True
             self._timer.cancel()
             if self._copy is not None:
                 self._copy.close()
+        if self.expired and isinstance(error, requests.RequestException):
+            # Nothing was sent if it is a ConnectTimeout.
+            raise (requests.ReadTimeout if self._is_sent else requests.ConnectTimeout)(error) from error
 
     def received(self, size: int) -> None:
         """So many bytes of the body have arrived: extend the limit by one second for each `SLOWEST`, up to `most`."""
@@ -77,10 +80,6 @@ class Deadline:
                 connection.connect()
             began = time.monotonic()
             self._permitted_until = began + self._permit()
-
-    def timeout(self, error: Exception) -> requests.Timeout:
-        """The error of a request whose limit is over: a ConnectTimeout if nothing of it was sent."""
-        return requests.ReadTimeout(error) if self._is_sent else requests.ConnectTimeout(error)
 
     def require_permit(self) -> None:
         """Raise LedgerBusy if the process was suspended since the permit: another process may have the lease."""
@@ -123,41 +122,29 @@ class Deadline:
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # not SSLSocket's own: another thread reads
 
 
-def _deadline() -> Deadline | None:
-    return getattr(_request, "deadline", None)
-
-
 class _Guarded(HTTPConnection):
     """Sends a request only with the permit of its `Deadline`, which can cut the connection at any time."""
 
     def _new_conn(self) -> socket.socket:
         """Called by the base class before the answer of a proxy, which may be slow."""
         sock = super()._new_conn()
-        deadline = _deadline()
-        if deadline is not None:
-            deadline.watch_handshake(sock)
+        _request.deadline.watch_handshake(sock)
         return sock
 
     def _tunnel(self) -> None:
         """Called by the base class to read the answer of a proxy. A part of an answer may look like all of it."""
         super()._tunnel()
-        deadline = _deadline()
-        if deadline is not None and deadline.expired:
+        if _request.deadline.expired:
             raise TimeoutError
 
     def request(self, *arguments: Any, **options: Any) -> None:
-        deadline = _deadline()
-        if deadline is not None:
-            deadline.await_permit(self)
+        _request.deadline.await_permit(self)
         super().request(*arguments, **options)
-        if deadline is not None:
-            deadline.watch(self.sock)
+        _request.deadline.watch(self.sock)
 
     def send(self, data: Any) -> None:
         """Called by the base class for the headers and for the body."""
-        deadline = _deadline()
-        if deadline is not None:
-            deadline.require_permit()
+        _request.deadline.require_permit()
         super().send(data)
 
 
@@ -177,7 +164,7 @@ _POOLS = {"http": _Pool, "https": _TlsPool}
 
 
 class DeadlineAdapter(HTTPAdapter):
-    """Sends requests over connections that a `Deadline` of their thread can cut."""
+    """Sends requests over connections that the `Deadline` of their thread can cut."""
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         """Called by the base class."""
@@ -234,14 +221,8 @@ class BoundedSession(UnredirectedSession):
         """The answer with its body. Called for every request. Raises ReadTimeout, and AnswerTooLarge."""
         timeout = (min(CONNECT_TIMEOUT, self._seconds), self._seconds)
         options |= {"allow_redirects": False, "stream": True, "timeout": timeout}
-        with Deadline(self._seconds, self._seconds) as deadline:
-            try:
-                with super().send(request, **options) as response:
-                    body, is_whole = held(received(response, deadline), self._limit)
-            except requests.RequestException as error:
-                if deadline.expired:
-                    raise deadline.timeout(error) from error
-                raise
+        with Deadline(self._seconds, self._seconds) as deadline, super().send(request, **options) as response:
+            body, is_whole = held(received(response, deadline), self._limit)
         if not is_whole:
             raise AnswerTooLarge(self._limit)
         response._content = body  # noqa: SLF001 - `requests` has no other way to limit the body

@@ -15,7 +15,7 @@ from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.strimzi import DEFAULT_OPTIONS, StrimziOptions
-from gitops_connect.offset_changes.annotation_additions import find_additions
+from gitops_connect.offset_changes.strimzi_requests import find_additions
 from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.strimzi.annotations import find_annotated, with_requests
 from gitops_connect.strimzi.translation import TranslationCache, translate

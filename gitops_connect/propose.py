@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitops_connect import secret_values
-from gitops_connect.checks import plugin_validation, plugin_versions, unmerged
+from gitops_connect.checks import plugin_validation, unmerged
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.plugin_definitions import (
     declared_definitions,
@@ -93,7 +93,7 @@ def _observe(
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
     if untrusted:
         desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
-    unsupported = plugin_versions.unsupported(desired.connectors, observed.version)
+    unsupported = plugin_validation.unsupported(desired.connectors, observed.version)
     passwords = password_keys(client, observed, needs_password_keys(observed, runtime.families))
     situation = Situation(
         declared.revision,

@@ -10,22 +10,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from itertools import chain
 from threading import Lock
 
-from gitops_connect.checks import plugin_versions
-from gitops_connect.checks.plugin_versions import is_not_installed, not_installed
 from gitops_connect.checks.unknown_keys import unknown_keys
+from gitops_connect.connect.capabilities import PLUGIN_VERSIONS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained_or
-from gitops_connect.model.documents import Pointer
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
+from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.suggestions import closest
 from gitops_connect.tracing.spans import in_trace
 
@@ -198,16 +198,16 @@ def _contained(connector: DesiredConnector, verdict: Answer, catalogue: Catalogu
 def _problems(connector: DesiredConnector, verdict: Answer, catalogue: Catalogue) -> Iterator[Diagnostic]:
     if why := unaddressable(connector.name):
         summary = f"the connector name {connector.name!r} cannot be used: {why}"
-        yield _error(connector, "connect/unusable-name", summary, ("metadata", "name"))
+        yield _error(connector, "connect/unusable-name", summary, _place(connector, "name"))
     if isinstance(verdict, ConfigVerdict):
         yield from config_errors(connector, verdict)
         yield from unknown_keys(connector, verdict, catalogue.families, misspelt(connector, verdict))
     elif isinstance(verdict, Rejected) and NO_SUCH_CLASS in str(verdict):
         yield _unknown_plugin(connector, catalogue.classes())
     elif isinstance(verdict, Rejected):
-        yield _error(connector, "connect/invalid-config", str(verdict), ("spec", "config"))
-    elif verdict is not None and plugin_versions.cannot_load(str(verdict)):
-        yield plugin_versions.not_loaded(connector, catalogue.versions(connector.config.get(_CLASS, "")))
+        yield _error(connector, "connect/invalid-config", str(verdict), connector.locate(("spec", "config")))
+    elif verdict is not None and cannot_load(str(verdict)):
+        yield not_loaded(connector, catalogue.versions(connector.config.get(_CLASS, "")))
     elif verdict is not None:
         yield _not_validated(connector, f"Connect could not check this config: {verdict}")
 
@@ -217,11 +217,11 @@ def _unknown_plugin(connector: DesiredConnector, classes: list[str]) -> Diagnost
     summary = f"the worker has no connector class {wanted!r}"
     by_name = {name: class_name for class_name in classes for name in (class_name, *_aliases(class_name))}
     meant = closest(wanted, by_name)
-    hint = f"did you mean {meant!r}? " if meant else ""
-    hint += (
+    known = (
         f"use one of the installed classes: {', '.join(classes)}" if classes else "install the plugin on every worker"
     )
-    return _error(connector, "connect/unknown-plugin", summary, ("spec", "class"), hint)
+    hint = f"did you mean {meant!r}? {known}" if meant else known
+    return _error(connector, "connect/unknown-plugin", summary, connector.locate(("spec", "class")), hint)
 
 
 def _aliases(class_name: str) -> tuple[str, ...]:
@@ -241,8 +241,8 @@ def _not_validated(connector: DesiredConnector, summary: str) -> Diagnostic:
     return Diagnostic(Severity.WARNING, "connect/not-validated", summary, where, connector=connector.name)
 
 
-def _error(connector: DesiredConnector, rule: str, summary: str, pointer: Pointer, hint: str = "") -> Diagnostic:
-    return Diagnostic(Severity.ERROR, rule, summary, connector.locate(pointer), hint, connector=connector.name)
+def _error(connector: DesiredConnector, rule: str, summary: str, where: Location, hint: str = "") -> Diagnostic:
+    return Diagnostic(Severity.ERROR, rule, summary, where, hint, connector.name)
 
 
 def _sensitive(connector: DesiredConnector, verdict: Answer) -> frozenset[str]:
@@ -267,20 +267,14 @@ def config_errors(connector: DesiredConnector, verdict: ConfigVerdict) -> Iterat
     for key, messages in verdict.errors.items():
         for message in _causes(messages):
             keys.setdefault(message, []).append(key)
+    given = {"name", *connector.config}
     for message, concerned in keys.items():
-        if is_not_installed(message):
-            yield from not_installed(connector, message, concerned)
+        if found := _NOT_INSTALLED.fullmatch(message):
+            yield from _not_installed(connector, found, concerned)
             continue
-        first, *others = sorted(concerned, key=lambda key: (not _is_set(connector, key), _place(connector, key), key))
+        first, *others = sorted(concerned, key=lambda key: (key not in given, _place(connector, key), key))
         hint = "; ".join(filter(None, (_hint(connector, verdict, message), _same(others))))
-        yield Diagnostic(
-            Severity.ERROR,
-            "connect/invalid-config",
-            f"{first}: {message}",
-            _place(connector, first),
-            hint,
-            connector=connector.name,
-        )
+        yield _error(connector, "connect/invalid-config", f"{first}: {message}", _place(connector, first), hint)
 
 
 def misspelt(connector: DesiredConnector, verdict: ConfigVerdict) -> frozenset[str]:
@@ -294,10 +288,6 @@ def _causes(messages: Sequence[str]) -> list[str]:
     """The messages without repeats, and without those that only follow from another message of the key."""
     causes = [message for message in messages if not _OF_NULL.fullmatch(message)]
     return list(dict.fromkeys(causes or messages))
-
-
-def _is_set(connector: DesiredConnector, key: str) -> bool:
-    return key == "name" or key in connector.config
 
 
 def _place(connector: DesiredConnector, key: str) -> Location:
@@ -326,3 +316,66 @@ def _hint(connector: DesiredConnector, verdict: ConfigVerdict, message: str) -> 
 def _spare(connector: DesiredConnector, verdict: ConfigVerdict, missing: str) -> str | None:
     """The key of the config that is probably a misspelling of a missing required key."""
     return closest(missing, sorted(connector.config.keys() - verdict.defined))
+
+
+# Versions of plugins (KIP-891): those that the workers are too old for, and those that are not installed.
+
+_KEYS = (
+    *("connector.plugin.version", "key.converter.plugin.version", "value.converter.plugin.version"),
+    *("header.converter.plugin.version", "transforms.*.plugin.version", "predicates.*.plugin.version"),
+)
+"""The config keys that choose a version (`ConnectorConfig`), as patterns."""
+_NOT_INSTALLED = re.compile(
+    r"Plugin (?P<plugin>\S+) not found that matches the version range "
+    r"(?:\[(?P<version>[^,]*),(?P=version)\]|(?P<range>.+)), available versions: \[(?P<installed>.*)\]"
+)
+
+
+def unsupported(connectors: Iterable[DesiredConnector], version: ConnectVersion) -> Diagnostics:
+    """An error for each key that chooses the version of a plugin, if the workers are too old to know such keys.
+
+    An older worker accepts the key, ignores it, and runs the newest version that is installed.
+    """
+    if PLUGIN_VERSIONS.is_in(version):
+        return Diagnostics()
+    present = (one for one in connectors if one.state is not TargetState.ABSENT)
+    missing, hint = PLUGIN_VERSIONS.missing(version), "remove the version, or upgrade the workers to Kafka 4.1 or newer"
+    return Diagnostics.of(
+        _error(one, "connect/too-old", f"{missing}, and would ignore {key}", one.locate_config(key), hint)
+        for one in present
+        for key in sorted(one.config)
+        if _chooses(key)
+    )
+
+
+def _chooses(key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in _KEYS)
+
+
+def cannot_load(message: str) -> bool:
+    """Whether an answer 500 is Connect 4.3.1's second answer about a version that is not installed.
+
+    The first validation of such a config reports the version. Every later one, and POST, fails with a
+    NullPointerException, because the cached exception has no list of versions.
+    """
+    return "VersionedPluginLoadingException.availableVersions()" in message
+
+
+def not_loaded(connector: DesiredConnector, installed: Sequence[str]) -> Diagnostic:
+    """The error for `cannot_load`. Connect does not name the plugin: the version may be that of a converter."""
+    keys = [key for key in sorted(connector.config) if _chooses(key)]
+    summary = f"the worker has no plugin of a version that {' or '.join(keys)} chooses"
+    where = connector.locate_config(keys[0]) if keys else connector.locate(("spec",))
+    hint = f"installed versions of the class: {', '.join(installed)}; use one of them, or install the version"
+    return _error(connector, "connect/version-not-installed", summary, where, hint)
+
+
+def _not_installed(connector: DesiredConnector, found: re.Match[str], keys: Sequence[str]) -> Iterator[Diagnostic]:
+    """One error for this message of Connect, which it gives for the class and for the version: two of `keys`."""
+    for key in [one for one in keys if _chooses(one)][:1]:
+        chosen = f"version in the range {found['range']}" if found["range"] else f"version {found['version']}"
+        summary, installed = f"the worker has no {chosen} of {found['plugin']}", found["installed"]
+        hint = (
+            f"use one of the installed versions: {installed}" if installed else "install this version on every worker"
+        )
+        yield _error(connector, "connect/version-not-installed", summary, connector.locate_config(key), hint)

@@ -23,8 +23,8 @@ from gitops_connect.model.names import ClusterName, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text, to_json
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.revisions import short
-from gitops_connect.offset_changes import resolution
-from gitops_connect.offset_changes.change_history import large_value
+from gitops_connect.offset_changes import recorded_changes
+from gitops_connect.offset_changes.recorded_changes import large_value
 from gitops_connect.report.printable import output
 from gitops_connect.report.table import outline, table
 from gitops_connect.report.words import plural
@@ -176,13 +176,15 @@ def resolve(
         declared = cluster_commands.declared_in(runtime.settings, None) if applied else None
         states, revision = (declared.states, declared.revision) if declared else ({}, Revision(""))
         candidates = [
-            one for name in clusters for one in resolution.find_candidates(runtime, name, states.get(name), revision)
+            one
+            for name in clusters
+            for one in recorded_changes.find_candidates(runtime, name, states.get(name), revision)
         ]
         if names:
-            chosen = resolution.named(candidates, names, _place(clusters, declared))
+            chosen = recorded_changes.named(candidates, names, _place(clusters, declared))
         else:
-            chosen = resolution.waiting(runtime, candidates, clusters, echo_note)
-        chosen = resolution.unsettled(chosen, echo_note) if applied else resolution.unseen(chosen)
+            chosen = recorded_changes.waiting(runtime, candidates, clusters, echo_note)
+        chosen = recorded_changes.unsettled(chosen, echo_note) if applied else recorded_changes.unseen(chosen)
         if not chosen:
             echo("There is nothing to resolve.")
             return ExitCode.DONE
@@ -191,7 +193,7 @@ def resolve(
 
         def write(name: ClusterName) -> int:
             mine = [one for one in chosen if one.cluster == name]
-            return resolution.resolve(runtime, name, mine, applied=applied)
+            return recorded_changes.resolve(runtime, name, mine, applied=applied)
 
         done, failures = each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
@@ -199,7 +201,7 @@ def resolve(
     return worst(failures) if failures else ExitCode.DONE
 
 
-def _agreed(chosen: Sequence[resolution.Candidate], *, applied: bool, confirm: bool) -> bool:
+def _agreed(chosen: Sequence[recorded_changes.Candidate], *, applied: bool, confirm: bool) -> bool:
     """Show the new records of the ledger, and ask for approval as `apply` does."""
     emit(table(_RESOLVED_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
     if not confirm:

@@ -37,7 +37,7 @@ from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text, to_json
 from gitops_connect.model.operations import Acknowledgement, OperationKind
-from gitops_connect.offset_changes import change_history, manifest_checks
+from gitops_connect.offset_changes import manifest_checks, recorded_changes
 from gitops_connect.offset_changes.manifest_checks import CheckOptions
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.offset_files import OffsetFile, number_of, saved_body, temporary_directory
@@ -313,9 +313,9 @@ def history(
     """Show the offset changes of a connector, newest first."""
     with cluster_commands.opened(context) as runtime:
         clusters = chosen_in(runtime.settings, [cluster] if cluster else None)
-        entries = change_history.entries(runtime, clusters, connector)
+        entries = recorded_changes.entries(runtime, clusters, connector)
     rows = [entry.row() for entry in entries]
-    emit(listing(change_history.HEADERS, rows, [entry.value() for entry in entries], output))
+    emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
     return ExitCode.DONE
 
 

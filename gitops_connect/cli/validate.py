@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gitops_connect.checks import plugin_validation, plugin_versions, unmerged
+from gitops_connect.checks import plugin_validation, unmerged
 from gitops_connect.checks.plugin_validation import ValidateOptions
 from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.clusters import Failures, each_cluster, report_bugs, settings_of
@@ -29,8 +29,7 @@ from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import OperationHistory
-from gitops_connect.offset_changes.manifest_source import ManifestSource
-from gitops_connect.offset_changes.planner_inputs import check_manifests
+from gitops_connect.offset_changes.manifest_source import ManifestSource, check_manifests
 from gitops_connect.report import problems
 from gitops_connect.runtime import SystemClock, open_families, open_spark, read_ledger
 from gitops_connect.secret_values import Resolved, check_references, resolve
@@ -154,7 +153,7 @@ def _compare_with_definitions(
 
 def _usable(resolved: Resolved, version: ConnectVersion) -> tuple[list[DesiredConnector], Diagnostics]:
     """The connectors whose configs are complete, and the problems of the others."""
-    unsupported = plugin_versions.unsupported(resolved.desired.connectors, version)
+    unsupported = plugin_validation.unsupported(resolved.desired.connectors, version)
     invalid = resolved.unresolved | {problem.connector for problem in unsupported}
     usable = [one for one in resolved.desired.connectors if one.name not in invalid]
     return usable, resolved.diagnostics + unsupported

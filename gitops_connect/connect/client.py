@@ -6,26 +6,27 @@ import hashlib
 import math
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from gitops_connect.bounded_http import decode
 from gitops_connect.connect import wire
 from gitops_connect.connect.responses import ConnectRequest
-from gitops_connect.connect.saving import save_offsets
 from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.connect.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
-from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
+from gitops_connect.connect.wire import offset_lines
+from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected, UsageError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.settings.sections import ClusterSettings
@@ -70,9 +71,7 @@ class ConnectClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -244,13 +243,11 @@ class ConnectClient:
         NotFound, and UsageError if the file cannot be written.
         """
 
-        def take(content: Iterator[bytes]) -> SavedOffsets:
-            return save_offsets(content, file)
-
         def read(body: Any) -> Offsets | SavedOffsets:
             return body if isinstance(body, SavedOffsets) else wire.parse_offsets(body)
 
-        return self._read(read, ConnectRequest("GET", _path(name, "/offsets")), Large(limit, take))
+        large = Large(limit, partial(save_offsets, file=file))
+        return self._read(read, ConnectRequest("GET", _path(name, "/offsets")), large)
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
         """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None removes the offset of its partition.
@@ -387,3 +384,49 @@ def _accepts(worker: str) -> bool:
     except (OSError, UnicodeError):  # UnicodeError: a host name that no resolver accepts
         return False
     return True
+
+
+# Offsets that do not fit into memory are written to a file while they arrive.
+
+_LINES = 5000
+"""Lines that are written together."""
+
+
+def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:
+    """Save an answer of Connect, one entry a line. Raises as `save_lines`, and the errors of `wire.offset_lines`."""
+    lines = offset_lines(content)
+    return save_lines(iter(lambda: "".join(f"{line}\n" for line in islice(lines, _LINES)).encode(), b""), file)
+
+
+def save_lines(blocks: Iterable[bytes], file: Path) -> SavedOffsets:
+    """Write blocks of whole lines to the file, which is replaced. If that fails, the file is removed.
+
+    The directory is created if it is missing. Raises UsageError if the file cannot be written, and errors of `blocks`.
+    """
+    entries, size, digest = 0, 0, hashlib.sha256()
+    try:
+        with _named(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            stream = file.open("wb", buffering=0)
+        with stream:
+            for block in blocks:
+                with _named(file):
+                    stream.write(block)
+                entries, size = entries + block.count(b"\n"), size + len(block)
+                digest.update(block)
+    except BaseException:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+        raise
+    return SavedOffsets(str(file), entries, size, Digest(digest.hexdigest()))
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"the current offsets cannot be written to {file}: {error.strerror or error};"
+            " free some space: a large change stores all current offsets there"
+        ) from error

@@ -3,31 +3,29 @@
 Connect answers 409 both for a rebalance and for a name that is taken. It answers 500 for a rebalance, for its own
 timeout, for a body that it cannot parse and for anything that a plugin throws (`HerderRequestHandler`,
 `ConnectExceptionMapper`). An answer that is not Connect's JSON says nothing about Connect: a worker that is starting
-answers 404 to everything. docs/reference/connect-answers.md has this table for users.
+answers 404 to everything. `responses.toml` lists the messages, and docs/reference/connect-answers.md
+explains them to users.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+from gitops_connect import errors
 from gitops_connect.bounded_http import decode
 from gitops_connect.errors import (
-    AlreadyExists,
     ConnectRefused,
     ConnectUnavailable,
     GitopsConnectError,
-    GroupInUse,
-    NotFound,
-    NotStopped,
     OffsetsNotChanged,
-    OffsetsNotSupported,
     OutcomeUnknown,
-    RebalanceInProgress,
-    Rejected,
     Unauthorized,
 )
 from gitops_connect.model.masking import mask
@@ -43,70 +41,43 @@ _TAILS = (
 )
 
 _JAVA_CLASSES = re.compile(r"^(?:[\w.$]+\.[\w$]+Exception: )+")
-
-_REBALANCE = (
-    "a rebalance is expected",
-    "conflicting operation",
-    "stale configuration",
-    "no known leader",
-    "Only the leader ",
-)
-_BEFORE_ITS_EFFECT = ("Worker is shutting down", "This worker is still starting up")
-_BODY_REFUSED = (
-    "Unrecognized field",
-    "Cannot construct instance of",
-    "Cannot deserialize value of",
-    "Failed to find any class that implements",
-    "BadRequestException",
-)
-_NOT_STARTED = ("Failed to start connector", "Failed to start task")
-"""The answer to a restart of a single part that fails again at once (`DistributedHerder.restartConnector`)."""
-_CERTAIN: tuple[tuple[tuple[str, ...], type[GitopsConnectError], int, bool], ...] = (
-    (_REBALANCE, RebalanceInProgress, PATIENT, False),
-    (_BODY_REFUSED, Rejected, ONCE, False),
-    (_NOT_STARTED, Rejected, ONCE, False),
-    (_BEFORE_ITS_EFFECT, ConnectUnavailable, FEW, True),
-)
-"""Words in a 409 or 5xx that certainly mean that nothing changed: error, tries, and whether to change the worker."""
-
-_TIMED_OUT = (
-    "Request timed out",
-    "Request interrupted",
-    "Timed out while",
-    "Unexpectedly interrupted while",
-)
+_TIMED_OUT = re.compile("Request timed out|Request interrupted|Timed out while|Unexpectedly interrupted while")
 _FORWARDING = "trying to forward REST request"
-
-_NOTHING_CHANGED = "nothing was changed"
 _ACL = "an AuthorizationException there means a missing ACL (docs/reference/permissions.md)"
 _SEE_LOG = (
     f"find the cause in the log of the worker that leads the Connect group ({_ACL}), and read the current offsets again"
 )
 _NOT_READ = "Failed to retrieve consumer group offsets for"
-_OFFSETS: tuple[tuple[int, str, type[GitopsConnectError], str], ...] = (
-    (
-        400,
-        "must be in the STOPPED state",
-        NotStopped,
-        "stop it and wait until its tasks have ended; then change its offsets",
-    ),
-    (
-        500,
-        "because its tasks haven't stopped completely yet",
-        GroupInUse,
-        "its consumer group has members; stop the other consumers, or restart the worker if a task hangs",
-    ),
-    (
-        500,
-        "doesn't support external modification of offsets",
-        OffsetsNotSupported,
-        "its class does not support it (UnsupportedOperationException), so a retry does not help",
-    ),
-    (500, "Timed out while trying to read to the end of the offsets topic", ConnectUnavailable, _NOTHING_CHANGED),
-    (500, "Failed to read to end of config topic before modifying", ConnectUnavailable, _NOTHING_CHANGED),
-    (500, "Failed to perform zombie fencing", ConnectUnavailable, f"{_NOTHING_CHANGED}; {_SEE_LOG}"),
-)
-"""Words in an answer to PATCH and DELETE of offsets, with their meaning: status, words, error, what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownError:
+    """An error of Connect, as `responses.toml` describes it. Without `words`, any message matches."""
+
+    error: type[GitopsConnectError]
+    status: re.Pattern[str]
+    words: re.Pattern[str]
+    advice: str
+    tries: int
+    elsewhere: bool
+    of_offsets: bool
+
+
+@cache
+def _known_errors() -> tuple[_KnownError, ...]:
+    text = files("gitops_connect.connect").joinpath("responses.toml").read_text(encoding="utf-8")
+    return tuple(
+        _KnownError(
+            getattr(errors, one["error"]),
+            re.compile(one["status"]),
+            re.compile("|".join(one.get("words", ()))),
+            one.get("advice", "").replace("{see_log}", _SEE_LOG),
+            one.get("tries", ONCE),
+            one.get("elsewhere", False),
+            one.get("of_offsets", False),
+        )
+        for one in tomllib.loads(text)["answer"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,51 +165,22 @@ class _Reading:
     secrets: frozenset[str]
 
     def by_words(self, words: str) -> RefusedAnswer:
-        """An answer of Connect itself."""
-        if self.answer.status == 409 or self.answer.status >= 500:
-            for texts, kind, tries, elsewhere in _CERTAIN:
-                if _any(words, texts):
-                    return RefusedAnswer(kind(self._quote(words)), tries, elsewhere)
-        if self.request.changes_offsets and (refusal := self._offsets_not_changed(words)):
-            return refusal
-        if self.answer.status >= 500:
-            return self._failure(words)
-        return self._by_status_of_connect(words)
+        """An answer of Connect itself.
 
-    def _offsets_not_changed(self, words: str) -> RefusedAnswer | None:
-        """A 400 for which waiting helps, or a 500 of `Worker.modifyConnectorOffsets` or of the plugin, which is final.
-
-        None if the request may still be in progress, and for answers that any other request may get too.
+        A 500 of `Worker.modifyConnectorOffsets` or of the plugin is final, unless the request may still be in progress.
         """
-        for status, text, kind, advice in _OFFSETS:
-            if self.answer.status == status and text in words:
-                return RefusedAnswer(kind(f"{self._quote(words)}; {advice}"))
-        if self.answer.status != 500 or _FORWARDING in words or _any(words, _TIMED_OUT):
-            return None
-        return RefusedAnswer(OffsetsNotChanged(f"{self._quote(words)}; {_SEE_LOG}"))
-
-    def _failure(self, words: str) -> RefusedAnswer:
-        """A 5xx of Connect. Nothing was sent if the worker could not connect to the leader; else all is possible."""
-        if _FORWARDING in words and "Connection refused" in words:
-            return RefusedAnswer(ConnectUnavailable(self._quote(words)), PATIENT, elsewhere=True)
-        advice = f"; find the cause in the log of that worker: {_ACL}" if _NOT_READ in words else ""
-        return self._uncertain(self._quote(words) + advice, ONCE if _any(words, _TIMED_OUT) else FEW)
-
-    def _by_status_of_connect(self, words: str) -> RefusedAnswer:
-        match self.answer.status:
-            case 401 | 403:
-                return RefusedAnswer(Unauthorized(self._quote(words)))
-            case 404 | 405 if words in ("HTTP 404 Not Found", "HTTP 405 Method Not Allowed"):
-                advice = "; this worker has no such endpoint; check its Kafka version, and the path in its address"
-                return RefusedAnswer(ConnectRefused(self._quote(words) + advice))
-            case 404:
-                return RefusedAnswer(NotFound(self._quote(words)))
-            case 409 if "already exists" in words:
-                return RefusedAnswer(AlreadyExists(self._quote(words)))
-            case 400 | 409 | 422:
-                return RefusedAnswer(Rejected(self._quote(words)))
-            case _:
-                return RefusedAnswer(ConnectRefused(self._quote(words)))
+        quoted, status, offsets = self._quote(words), self.answer.status, self.request.changes_offsets
+        for one in _known_errors():
+            if one.status.fullmatch(str(status)) and one.words.search(words) and (offsets or not one.of_offsets):
+                text = f"{quoted}; {one.advice}" if one.advice else quoted
+                return RefusedAnswer(one.error(text), one.tries, one.elsewhere)
+        is_in_time = _TIMED_OUT.search(words) is None
+        if offsets and status == 500 and _FORWARDING not in words and is_in_time:
+            return RefusedAnswer(OffsetsNotChanged(f"{quoted}; {_SEE_LOG}"))
+        if status >= 500:
+            advice = f"; find the cause in the log of that worker: {_ACL}" if _NOT_READ in words else ""
+            return self._uncertain(quoted + advice, FEW if is_in_time else ONCE)
+        return RefusedAnswer(ConnectRefused(quoted))
 
     def too_large(self, limit: int) -> RefusedAnswer:
         """A success whose body is larger than the limit."""
@@ -253,17 +195,14 @@ class _Reading:
             case status if status >= 500 or 200 <= status < 300:
                 return self._uncertain(self._foreign("its answer is not Connect's JSON"), FEW, elsewhere=True)
             case 404 | 429:
-                text = self._foreign(
-                    "the answer is not from Connect itself; the worker is still starting, or a proxy has answered"
-                )
-                return RefusedAnswer(ConnectUnavailable(text), FEW, elsewhere=True)
+                why = "the answer is not from Connect itself; the worker is still starting, or a proxy has answered"
+                return RefusedAnswer(ConnectUnavailable(self._foreign(why)), FEW, elsewhere=True)
             case status if 300 <= status < 400:
                 advice = f"redirects to {self._show(self.answer.location)}; set that address in the settings"
                 return RefusedAnswer(ConnectRefused(self._foreign(advice)))
             case 401 | 403 | 407:
-                return RefusedAnswer(
-                    Unauthorized(self._foreign("the credentials are missing, wrong, or not sufficient"))
-                )
+                why = "the credentials are missing, wrong, or not sufficient"
+                return RefusedAnswer(Unauthorized(self._foreign(why)))
             case _:
                 return RefusedAnswer(ConnectRefused(self._foreign("rejected before it reached Connect")))
 
@@ -286,7 +225,3 @@ class _Reading:
             text = text.split(tail)[0]
         text = "".join(character if character.isprintable() or character == "\n" else " " for character in text)
         return text if len(text) <= _LONGEST_WORDS else text[:_LONGEST_WORDS] + "…"
-
-
-def _any(words: str, texts: tuple[str, ...]) -> bool:
-    return any(text in words for text in texts)

@@ -31,7 +31,7 @@ from gitops_connect.bounded_http import (
     system_reason,
     tls_reason,
 )
-from gitops_connect.connect.responses import Accepted, Answer, ConnectRequest, RefusedAnswer, read
+from gitops_connect.connect.responses import Accepted, Answer, ConnectRequest, read
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
 from gitops_connect.model.clock import Backoff, Clock
 from gitops_connect.model.masking import mask
@@ -47,15 +47,7 @@ _LONGEST_REFUSAL = 1024 * 1024
 _STREAMED = 64
 """Offsets that are streamed to a file may be so many times as large as an answer in memory."""
 
-_UNSENT_TLS = (
-    "CERTIFICATE",
-    "WRONG_VERSION_NUMBER",
-    "HANDSHAKE",
-    "UNKNOWN_CA",
-    "HTTP_REQUEST",
-    "PEM",
-    "PROTOCOL_VERSION",
-)
+_UNSENT_TLS = re.compile("CERTIFICATE|WRONG_VERSION_NUMBER|HANDSHAKE|UNKNOWN_CA|HTTP_REQUEST|PEM|PROTOCOL_VERSION")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +109,11 @@ class Transport:
             if isinstance(reading, Accepted):
                 return reading.body
             tried += 1
-            self._abandon(reading, answer.worker)
+            if reading.elsewhere:
+                self._preferred = (self._workers.index(answer.worker) + 1) % len(self._workers)
             if tried >= reading.tries or self._clock.monotonic() + RETRY.after(tried) >= request.until:
                 raise self._named(reading.error)
             self._clock.sleep(RETRY.after(tried))
-
-    def _abandon(self, refusal: RefusedAnswer, worker: str) -> None:
-        if refusal.elsewhere:
-            self._preferred = (self._workers.index(worker) + 1) % len(self._workers)
 
     def _named(self, error: GitopsConnectError) -> GitopsConnectError:
         return type(error)(f"connect cluster {self._settings.name}: {error}")
@@ -155,22 +144,17 @@ class Transport:
         headers: dict[str, str | bytes] = {"Accept": "application/json", "User-Agent": "gitops-connect"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        prepared = requests.Request(
-            request.method, worker, headers={**headers, **identity.headers}, data=body
-        ).prepare()
+        prepared = requests.Request(request.method, worker, {**headers, **identity.headers}, data=body).prepare()
         prepared.url = worker + request.path  # set here, because `prepare` would resolve `..` in a connector's name
         left = request.until - self._clock.monotonic()
         if left <= 0:
             raise requests.Timeout
         timeout = min(self._settings.timeout, left)
-        with Deadline(timeout, left, request.permit) as deadline:
-            try:
-                with self._sent(prepared, worker, timeout) as response:
-                    return self._receive(worker, response, deadline, large)
-            except requests.RequestException as error:
-                if deadline.expired:
-                    raise deadline.timeout(error) from error
-                raise
+        with (
+            Deadline(timeout, left, request.permit) as deadline,
+            self._sent(prepared, worker, timeout) as response,
+        ):
+            return self._receive(worker, response, deadline, large)
 
     def _sent(self, prepared: requests.PreparedRequest, worker: str, timeout: float) -> requests.Response:
         """The answer up to its headers. `timeout`: seconds for each silence."""
@@ -268,7 +252,7 @@ def _was_sent(error: requests.RequestException) -> bool:
     if isinstance(error, requests.ConnectTimeout | requests.exceptions.ProxyError):
         return False
     if isinstance(error, requests.exceptions.SSLError):
-        return not any(word in str(error).upper().replace(" ", "_") for word in _UNSENT_TLS)
+        return _UNSENT_TLS.search(str(error).upper().replace(" ", "_")) is None
     if isinstance(error, requests.ConnectionError):
         return getattr(error.args[0] if error.args else None, "reason", None) is None
     return True
@@ -296,38 +280,27 @@ def check_addresses(settings: ClusterSettings) -> tuple[str, ...]:
 
 
 def _address(url: str, where: str) -> str:
+    shown = mask(re.split(r"[?#]", url)[0])  # without the parts that may contain a token
     if not is_http_url(url):
-        raise UsageError(
-            f"{where}: expected an address such as https://connect.example:8083, found {mask(_shown(url))!r}"
-        )
+        raise UsageError(f"{where}: expected an address such as https://connect.example:8083, found {shown!r}")
     parts = urlsplit(url)
     if "@" in parts.netloc:
-        raise UsageError(
-            f"{where}: remove the user name, which would be visible in logs, and set username and password instead"
-        )
+        advice = "remove the user name, which would be visible in logs, and set username and password instead"
+        raise UsageError(f"{where}: {advice}")
     if parts.query or parts.fragment:
-        raise UsageError(f"{where}: {mask(_shown(url))!r} has a query or a fragment; remove it")
+        raise UsageError(f"{where}: {shown!r} has a query or a fragment; remove it")
     return url.rstrip("/")
-
-
-def _shown(url: str) -> str:
-    """The URL without the parts that may contain a token."""
-    return re.split(r"[?#]", url)[0]
 
 
 def check_authentication(settings: ClusterSettings) -> None:
     """Raise UsageError if two settings would both set the Authorization header, or if a required setting is missing."""
     where = f"[clusters.{settings.name}]"
-    named = [
-        name
-        for name, given in (
-            ("username", settings.username is not None),
-            ("token", settings.token is not None),
-            ("headers.Authorization", any(header.lower() == "authorization" for header in settings.headers)),
-        )
-        if given
-    ]
-    if len(named) > 1:
+    ways = {
+        "username": settings.username is not None,
+        "token": settings.token is not None,
+        "headers.Authorization": any(header.lower() == "authorization" for header in settings.headers),
+    }
+    if len(named := [name for name, is_given in ways.items() if is_given]) > 1:
         raise UsageError(f"{where}: {' and '.join(named)} cannot be combined; keep one of them")
     for name in settings.headers:
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
@@ -361,7 +334,6 @@ def identify(settings: ClusterSettings) -> Identity:
 def _header(value: str, where: str) -> bytes:
     """The value is checked here, because the HTTP library would show the value in its own error message."""
     if not value.strip() or any(ord(char) < 32 or ord(char) == 127 for char in value):
-        raise UsageError(
-            f"{where}: the value cannot be sent: it is empty, or contains a line break or control character"
-        )
+        reason = "it is empty, or contains a line break or control character"
+        raise UsageError(f"{where}: the value cannot be sent: {reason}")
     return value.strip().encode()

@@ -6,36 +6,43 @@ Spark starts while the command reads other data, and is closed at the end of the
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from gitops_connect.documents.manifest_paths import is_manifest, suffix_of
+from gitops_connect.documents.manifest_paths import SUFFIXES, directory_of, is_glob, is_manifest, suffix_of
+from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
 from gitops_connect.errors import UsageError
-from gitops_connect.families.shapes import Shape
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.diagnostics import Location
-from gitops_connect.model.differences import Difference, Direction, Refusal, Review
-from gitops_connect.model.manifests import LargeFile, Manifest, ManifestVerdict
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.documents import Blob, Entry
+from gitops_connect.model.manifests import (
+    LargeFile,
+    LargeVerdict,
+    Manifest,
+    ManifestVerdict,
+)
 from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.offsets import OffsetPatch, partition_text
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
-from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
-from gitops_connect.offset_changes.local_manifests import GivenFiles, find_manifest
-from gitops_connect.offset_changes.planner_inputs import workspace
-from gitops_connect.offset_changes.spark_checks import SparkChecks
+from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
+from gitops_connect.offset_changes.manifest_source import SparkChecks, workspace
 from gitops_connect.offset_changes.staged_files import offsets_file, stage
 from gitops_connect.offset_changes.subject import ManifestSubject
-from gitops_connect.offsets.context import LargeManifest, ManifestContext
+from gitops_connect.offsets.context import LargeManifest
+from gitops_connect.offsets.formats import manifest_parser
+from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 from gitops_connect.offsets.formats.streams import is_staged_as_it_is
 from gitops_connect.offsets.rules import small
-from gitops_connect.plan.offset_review import described, refusals, review
+from gitops_connect.plan.offset_review import described, effect_of, find_difference, refusals
 from gitops_connect.report import manifest_page
 from gitops_connect.report.manifest_check import CheckedManifest
 from gitops_connect.runtime import SystemClock
-from gitops_connect.safe_files import write_new
+from gitops_connect.safe_files import open_regular, write_new
 from gitops_connect.settings.own import cache_directory
 from gitops_connect.settings.sections import Settings
 from gitops_connect.spark.master_url import master_of
@@ -70,11 +77,28 @@ def check(
         subject = read_subject(spark.directory)
         manifest = None if is_for_spark or subject.saved is not None else given.read()
         if manifest is None:
-            checked = _on_spark(options, given, subject, spark, settings)
+            verdict = _on_spark(options, given, subject, spark)
         else:
-            checked = _in_process(options, manifest, subject, settings)
-        checked = replace(checked, file=given.shown, files=tuple(path.as_posix() for path in given.paths))
-    return replace(checked, seconds=time.monotonic() - began)
+            verdict = _in_process(options.kind, manifest, subject)
+    return CheckedManifest(
+        file=given.shown,
+        connector=options.connector,
+        cluster=subject.cluster,
+        basis=subject.basis,
+        kind=options.kind,
+        entries=verdict.entries,
+        partitions=verdict.partitions,
+        diagnostics=verdict.diagnostics,
+        counts=verdict.counts,
+        errors=verdict.errors,
+        difference=None if verdict.difference is None else described(verdict.difference, subject.context.shape),
+        acknowledge=() if verdict.errors else needed(subject, options.kind, verdict.difference, settings, [verdict]),
+        why_not=subject.unread,
+        distribution=verdict.distribution,
+        files=tuple(path.as_posix() for path in given.paths),
+        spark=spark.where if manifest is None else "",
+        seconds=time.monotonic() - began,
+    )
 
 
 def write_page(checked: CheckedManifest, directory: Path, program: str) -> None:
@@ -83,30 +107,24 @@ def write_page(checked: CheckedManifest, directory: Path, program: str) -> None:
     write_new(directory / "index.html", page, force=True)
 
 
-def _in_process(
-    options: CheckOptions, manifest: Manifest, subject: ManifestSubject, settings: Settings
-) -> CheckedManifest:
-    verdict = small.check(manifest, subject.context, options.kind)
-    reviewed = None
+def _in_process(kind: OperationKind, manifest: Manifest, subject: ManifestSubject) -> LargeVerdict:
+    """The verdict that Spark would return."""
+    verdict, difference = small.check(manifest, subject.context, kind), None
     if verdict.offsets is not None and subject.context.current is not None:
-        reviewed = review_of(subject, options.kind, verdict.offsets, settings)
-    difference = reviewed.difference if reviewed is not None else None
-    return replace(
-        _checked(options, subject),
-        entries=len(manifest.entries),
-        partitions=_partitions(manifest) if verdict.offsets is None else len(verdict.offsets),
+        difference = difference_of(subject, kind, verdict.offsets)
+    return LargeVerdict(
+        len(manifest.entries),
+        _partitions(manifest) if verdict.offsets is None else len(verdict.offsets),
         diagnostics=verdict.diagnostics,
         counts=verdict.counts,
         errors=verdict.errors,
+        unread=verdict.unread,
         difference=difference,
         distribution=_distribution(difference) if difference is not None else {},
-        acknowledge=_needed(reviewed, verdict),
     )
 
 
-def _on_spark(
-    options: CheckOptions, given: GivenFiles, subject: ManifestSubject, spark: LargeChecks, settings: Settings
-) -> CheckedManifest:
+def _on_spark(options: CheckOptions, given: GivenFiles, subject: ManifestSubject, spark: LargeChecks) -> LargeVerdict:
     files, offsets = spark.stage(given), subject.current
     violations = spark.directory / "violations" if options.report is not None else None
     with files_of_checks():
@@ -115,54 +133,13 @@ def _on_spark(
         (verdict,) = spark.checks.check([manifest], violations=violations)
     if violations is not None and options.report is not None:
         write_new(options.report / VIOLATIONS, blocks_of(violations / VIOLATIONS), force=True)
-    refused = () if verdict.difference is None else refusals_of(subject, options.kind, verdict.difference, settings)
-    difference = None if verdict.difference is None else described(verdict.difference, _shape_for(subject))
-    return replace(
-        _checked(options, subject),
-        entries=verdict.entries,
-        partitions=verdict.partitions,
-        diagnostics=verdict.diagnostics,
-        counts=verdict.counts,
-        errors=verdict.errors,
-        difference=difference,
-        distribution=verdict.distribution,
-        acknowledge=needed(refused, unread=bool(verdict.unread)) if not verdict.errors else (),
-        spark=spark.where,
-    )
+    return verdict
 
 
-def _checked(options: CheckOptions, subject: ManifestSubject) -> CheckedManifest:
-    """The fields of the result that do not depend on where the manifest is checked."""
-    return CheckedManifest(
-        file="",
-        connector=subject.context.connector,
-        cluster=subject.cluster,
-        basis=subject.basis,
-        kind=options.kind,
-        entries=0,
-        partitions=0,
-        why_not=subject.unread,
-    )
-
-
-def review_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch, settings: Settings) -> Review:
+def difference_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch) -> Difference:
     """The effect of an operation with these offsets on the current offsets (on no offsets, if they are unknown)."""
     current = subject.context.current or {}
-    return review(_operation(subject, kind, offsets), current, _shape_for(subject), _max_skip(subject, settings))
-
-
-def _shape_for(subject: ManifestSubject) -> Shape | None:
-    """The shape of the connector's class and config; None if they are unknown or have no known shape."""
-    context: ManifestContext = subject.context
-    return context.shape
-
-
-def refusals_of(
-    subject: ManifestSubject, kind: OperationKind, difference: Difference, settings: Settings
-) -> tuple[Refusal, ...]:
-    """The reasons to reject an operation with this difference."""
-    difference = described(difference, _shape_for(subject))
-    return tuple(refusals(_operation(subject, kind, {}), difference, _max_skip(subject, settings)))
+    return find_difference(current, effect_of(_operation(subject, kind, offsets), current), subject.context.shape)
 
 
 def _operation(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
@@ -170,23 +147,23 @@ def _operation(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPat
     return Operation(OperationName("-"), subject.context.connector, kind, digest([]), Revision(""), offsets)
 
 
-def _max_skip(subject: ManifestSubject, settings: Settings) -> SkipLimits:
-    """The limits of the connector's cluster; all 0 if the cluster is unknown."""
-    if subject.cluster is None or subject.cluster not in settings.clusters:
-        return dict.fromkeys(DEFAULT_SKIP_LIMITS, 0)
-    return settings.clusters[subject.cluster].max_skip.limits
+def needed(
+    subject: ManifestSubject,
+    kind: OperationKind,
+    difference: Difference | None,
+    settings: Settings,
+    verdicts: Iterable[LargeVerdict | ManifestVerdict],
+) -> tuple[Acknowledgement, ...]:
+    """The acknowledgements that a document needs, in a fixed order: for its effects, and for unread partitions.
 
-
-def _needed(reviewed: Review | None, verdict: ManifestVerdict) -> tuple[Acknowledgement, ...]:
-    if verdict.offsets is None:
-        return ()
-    return needed(reviewed.refusals if reviewed is not None else (), unread=bool(verdict.unread))
-
-
-def needed(refusals: Iterable[Refusal], *, unread: bool) -> tuple[Acknowledgement, ...]:
-    """The acknowledgements that a document needs, in a fixed order: for its effects, and for unread partitions."""
-    found = {one.missing for one in refusals if one.missing is not None}
-    found |= {Acknowledgement.UNREAD} if unread else set()
+    If the cluster is unknown, nothing may be skipped.
+    """
+    known = settings.clusters.get(subject.cluster) if subject.cluster is not None else None
+    limits = dict.fromkeys(DEFAULT_SKIP_LIMITS, 0) if known is None else known.max_skip.limits
+    found = {Acknowledgement.UNREAD} if any(one.unread for one in verdicts) else set()
+    if difference is not None:
+        refused = refusals(_operation(subject, kind, {}), described(difference, subject.context.shape), limits)
+        found |= {one.missing for one in refused if one.missing is not None}
     return tuple(sorted(found, key=lambda one: one.value))
 
 
@@ -272,5 +249,107 @@ def blocks_of(path: Path) -> Iterator[bytes]:
         with path.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 yield block
+    except OSError as error:
+        raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
+
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_TOO_LARGE = "manifest/too-large"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFiles:
+    """The files of one manifest, at least one: `shown` for outputs, `paths`, and `size` in bytes of all files."""
+
+    shown: str
+    paths: tuple[Path, ...]
+    size: int
+
+    @property
+    def are_certainly_large(self) -> bool:
+        """Whether their names and sizes alone show that they are too large for this process."""
+        if not all(is_manifest(path.name) for path in self.paths):
+            return False
+        return self.size > MAX_SIZE or any(path.suffix.lower() == ".parquet" for path in self.paths)
+
+    def read(self) -> Manifest | None:
+        """The parsed manifest; None if it is too large for this process. Raises UsageError if a file cannot be read."""
+        manifest = manifest_parser.parse_all(_blob(path) for path in self.paths)
+        is_too_large = any(fault.rule == _TOO_LARGE for fault in manifest.faults)
+        return None if is_too_large and all(is_manifest(path.name) for path in self.paths) else manifest
+
+
+def find_manifest(path: Path, connector: ConnectorName) -> GivenFiles:
+    """The manifest files at that path, which has the same meaning as in a document (`desired.manifest_files`).
+
+    Raises UsageError if there are no manifest files, or if they cannot be read.
+    """
+    text = path.as_posix()
+    try:
+        if path.is_file():
+            return _given(text, [path])
+        if path.is_dir():
+            return _given(text, list(_found(path, "", connector)))
+        if is_glob(text):
+            directory = directory_of(text)
+            below = Path(directory or ("/" if text.startswith("/") else "."))
+            return _given(text, list(_found(below, text.removeprefix(directory).lstrip("/"), connector)))
+    except OSError as error:
+        raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
+    if _URI.match(text):
+        raise UsageError(f"{path} is not a local file; to check the manifest at a uri, run `gitops-connect plan`")
+    reason = "it is neither a file nor a directory" if path.exists() else "no such file or directory"
+    raise UsageError(f"cannot read the manifest {path}: {reason}")
+
+
+def _found(directory: Path, pattern: str, connector: ConnectorName) -> Iterator[Path]:
+    """The files that a document in this directory would find, if the directory were the repository's root."""
+    entries = [Entry(path.relative_to(directory).as_posix(), "", None) for path in _files_below(directory)]
+    matching = ManifestFiles(entries).find(pattern, "", connector)
+    if isinstance(matching, NoManifest):
+        raise UsageError(_nothing(directory, pattern, connector))
+    yield from (directory / entry.path for entry in matching)
+
+
+def _nothing(directory: Path, pattern: str, connector: ConnectorName) -> str:
+    if not pattern and next(directory.glob("*.json"), None) is not None:
+        return (
+            f"the directory {directory} has no {connector.replace('->', '--')}.json, and its other .json files may"
+            f" belong to other connectors; to use all of them, give the glob {(directory / '*.json').as_posix()!r}"
+        )
+    found = (
+        f"matches {(directory / pattern).as_posix()!r}" if pattern else f"is in the directory {directory.as_posix()!r}"
+    )
+    known = f"use one of the suffixes {', '.join(SUFFIXES)}; files whose names begin with _ or . are ignored"
+    return f"no offset manifest {found}; {known}"
+
+
+def _files_below(directory: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(directory):
+        yield from (Path(place) / name for name in names)
+
+
+def _given(shown: str, paths: list[Path]) -> GivenFiles:
+    sizes = [path.stat().st_size for path in paths]
+    for path, size in zip(paths, sizes, strict=True):
+        if size > MAX_SIZE:
+            _refuse_holes(path, size)
+    return GivenFiles(shown, tuple(paths), sum(sizes))
+
+
+def _refuse_holes(path: Path, size: int) -> None:
+    """Raise UsageError for a sparse file: it needs no space on its writer's disk, and reading it could take days."""
+    with open_regular(path) as stream:
+        begin = os.lseek(stream.fileno(), 0, os.SEEK_HOLE)
+    if begin < size:
+        text = f"the file is sparse: {size:,} bytes with a hole at byte {begin:,}; an offset manifest has no holes"
+        raise UsageError(f"cannot read the manifest {path}: {text}")
+
+
+def _blob(path: Path) -> Blob:
+    """The file's content. At most one byte more than the allowed size is read."""
+    try:
+        with open_regular(path) as stream:
+            return Blob(path.as_posix(), "", stream.read(MAX_SIZE + 1))
     except OSError as error:
         raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error

@@ -5,25 +5,35 @@ Small ones are parsed and checked in this process. Large ones become files, and 
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 from gitops_connect.connect.unreadable import TOO_LARGE
-from gitops_connect.errors import SparkUnusable, UsageError
+from gitops_connect.errors import GitopsConnectError, SparkUnusable, UsageError
 from gitops_connect.families.registry import BUILT_IN, Registry
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, ManifestFile, ManifestUri
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, SavedOffsets
 from gitops_connect.model.names import OperationName
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.operations import Acknowledgement, OperationHistory, Past
+from gitops_connect.offset_changes import staged_files
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.rules import own_schemas, small
 from gitops_connect.offsets.rules.own_schemas import OwnSchemas
+from gitops_connect.offsets.rules.rules import as_notes
 from gitops_connect.offsets.rules.schema_limits import MAX_BYTES
 from gitops_connect.source.checkout import Checkout
+from gitops_connect.spark.file_copy import CopiedFile
 from gitops_connect.spark.session import Say, SharedSession
 
 
@@ -46,8 +56,7 @@ def context_of(
 class ManifestSource:
     """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
 
-    A small manifest in the repository needs nothing of `large` and `staging`, which are not imported for it. No
-    document may name one of `own_files`. `families` are the known connector classes.
+    No document may name one of `own_files`. `families` are the known connector classes.
     """
 
     checkout: Checkout
@@ -78,22 +87,17 @@ class ManifestSource:
 
     def _staged(self, file: ManifestFile) -> Manifest | tuple[LargeFile, ...]:
         """A file may be large due to whitespace or unreadable parts, and have few entries."""
-        from gitops_connect.offset_changes import staged_files  # noqa: PLC0415 - a small manifest needs none
-
         with staged_files.opened(staging_directory(self.sessions)) as kept:
             staged = tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in file.entries)
         return staged_files.read_small(staged) or staged
 
     def _copied(self, uri: ManifestUri, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic:
-        from gitops_connect.offset_changes import staged_files, staged_uris  # noqa: PLC0415 - see `_staged`
-        from gitops_connect.offset_changes.spark_checks import SparkChecks  # noqa: PLC0415 - see `_staged`
-
         try:
-            staged_uris.require_allowed(uri, self.sessions.settings.uris)
-            local = staged_uris.LocalFiles(self.sessions.settings.uris, self.own_files)
+            staged_files.require_allowed(uri, self.sessions.settings.uris)
+            local = staged_files.LocalFiles(self.sessions.settings.uris, self.own_files)
             with staged_files.opened(staging_directory(self.sessions)) as kept:
-                staged = staged_uris.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy, local)
-        except staged_uris.UriRefused as error:
+                staged = staged_files.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy, local)
+        except staged_files.UriRefused as error:
             return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, operation.connector)
         return staged_files.read_small(staged) or staged
 
@@ -156,8 +160,6 @@ class ManifestVerdicts:
             self.offsets[operation.name] = verdict.offsets
             self.diagnostics += verdict.diagnostics
         elif manifest is not None:
-            from gitops_connect.offset_changes import staged_files  # noqa: PLC0415 - see `ManifestSource`
-
             path = self._directory / f"{len(self._unchecked)}"
             large = staged_files.large_manifest(operation, manifest, context, path)
             compared = {} if is_absent else current
@@ -173,8 +175,6 @@ class ManifestVerdicts:
         """
         if not self._unchecked:
             return
-        from gitops_connect.offset_changes.spark_checks import SparkChecks  # noqa: PLC0415 - see `ManifestSource`
-
         try:
             checks = SparkChecks(self._source.sessions, self._source.say)
             verdicts = checks.check(list(self._unchecked.values()))
@@ -187,3 +187,124 @@ class ManifestVerdicts:
         else:
             self.large = dict(zip(self._unchecked, verdicts, strict=True))
             self.diagnostics += Diagnostics.of(one for verdict in verdicts for one in verdict.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChecks:
+    """Checks on a shared Spark session; `say` receives messages about long operations."""
+
+    sessions: SharedSession
+    say: Say
+
+    def check(
+        self, manifests: Sequence[LargeManifest], *, ready: Path | None = None, violations: Path | None = None
+    ) -> list[LargeVerdict]:
+        """One verdict for each manifest, in their order, by one job. The manifests are read while Spark starts.
+
+        The directory `ready` receives the entries to send, for changes that nothing blocks; `violations` receives a
+        list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
+        installed.
+        """
+        with self.started_early():
+            try:
+                from gitops_connect.offsets.spark import check, job_files  # noqa: PLC0415 - see above
+            except ModuleNotFoundError as error:
+                raise UsageError(
+                    f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'"
+                ) from error
+            directories = job_files.job_directories(ready, violations)
+            job = replace(check.prepare(manifests), directories=directories)
+        with self.sessions.using(self.say) as session:
+            self.say("checking on Spark")
+            return check.carry_out(manifests, job, check.SparkEngine(session))
+
+    @contextmanager
+    def started_early(self) -> Iterator[None]:
+        """Start the session during the block. If it does not start, the next user of the session gets the error."""
+
+        def start() -> None:
+            with suppress(GitopsConnectError), self.sessions.using(self.say):
+                return
+
+        starting = Thread(target=start, daemon=True)
+        starting.start()
+        try:
+            yield
+        finally:
+            starting.join()
+
+    def copy(self, uri: str, takes: Callable[[str], bool], directory: str) -> list[CopiedFile]:
+        """A `Copy` by Spark. Raises SparkFailed, SparkUnusable, and UsageError if a package is not installed."""
+        with self.sessions.using(self.say) as session:
+            from gitops_connect.spark import file_copy  # noqa: PLC0415 - see above
+
+            self.say(f"copying {uri}")
+            return file_copy.copy(session, uri, takes, directory)
+
+
+def check_manifests(
+    source: ManifestSource, desired: DesiredState, history: OperationHistory
+) -> tuple[Diagnostics, int]:
+    """Check the manifests of one cluster, as far as the repository and the ledger allow.
+
+    Returns the violations, and the number of applied changes, which are not checked again. A change that may have been
+    applied is also checked with the rules that depend on its connector, but violations are only notes: the connector
+    may have changed since.
+    """
+    own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
+    families = source.families.with_schemas(own.schemas)
+    seeds = (one.initial_offsets for one in desired.connectors)
+    declared = [one for one in (*desired.operations, *seeds) if one is not None]
+    unapplied = [one for one in declared if history.past(one.name) is not Past.DONE]
+    with workspace(source.sessions.directory) as directory:
+        verdicts = {past: ManifestVerdicts(source, directory / past.value) for past in (Past.PENDING, Past.UNKNOWN)}
+        for operation in unapplied:
+            connector = connectors.get(operation.connector)
+            context: ManifestContext | Diagnostic = ManifestContext(operation.connector)
+            if connector is not None:
+                make = partial(context_of, connector, families, operation.acknowledged)
+                context = contained(make, connector.document.location, connector.name)
+            past = verdicts[history.past(operation.name)]
+            if isinstance(context, Diagnostic):
+                past.refuse(operation, context)
+            else:
+                past.add(operation, context, None)
+        for one in verdicts.values():
+            one.check_large()
+    found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
+    found += Diagnostics.of(warning.diagnostic() for one in unapplied if (warning := one.warning) is not None)
+    return found, len(declared) - len(unapplied)
+
+
+@contextmanager
+def workspace(parent: Path) -> Iterator[Path]:
+    """A path inside the given directory, which the caller creates if needed; it is removed with all its content.
+
+    Removes the remains of tasks whose process was killed, too.
+    An OSError raised inside becomes SparkUnusable: the disk is full, or the directory is not writable.
+    """
+    host = "".join(character if character.isalnum() else "_" for character in socket.gethostname())
+    path = parent / f"work-{host}-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        # Hosts whose processes are not visible may share the directory.
+        for left in parent.glob(f"work-{host}-*"):
+            pid = left.name.split("-")[-2]
+            if pid.isdigit() and not _is_alive(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
+        yield path
+    except OSError as error:
+        raise SparkUnusable(
+            f"files for Spark cannot be written to {parent}: {error}; check [spark] directory"
+        ) from error
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # a process of another user
+        return True
+    return True

@@ -6,13 +6,8 @@ offsets of its connector are read again.
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
-import socket
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,26 +15,26 @@ from pathlib import Path
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.worker_heap import count_copies
-from gitops_connect.errors import SparkUnusable
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.operations import OperationHistory, OperationKind, OperationRecord, OperationState, Past
+from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.observe import has_exactly_once, observe_offsets
-from gitops_connect.offset_changes.annotation_additions import find_replaced
 from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
     ManifestVerdicts,
     context_of,
     read_own_schemas,
     staging_directory,
+    workspace,
 )
-from gitops_connect.offsets.context import ManifestContext
-from gitops_connect.offsets.rules.rules import as_notes
+from gitops_connect.offset_changes.planned_changes import LargeOffsetChange, PlannedChanges
+from gitops_connect.offset_changes.staged_files import remove_unused
+from gitops_connect.offset_changes.strimzi_requests import find_replaced
 from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.operation_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
@@ -127,7 +122,7 @@ def _with_read(
     own = read_own_schemas(checkout)
     families = runtime.families.with_schemas(own.schemas)
     with workspace(runtime.spark.directory) as directory:
-        _remove_unused(staging_directory(runtime.spark))
+        remove_unused(staging_directory(runtime.spark))
         situation, bugs = _with_current_offsets(runtime, situation, connectors, families, directory)
         verdicts = ManifestVerdicts(
             ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings)), directory / "manifests"
@@ -143,7 +138,7 @@ def _with_read(
                 current = offsets.current.get(name, offsets.large_current.get(name))
                 verdicts.add(operation, context, current, is_absent=name not in there)
         verdicts.check_large()
-        unfinished = _review_begun(runtime, situation, directory)
+        unfinished = _review_begun(PlannedChanges(runtime, checkout, situation, runtime.ledger.operations), directory)
     large = [one for one in operations if one.name in verdicts.large]
     in_progress = {one.operation.connector for one in unfinished.values() if one.operation.is_large}
     changed = ({one.connector for one in large} | in_progress) & declared.keys()
@@ -164,13 +159,6 @@ def _with_read(
     )
     found = own.diagnostics + Diagnostics.of(bugs.values()) + verdicts.diagnostics
     return replace(situation, offsets=offsets), found
-
-
-def _remove_unused(staged: Path) -> None:
-    if staged.is_dir():
-        from gitops_connect.offset_changes import staged_files  # noqa: PLC0415 - see `ManifestSource`
-
-        staged_files.remove_unused(staged)
 
 
 def _count_copies(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> int:
@@ -206,18 +194,15 @@ def _with_current_offsets(
     return replace(situation, offsets=offsets), bugs
 
 
-def _review_begun(runtime: Runtime, situation: Situation, directory: Path) -> Mapping[OperationName, Unfinished]:
+def _review_begun(planned: PlannedChanges, directory: Path) -> Mapping[OperationName, Unfinished]:
     """Review large changes that an earlier reconciliation has begun, if their connectors are STOPPED."""
-    reviewed = dict(situation.offsets.unfinished)
+    situation, reviewed = planned.situation, dict(planned.situation.offsets.unfinished)
     for number, (name, one) in enumerate(reviewed.items()):
         observed = situation.observed.connectors.get(one.operation.connector)
         is_stopped = observed is not None and observed.state is WorkerState.STOPPED
-        if one.operation.is_large and one.operation.kind is not OperationKind.CLEAR and is_stopped:
-            from gitops_connect.offset_changes import large_change  # noqa: PLC0415 - see `ManifestSource`
-
-            current, own = situation.offsets.large_current.get(one.operation.connector), directory / f"begun-{number}"
-            context = large_change.ChangeContext(runtime, situation, runtime.ledger.operations, own)
-            begun = large_change.LargeOffsetChange(one.operation, context, is_begun=True, current=current)
+        if one.operation.is_large and planned.is_resumed(one.operation) and is_stopped:
+            current = situation.offsets.large_current.get(one.operation.connector)
+            begun = LargeOffsetChange(planned, one.operation, directory / f"begun-{number}", current=current)
             reviewed[name] = replace(one, review=begun.review())
     return reviewed
 
@@ -227,71 +212,3 @@ def _size_of_current(offsets: OffsetSituation, name: ConnectorName) -> SavedOffs
     current = offsets.current.get(name, {})
     size = sum(len(partition) + len(offset) for partition, offset in current.items())
     return offsets.large_current.get(name, SavedOffsets("", len(current), size, Digest("")))
-
-
-def check_manifests(
-    source: ManifestSource, desired: DesiredState, history: OperationHistory
-) -> tuple[Diagnostics, int]:
-    """Check the manifests of one cluster, as far as the repository and the ledger allow.
-
-    Returns the violations, and the number of applied changes, which are not checked again. A change that may have been
-    applied is also checked with the rules that depend on its connector, but violations are only notes: the connector
-    may have changed since.
-    """
-    own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
-    families = source.families.with_schemas(own.schemas)
-    seeds = (one.initial_offsets for one in desired.connectors)
-    declared = [one for one in (*desired.operations, *seeds) if one is not None]
-    unapplied = [one for one in declared if history.past(one.name) is not Past.DONE]
-    with workspace(source.sessions.directory) as directory:
-        verdicts = {past: ManifestVerdicts(source, directory / past.value) for past in (Past.PENDING, Past.UNKNOWN)}
-        for operation in unapplied:
-            connector = connectors.get(operation.connector)
-            context: ManifestContext | Diagnostic = ManifestContext(operation.connector)
-            if connector is not None:
-                make = partial(context_of, connector, families, operation.acknowledged)
-                context = contained(make, connector.document.location, connector.name)
-            past = verdicts[history.past(operation.name)]
-            if isinstance(context, Diagnostic):
-                past.refuse(operation, context)
-            else:
-                past.add(operation, context, None)
-        for one in verdicts.values():
-            one.check_large()
-    found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)
-    found += Diagnostics.of(warning.diagnostic() for one in unapplied if (warning := one.warning) is not None)
-    return found, len(declared) - len(unapplied)
-
-
-@contextmanager
-def workspace(parent: Path) -> Iterator[Path]:
-    """A path inside the given directory, which the caller creates if needed; it is removed with all its content.
-
-    Removes the remains of tasks whose process was killed, too.
-    An OSError raised inside becomes SparkUnusable: the disk is full, or the directory is not writable.
-    """
-    host = "".join(character if character.isalnum() else "_" for character in socket.gethostname())
-    path = parent / f"work-{host}-{os.getpid()}-{secrets.token_hex(4)}"
-    try:
-        # Hosts whose processes are not visible may share the directory.
-        for left in parent.glob(f"work-{host}-*"):
-            pid = left.name.split("-")[-2]
-            if pid.isdigit() and not _is_alive(int(pid)):
-                shutil.rmtree(left, ignore_errors=True)
-        yield path
-    except OSError as error:
-        raise SparkUnusable(
-            f"files for Spark cannot be written to {parent}: {error}; check [spark] directory"
-        ) from error
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # a process of another user
-        return True
-    return True

@@ -12,12 +12,19 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
-from gitops_connect.connect.saving import save_lines
+from gitops_connect.connect.client import save_lines
 from gitops_connect.errors import UndoImpossible, UsageError
 from gitops_connect.ledger.tables import OffsetsPart
-from gitops_connect.model.diagnostics import Diagnostics, Location
+from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.manifests import LargeFile, Manifest, ManifestEntry, SavedOffsets
+from gitops_connect.model.manifests import (
+    LargeFile,
+    LargeVerdict,
+    Manifest,
+    ManifestEntry,
+    ManifestVerdict,
+    SavedOffsets,
+)
 from gitops_connect.model.names import ClusterName, OperationName
 from gitops_connect.model.offsets import Offsets, merged, to_json
 from gitops_connect.model.operations import (
@@ -32,16 +39,15 @@ from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.offset_changes.manifest_checks import (
     LargeChecks,
     blocks_of,
+    difference_of,
     files_of_checks,
     needed,
     opened,
-    refusals_of,
-    review_of,
 )
 from gitops_connect.offset_changes.offset_files import number_of
 from gitops_connect.offset_changes.staged_files import offsets_file
 from gitops_connect.offset_changes.subject import DeclaredConnectors, ManifestSubject, Note, SubjectSource
-from gitops_connect.offsets.context import LargeManifest
+from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats.streams import packed
 from gitops_connect.offsets.rules import small
 from gitops_connect.plan.offset_review import effect_of
@@ -100,7 +106,10 @@ class Undo:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
             self.note(f"{subject.unread}; the plan that creates the connector lists what the document must acknowledge")
-        if later := _later_changes(self.runtime, cluster, record):
+        same = [
+            one for one in self.runtime.ledger.operations.records(cluster).values() if one.connector == record.connector
+        ]
+        if later := [one.name for one in same if one.state is OperationState.SETTLED and one.since > record.since]:
             self.note(f"these later offset changes are undone, too: {', '.join(later)}")
 
 
@@ -127,14 +136,16 @@ class _UndoDraft:
             )
         if target.path is not None:
             refuse_old(target.path, force=target.force)
-        before = self._saved_before() if self.is_large else self._before()
-        count, inline = number_of(before), None if isinstance(before, SavedOffsets) else before
-        if inline is not None and not change_document.fits(inline):
-            inline = None
+        before = save_lines(self._blocks(), self.spark.directory / "before.jsonl") if self.is_large else self._before()
+        count = number_of(before)
+        inline = None if isinstance(before, SavedOffsets) or not change_document.fits(before) else before
         if count and target.path is None and inline is None:
             raise UsageError(f"{count:,} offsets do not fit into one document; write to a file with --out")
         kind = OperationKind.REPLACE if count else OperationKind.RESET
-        made = replace(self._document(name, kind), acknowledge=self._needed(kind, before), offsets=inline or {})
+        acknowledged = self._needed(kind, before)
+        when = f"{self.record.since:%Y-%m-%d %H:%M:%S} UTC"
+        reason = f"restores the offsets from before {self.record.name} ({when}, {origin(self.record.revision)})"
+        made = ChangeDocument(name, self.cluster, self.record.connector, kind, reason, inline or {}, acknowledged)
         if target.path is not None:
             if count and inline is None:
                 made = replace(made, manifest=f"./{_write_beside(target.path, before, force=target.force).name}")
@@ -148,81 +159,55 @@ class _UndoDraft:
             raise UndoImpossible(f"the offsets before {self.record.name} are unknown: the ledger has not saved them")
         return snapshot
 
-    def _saved_before(self) -> SavedOffsets:
-        """The offsets before the change, in a file with one entry a line."""
-        return save_lines(self._blocks(), self.spark.directory / "before.jsonl")
-
     def _blocks(self) -> Iterator[bytes]:
+        """The offsets before the change, one entry a line."""
         operations = self.undo.runtime.ledger.operations
         if self.record.entries is not None:
             yield from operations.pieces(self.cluster, self.record.name, OffsetsPart.BEFORE)
         elif before := self._before():
             yield change_document.json_lines(before).encode()
 
-    def _document(self, name: OperationName, kind: OperationKind) -> ChangeDocument:
-        """The document without its offsets."""
-        record = self.record
-        when = f"{record.since:%Y-%m-%d %H:%M:%S} UTC"
-        reason = f"restores the offsets from before {record.name} ({when}, {origin(record.revision)})"
-        return ChangeDocument(name, self.cluster, record.connector, kind, reason)
-
     def _needed(self, kind: OperationKind, before: Offsets | SavedOffsets) -> tuple[Acknowledgement, ...]:
         """The acknowledgements that a document with these offsets needs for the current offsets."""
-        return (
-            self._compared_on_spark(kind, before) if isinstance(before, SavedOffsets) else self._compared(kind, before)
-        )
-
-    def _compared(self, kind: OperationKind, before: Offsets) -> tuple[Acknowledgement, ...]:
-        current = self._current_after(self.subject.context.current or {})
-        subject = replace(self.subject, context=replace(self.subject.context, current=current))
-        reviewed = review_of(subject, kind, before, self.undo.runtime.settings)
-        if not reviewed.patch:
-            self._tell_of_no_change()
-        manifest = Manifest(_PLACE, tuple(ManifestEntry(entry, _PLACE) for entry in to_json(before)))
+        subject = self._subject_when_applied()
+        verdicts: Sequence[LargeVerdict | ManifestVerdict] = ()
         planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
-        # The plan knows the current offsets, and `validate` does not.
-        contexts = (planned, replace(planned, current=None)) if before else ()
-        verdicts = [small.check(manifest, context, kind) for context in contexts]
-        self._tell_of_errors([one.diagnostics for one in verdicts if one.errors])
-        return needed(reviewed.refusals, unread=any(one.unread for one in verdicts))
-
-    def _current_after(self, current: Offsets) -> Offsets:
-        """The offsets at the time when the document is applied: a change in progress is finished first."""
-        name = self.record.name
-        if self.record.state is not OperationState.OPEN:
-            return current
-        self.undo.note(f"offset change {name} is in progress; the next apply finishes it first")
-        operations = self.undo.runtime.ledger.operations
-        before = operations.snapshot(self.cluster, name) or {}
-        return merged(current, effect_of(operations.saved(self.cluster, name), before))
-
-    def _compared_on_spark(self, kind: OperationKind, saved: SavedOffsets) -> tuple[Acknowledgement, ...]:
-        subject, settings = self.subject, self.undo.runtime.settings
         if kind is OperationKind.RESET:
             removed = number_of(subject.current)
             difference = Difference({Direction.REMOVED: removed} if removed else {})
-            return needed(refusals_of(subject, kind, difference, settings), unread=False)
-        planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
-        files = (LargeFile(_PLACE.file, saved.path),)
-        with files_of_checks():
-            there = subject.current if subject.current is not None else {}
-            current = offsets_file(there, self.spark.directory / "current.jsonl")
-            manifest = LargeManifest(_PLACE, files, planned, kind, current)
-            manifests = [replace(manifest, is_checked=False), manifest, replace(manifest, current=None)]
-            compared, known, unknown = self.spark.checks.check(manifests)
-        self._tell_of_errors([one.diagnostics for one in (known, unknown) if one.errors])
-        difference = compared.difference or Difference()
-        if not any(moved for way, moved in difference.counts.items() if way is not Direction.SAME):
-            self._tell_of_no_change()
-        return needed(refusals_of(subject, kind, difference, settings), unread=bool(known.unread or unknown.unread))
-
-    def _tell_of_no_change(self) -> None:
-        self.undo.note("the current offsets are the same already, so the document changes nothing")
-
-    def _tell_of_errors(self, found: Sequence[Diagnostics]) -> None:
-        """Tell that the rules will block the document, if they will."""
-        if wrong := next((one.errors for one in found), ()):
+        elif isinstance(before, SavedOffsets):
+            compared, *verdicts = self._check_on_spark(before, planned)
+            difference = compared.difference or Difference()
+        else:
+            difference = difference_of(subject, kind, before)
+            manifest = Manifest(_PLACE, tuple(ManifestEntry(entry, _PLACE) for entry in to_json(before)))
+            # The plan knows the current offsets, and `validate` does not.
+            verdicts = [small.check(manifest, one, kind) for one in (planned, replace(planned, current=None))]
+        if difference.changes_nothing:
+            self.undo.note("the current offsets are the same already, so the document changes nothing")
+        if wrong := next((one.diagnostics.errors for one in verdicts if one.errors), ()):
             self.undo.note(f"the document will be blocked: {wrong[0].summary} [{wrong[0].rule}]")
+        return needed(subject, kind, difference, self.undo.runtime.settings, verdicts)
+
+    def _subject_when_applied(self) -> ManifestSubject:
+        """The connector at the time when the document is applied: a change in progress is finished first."""
+        name, context = self.record.name, self.subject.context
+        if self.record.state is not OperationState.OPEN:
+            return self.subject
+        self.undo.note(f"offset change {name} is in progress; the next apply finishes it first")
+        operations = self.undo.runtime.ledger.operations
+        effect = effect_of(operations.saved(self.cluster, name), operations.snapshot(self.cluster, name) or {})
+        return replace(self.subject, context=replace(context, current=merged(context.current or {}, effect)))
+
+    def _check_on_spark(self, before: SavedOffsets, planned: ManifestContext) -> list[LargeVerdict]:
+        """Compare the offsets, and check them with and without the current offsets, as `_needed` does here."""
+        there = self.subject.current if self.subject.current is not None else {}
+        with files_of_checks():
+            current = offsets_file(there, self.spark.directory / "current.jsonl")
+            files = (LargeFile(_PLACE.file, before.path),)
+            manifest = LargeManifest(_PLACE, files, planned, OperationKind.REPLACE, current)
+            manifests = [replace(manifest, is_checked=False), manifest, replace(manifest, current=None)]
+            return self.spark.checks.check(manifests)
 
 
 def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) -> Path:
@@ -263,26 +248,15 @@ def _find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -
 
 def _require_effect(record: OperationRecord) -> None:
     """Raise UndoImpossible if there is nothing to undo, or if the earlier offsets are unknown."""
-    if record.state in (OperationState.INTENDED, OperationState.FAILED):
-        why = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
+    is_unsent = record.before is None and record.message == NOTHING_SENT
+    if is_unsent or record.state in (OperationState.INTENDED, OperationState.FAILED):
+        failed = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
+        why = f" ({NOTHING_SENT})" if is_unsent else failed
         raise UndoImpossible(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
-    if record.before is None and record.message == NOTHING_SENT:
-        raise UndoImpossible(
-            f"offset change {record.name} changed nothing ({NOTHING_SENT}), so there is nothing to undo"
-        )
     if record.before is None:
         raise UndoImpossible(
             f"the offsets before {record.name} are unknown: it was not applied with this ledger, so they were not saved"
         )
-
-
-def _later_changes(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> list[OperationName]:
-    """Later changes of the same connector that were applied, and that the document undoes, too."""
-    return [
-        one.name
-        for one in runtime.ledger.operations.records(cluster).values()
-        if one.connector == record.connector and one.state is OperationState.SETTLED and one.since > record.since
-    ]
 
 
 def _new_name(change: str, taken: Set[OperationName]) -> OperationName:

@@ -13,7 +13,7 @@ from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.offset_changes.recorded_difference import recorded_difference
+from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
 from gitops_connect.report.health_lines import auto_restart_status
 from gitops_connect.server import queries, values

@@ -12,7 +12,7 @@ from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
-from gitops_connect.offset_changes.recorded_difference import recorded_difference
+from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.server import page_values, queries
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
 from gitops_connect.server.queries import ConnectorFilter

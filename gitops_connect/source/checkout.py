@@ -31,18 +31,18 @@ class ContentReader(Protocol):
         """The content of one entry in chunks."""
 
 
-class History(Protocol):
-    """The history of a revision. Both methods raise SourceUnavailable, SourceRefused or UsageError."""
+@dataclass(frozen=True, slots=True)
+class History:
+    """The history of a revision. Both functions raise SourceUnavailable, SourceRefused or UsageError."""
 
-    def added(self, path: str, part: Hashable, is_present: Callable[[Blob], bool]) -> Revision | None:
-        """The commit that added a part to the file with this path, without a gap since then.
+    added: Callable[[str, Hashable, Callable[[Blob], bool]], Revision | None]
+    """The commit that added a part to the file with this path, without a gap since then.
 
-        `is_present` says whether a version of a file contains the part, and `part` identifies it for a cache. The value
-        is None if the file of the revision does not contain the part, or if it was added too long ago.
-        """
-
-    def contains(self, earlier: str, later: Revision) -> bool:
-        """Whether a commit, which may have an abbreviated id, is in the history of another one."""
+    The second argument identifies the part for a cache, the third one says whether a version of a file contains it. The
+    value is None if the file of the revision does not contain the part, or if it was added too long ago.
+    """
+    contains: Callable[[str, Revision], bool]
+    """Whether a commit, which may have an abbreviated id, is in the history of another one."""
 
 
 HistoryOf = Callable[[Sequence[Revision], str], History]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import Popen
+from typing import IO
 
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import objects
 from gitops_connect.source.checkout import Target
-from gitops_connect.source.directory_listing import Listing, PathKind, arrange, printable
+from gitops_connect.source.directory_listing import FoundFile, Listing, PathKind, arrange, bounded, printable
 from gitops_connect.source.git_program import GitFailed, Program, local_environment
 
 FETCHED = "refs/gitops-connect/fetched"
 _DAMAGED = "gitops-connect-damaged"
 _WHOLE = "gitops-connect-whole"
 _DEPTH = "gitops-connect-depth"
+_LEFT_OVERS = ("*.lock", "refs/**/*.lock", "objects/info/**/*.lock", "objects/pack/*.lock", "objects/pack/tmp_*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +65,13 @@ class Clone:
 
     def clear_locks(self) -> None:
         """Remove the lock files of a killed git. The clone's own lock is held, so no other git uses the clone."""
-        for pattern in (
-            "*.lock",
-            "refs/**/*.lock",
-            "objects/info/**/*.lock",
-            "objects/pack/*.lock",
-            "objects/pack/tmp_*",
-        ):
+        for pattern in _LEFT_OVERS:
             for file in self.directory.glob(pattern):
                 file.unlink(missing_ok=True)
 
     @property
     def is_filtered(self) -> bool:
-        """Whether blobs are fetched on request only."""
+        """Whether blobs are fetched on request."""
         return not (self.directory / _WHOLE).exists()
 
     @property
@@ -166,13 +164,136 @@ class Clone:
 
     def list(self, tree: str, where: str, fetch: Callable[[Sequence[str]], None]) -> tuple[Listing, set[str]]:
         """The files under a tree, and the ids of those whose content is not in the clone."""
-        found = objects.walk(self.program, tree, where)
-        absent = objects.missing(self.program, tree)
+        found, absent = walk(self.program, tree, where), missing(self.program, tree)
         link_ids = sorted({item.blob_id for item in found if item.kind is PathKind.LINK})
         fetch([blob_id for blob_id in link_ids if blob_id in absent])
         absent.difference_update(link_ids)
-        leads = objects.links(self.program, link_ids)
-        present = {item.blob_id for item in found if item.kind is PathKind.FILE} - absent
-        sizes = objects.sizes(self.program, sorted(present))
-        complete = (replace(item, size=sizes.get(item.blob_id), link=leads.get(item.blob_id, b"")) for item in found)
+        links = dict(zip(link_ids, read_blobs(self.program, link_ids, _LONGEST_LINK), strict=True))
+        size_of = sizes(self.program, sorted({item.blob_id for item in found if item.kind is PathKind.FILE} - absent))
+        complete = (replace(item, size=size_of.get(item.blob_id), link=links.get(item.blob_id, b"")) for item in found)
         return arrange(complete), absent
+
+
+# Blobs and trees of git's object database: without a work tree, and many blobs with one process.
+
+_WINDOW = 512
+"""So many ids certainly fit into a pipe, so that neither side waits for the other: 512 ids of 41 bytes."""
+_CHUNK = 1 << 20
+_LIST_MISSING = ("rev-list", "--objects", "--no-object-names", "--missing=print")
+_LONGEST_LINK = 4096
+_KINDS = {b"040": PathKind.DIRECTORY, b"100": PathKind.FILE, b"120": PathKind.LINK, b"160": PathKind.SUBMODULE}
+
+
+def read_blobs(program: Program, blob_ids: Sequence[str], at_most: int | None = None) -> Iterator[bytes]:
+    """The content of each blob, at most its first `at_most` bytes. Raises GitFailed if one is missing or damaged."""
+    if not blob_ids:
+        return
+    with program.started("cat-file", "--batch") as process:
+        stdin, stdout = _pipes(process)
+        for start in range(0, len(blob_ids), _WINDOW):
+            window = blob_ids[start : start + _WINDOW]
+            _ask(stdin, window)
+            for blob_id in window:
+                yield _answer(stdout, blob_id, at_most)
+
+
+def stream_blob(program: Program, blob_id: str) -> Iterator[bytes]:
+    """The content in chunks, of any size. Raises GitFailed if the blob is missing, or (at its end) damaged."""
+    with program.started("cat-file", "--batch") as process:
+        stdin, stdout = _pipes(process)
+        _ask(stdin, [blob_id])
+        yield from _chunks(stdout, blob_id)
+
+
+def sizes(program: Program, blob_ids: Sequence[str]) -> dict[str, int]:
+    """The size of each blob in bytes. Raises GitFailed if one is missing."""
+    request = "".join(f"{blob_id}\n" for blob_id in blob_ids).encode()
+    answer = program.run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=request) if blob_ids else b""
+    found = {}
+    for line in answer.decode().splitlines():
+        blob_id, _, size = line.partition(" ")
+        if not size.isdigit():
+            raise GitFailed("cat-file", 0, f"error: blob {line}".encode())
+        found[blob_id] = int(size)
+    return found
+
+
+def missing(program: Program, tree: str) -> set[str]:
+    """The objects under this tree that are not in the clone, because they were not fetched yet."""
+    return _missing(program.run(*_LIST_MISSING, tree))
+
+
+def missing_versions(program: Program, commits: Sequence[str], path: str) -> set[str]:
+    """The versions of one file, as of these commits, that are not in the clone."""
+    request = "".join(f"{commit}\n" for commit in commits).encode()
+    return _missing(
+        program.run("--literal-pathspecs", *_LIST_MISSING, "--no-walk", "--stdin", "--", path, stdin=request)
+    )
+
+
+def _missing(listed: bytes) -> set[str]:
+    return {line[1:] for line in listed.decode().splitlines() if line.startswith("?")}
+
+
+def walk(program: Program, tree: str, where: str) -> list[FoundFile]:
+    """All paths under this tree, without sizes and link targets. Raises SourceRefused if there are too many."""
+    with program.started("ls-tree", "-r", "-t", "-z", tree) as process:
+        with closing(_records(_pipes(process)[1])) as records:
+            found = list(bounded(map(_parse, records), where))
+        if process.wait():
+            raise GitFailed("ls-tree", process.returncode, process.stderr.read() if process.stderr else b"")
+        return found
+
+
+def _parse(record: bytes) -> FoundFile:
+    about, _, path = record.partition(b"\t")
+    mode, _, blob_id = about.split(b" ")
+    return FoundFile(path, _KINDS.get(mode[:3], PathKind.SPECIAL), blob_id.decode())
+
+
+def _records(stream: IO[bytes]) -> Generator[bytes, None, None]:
+    """Records separated by NUL, while they arrive: a tree that describes endless files is not read to its end."""
+    rest = b""
+    while chunk := stream.read(_CHUNK >> 4):
+        *records, rest = (rest + chunk).split(b"\0")
+        yield from records
+
+
+def _pipes(process: Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("git is always started with pipes")
+    return process.stdin, process.stdout
+
+
+def _ask(stdin: IO[bytes], blob_ids: Sequence[str]) -> None:
+    try:
+        stdin.write("".join(f"{blob_id}\n" for blob_id in blob_ids).encode())
+        stdin.flush()
+    except BrokenPipeError as error:
+        raise GitFailed("cat-file", 0, b"error: it ended before everything was read") from error
+
+
+def _answer(stdout: IO[bytes], blob_id: str, at_most: int | None) -> bytes:
+    chunks = _chunks(stdout, blob_id)
+    if at_most is None:
+        return b"".join(chunks)
+    kept = bytearray()
+    for chunk in chunks:
+        kept += chunk[: at_most - len(kept)]
+    return bytes(kept)
+
+
+def _chunks(stdout: IO[bytes], blob_id: str) -> Iterator[bytes]:
+    """The content of the blob that is answered next, checked at its end."""
+    header = stdout.readline().split()
+    if len(header) != 3 or header[1] != b"blob":
+        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is missing or cannot be read".encode())
+    left = int(header[2])
+    digest = hashlib.sha1(b"blob %d\0" % left, usedforsecurity=False)
+    while left > 0 and (chunk := stdout.read(min(left, _CHUNK))):
+        digest.update(chunk)
+        left -= len(chunk)
+        yield chunk
+    stdout.read(1)  # the line feed after it
+    if digest.hexdigest() != blob_id:
+        raise GitFailed("cat-file", 0, f"error: blob {blob_id} is damaged".encode())

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import RLock
@@ -18,9 +20,8 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import Revision
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import objects
-from gitops_connect.source.checkout import Checkout, TargetKind
-from gitops_connect.source.clone import FETCHED, Clone
+from gitops_connect.source.checkout import Checkout, History, TargetKind
+from gitops_connect.source.clone import FETCHED, Clone, missing, missing_versions, read_blobs
 from gitops_connect.source.git_program import GitFailed, Program
 from gitops_connect.source.remote import NOT_BY_ID, Remote
 from gitops_connect.source.repository import CloneReader, Repository
@@ -41,6 +42,8 @@ _SUFFIXES = (b".yaml", b".yml", b".json")
 IsPresent = Callable[[Blob], bool]
 """Whether a version of a file contains the part that is searched."""
 FetchBlobs = Callable[[Sequence[str]], None]
+About = Callable[[], AbstractContextManager[None]]
+"""Begins a question about some commits."""
 
 
 class CommitHistory(Repository):
@@ -59,48 +62,56 @@ class CommitHistory(Repository):
         self._references: Mapping[str, str] = {}
         self._tips: Sequence[Revision] = ()
 
-    def at(self, tips: Sequence[Revision], head_ref: str) -> RevisionHistory:
+    def at(self, tips: Sequence[Revision], head_ref: str) -> History:
         """The history of the commit `tips`, or of the merge of two commits: the target branch, and then `head_ref`."""
-        return RevisionHistory(self, tuple(tips), head_ref)
+        about = partial(self._about, tuple(tips), head_ref)
+        return History(partial(self._added, about), partial(self._contains, about))
 
-    def added(self, at: RevisionHistory, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
-        """See `RevisionHistory.added`."""
+    @contextmanager
+    def _about(self, tips: Sequence[Revision], head_ref: str) -> Iterator[None]:
+        """Answer a question about these commits, which are fetched if the clone does not have them."""
         with self._asking, self._detecting_damage():
-            return self._added(at, path, part, is_present)
+            self._tips = tips
+            self._references = {self._target.wanted: _REF} | ({head_ref: f"{_REF}-head"} if head_ref else {})
+            clone = self._clone()
+            if not clone.is_usable or any(clone.commit(tip) is None for tip in tips):
+                self._fetch_to(None)
+            yield
 
-    def _added(self, at: RevisionHistory, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
+    def _added(self, about: About, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
         root_path = f"{self._path}/{path}" if self._path else path
-        self._ensure(at)
-        for number, tip in enumerate(at.tips):
-            key = (path, part, number)
-            known, found = self._answers.get(key, (None, None))
-            if known is None or not self._still_holds(known, tip, root_path):
-                try:
-                    found = self._search(at, tip, root_path, is_present)
-                except TooManyVersions:
-                    return None
-            self._answers.pop(key, None)  # the newest is the last
-            self._answers[key] = tip, found
-            if len(self._answers) > MOST_ANSWERS:
-                del self._answers[next(iter(self._answers))]
-            if found is not None:
-                return found
-        return at.tips[-1] if len(at.tips) > 1 else None
+        with about():
+            for number, tip in enumerate(self._tips):
+                key = (path, part, number)
+                known, found = self._answers.get(key, (None, None))
+                if known is None or not self._still_holds(known, tip, root_path):
+                    try:
+                        found = self._search(tip, root_path, is_present)
+                    except TooManyVersions:
+                        return None
+                self._answers.pop(key, None)  # the newest is the last
+                self._answers[key] = tip, found
+                if len(self._answers) > MOST_ANSWERS:
+                    del self._answers[next(iter(self._answers))]
+                if found is not None:
+                    return found
+            return self._tips[-1] if len(self._tips) > 1 else None
 
-    def contains(self, at: RevisionHistory, earlier: str, later: Revision) -> bool:
-        """See `RevisionHistory.contains`."""
+    def _contains(self, about: About, earlier: str, later: Revision) -> bool:
         if not _COMMIT_ID.fullmatch(earlier):
             return False
-        with self._asking, self._detecting_damage():
-            self._ensure(at)
+        with about():
             while not self._is_ancestor(earlier, later):
-                if not self._deepen(at):
+                if not self._deepen():
                     return False
         return True
 
     def _is_ancestor(self, earlier: str, later: Revision) -> bool:
         clone = self._clone()
-        commit = self._asked(clone, earlier)
+        try:
+            commit = clone.commit(earlier)
+        except GitFailed:  # the abbreviated id means several objects
+            return False
         return commit is not None and clone.descends(later, commit)
 
     def _still_holds(self, known: Revision, tip: Revision, path: str) -> bool:
@@ -108,46 +119,33 @@ class CommitHistory(Repository):
         if known == tip:
             return True
         clone = self._clone()
-        is_appended = clone.commit(known) is not None and clone.descends(tip, known)
-        return is_appended and is_unchanged(clone.program, known, tip, path)
+        if clone.commit(known) is None or not clone.descends(tip, known):
+            return False
+        changes = ("rev-list", "--max-count=1", tip, f"^{known}", "--", path)
+        return not clone.program.run("--literal-pathspecs", *changes)
 
-    def _search(self, at: RevisionHistory, tip: Revision, path: str, is_present: IsPresent) -> Revision | None:
+    def _search(self, tip: Revision, path: str, is_present: IsPresent) -> Revision | None:
         while True:
             clone = self._clone()
             search = AdditionSearch(clone.program, is_present, self._fetch_blobs, clone.shallow_commits)
             try:
                 return search.find(tip, path)
             except HistoryEnds:
-                if not self._deepen(at):
+                if not self._deepen():
                     raise TooManyVersions from None
 
-    @staticmethod
-    def _asked(clone: Clone, commit: str) -> Revision | None:
-        try:
-            return clone.commit(commit)
-        except GitFailed:  # the abbreviated id means several objects
-            return None
-
-    def _ensure(self, at: RevisionHistory) -> None:
-        """Fetch the tips, if the clone does not have them."""
-        clone = self._clone()
-        if not clone.is_usable or any(clone.commit(tip) is None for tip in at.tips):
-            self._fetch_for(at, None)
-
-    def _deepen(self, at: RevisionHistory) -> bool:
+    def _deepen(self) -> bool:
         """Fetch older commits. False if there are none, or if there are too many."""
         clone = self._clone()
         deeper = next((depth for depth in _DEPTHS if depth > clone.depth), None)
         if not clone.is_shallow or deeper is None:
             return False
-        self._fetch_for(at, deeper)
+        self._fetch_to(deeper)
         return True
 
-    def _fetch_for(self, at: RevisionHistory, depth: int | None) -> None:
+    def _fetch_to(self, depth: int | None) -> None:
         """Fetch the tips with so many commits, or with None those that are new. Raises the errors of `fetch`."""
-        self._tips, self._depth, self._references = at.tips, depth, {self._target.wanted: _REF}
-        if at.head_ref:
-            self._references = {**self._references, at.head_ref: f"{_REF}-head"}
+        self._depth = depth
         self.fetch()
 
     def _update(self, clone: Clone) -> Checkout:
@@ -175,23 +173,6 @@ class CommitHistory(Repository):
             what = f"commit {lacking[0][:12]} is no longer in {', '.join(self._references)}"
             raise SourceUnavailable(f"{self._where}: {what}: a force-push has replaced it; the next poll reads again")
         return Checkout(revision, (), Diagnostics(), CloneReader(self, set()))
-
-
-@dataclass(frozen=True, slots=True)
-class RevisionHistory:
-    """The `History` of one checkout."""
-
-    repository: CommitHistory
-    tips: tuple[Revision, ...]
-    head_ref: str = ""
-
-    def added(self, path: str, part: Hashable, is_present: IsPresent) -> Revision | None:
-        """The commit that added the part to the file, see `History.added`."""
-        return self.repository.added(self, path, part, is_present)
-
-    def contains(self, earlier: str, later: Revision) -> bool:
-        """Whether the commit `earlier` is in the history of `later`, see `History.contains`."""
-        return self.repository.contains(self, earlier, later)
 
 
 class HistoryEnds(Exception):
@@ -279,16 +260,16 @@ class AdditionSearch:
             return False
         if (path, version.blob_id) not in self._verdicts:
             window = [one for one in following[:_WINDOW] if one.blob_id]
-            missing = objects.missing_versions(self.program, [one.commit for one in window], path)
-            self._read([(path, one.blob_id) for one in window], missing)
+            absent = missing_versions(self.program, [one.commit for one in window], path)
+            self._read([(path, one.blob_id) for one in window], absent)
         return self._verdicts[path, version.blob_id]
 
-    def _read(self, files: Iterable[tuple[str, str]], missing: set[str]) -> None:
-        """Read these files, by path and blob id. Those that are `missing` are fetched first, all at once."""
+    def _read(self, files: Iterable[tuple[str, str]], absent: set[str]) -> None:
+        """Read these files, by path and blob id. Those that are `absent` are fetched first, all at once."""
         unread = list(dict.fromkeys(one for one in files if one not in self._verdicts))
         blob_ids = [blob_id for _, blob_id in unread]
-        self.fetch(sorted(missing.intersection(blob_ids)))
-        contents = objects.read_blobs(self.program, blob_ids, _LARGEST)
+        self.fetch(sorted(absent.intersection(blob_ids)))
+        contents = read_blobs(self.program, blob_ids, _LARGEST)
         for (path, blob_id), content in zip(unread, contents, strict=True):
             self._verdicts[path, blob_id] = self.is_present(Blob(path, blob_id, content))
 
@@ -296,12 +277,12 @@ class AdditionSearch:
         """The parent and the other file that contained the part before this commit; None if no file did."""
         if commit in self.shallow:
             raise HistoryEnds
-        for parent in parents_of(self.program, commit):
+        for parent in map(Revision, self.program.run("rev-parse", f"{commit}^@").decode().split()):
             changed = (one for one in list_changed(self.program, parent, commit) if one.path != path)
-            missing = {one for each in (parent, commit) for one in objects.missing(self.program, f"{each}^{{tree}}")}
+            absent = {one for each in (parent, commit) for one in missing(self.program, f"{each}^{{tree}}")}
             while window := list(islice(changed, _WINDOW)):
                 both = ((one.path, blob_id) for one in window for blob_id in (one.before, one.after) if blob_id)
-                self._read(both, missing)
+                self._read(both, absent)
                 old = (one.path for one in window if self._verdicts[one.path, one.before] and not self._is_in(one))
                 if (old_path := next(old, None)) is not None:
                     return parent, old_path
@@ -337,11 +318,6 @@ def _parse_log(listed: bytes, path: bytes) -> Iterator[FileVersion]:
         yield version
 
 
-def parents_of(program: Program, commit: Revision) -> list[Revision]:
-    """All parents of a commit that are in the clone. Raises GitFailed."""
-    return [Revision(one) for one in program.run("rev-parse", f"{commit}^@").decode().split()]
-
-
 def list_changed(program: Program, before: Revision, after: Revision) -> list[ChangedFile]:
     """The YAML and JSON files of the first commit that the second one has changed or deleted. Raises GitFailed."""
     raw = program.run("diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, after).split(b"\0")
@@ -351,9 +327,3 @@ def list_changed(program: Program, before: Revision, after: Revision) -> list[Ch
         if path.endswith(_SUFFIXES) and old != _NO_BLOB:
             found.append(ChangedFile(path.decode(errors="replace"), old, "" if new == _NO_BLOB else new))
     return found
-
-
-def is_unchanged(program: Program, earlier: Revision, later: Revision, path: str) -> bool:
-    """Whether no commit between the two has changed the file."""
-    between = ("rev-list", "--max-count=1", later, f"^{earlier}", "--", path)
-    return not program.run("--literal-pathspecs", *between)

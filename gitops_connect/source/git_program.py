@@ -17,15 +17,19 @@ import re
 import shlex
 import signal
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
-from typing import IO
+from typing import IO, NamedTuple
+from urllib.parse import quote
 
-from gitops_connect.errors import SourceRefused, UsageError
+from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.git_url import GitTransport, GitUrl
 
@@ -251,7 +255,9 @@ def remote_environment(directory: Path, address: GitUrl, settings: RepositorySet
     Raises UsageError if a credential or a file of the settings is missing.
     """
     configuration = {**_SAFE, "remote.origin.url": address.url}
-    environment = {**_QUIET, "GIT_DIR": str(directory), "GIT_ALLOW_PROTOCOL": _allowed(address.transport)}
+    # From HTTP, a redirect to HTTPS is followed, and gets no credentials.
+    allowed = "http:https" if address.transport is GitTransport.HTTP else address.transport.value
+    environment = {**_QUIET, "GIT_DIR": str(directory), "GIT_ALLOW_PROTOCOL": allowed}
     match address.transport:
         case GitTransport.HTTP | GitTransport.HTTPS:
             # For ~/.netrc: its passwords must not be sent to this server.
@@ -259,7 +265,7 @@ def remote_environment(directory: Path, address: GitUrl, settings: RepositorySet
             # A git whose parent was killed ends by itself if the server stops sending.
             configuration |= {"http.lowSpeedLimit": "1", "http.lowSpeedTime": str(max(1, int(settings.timeout)))}
             if settings.ca_file is not None:
-                environment["GIT_SSL_CAINFO"] = str(_existing(settings.ca_file, "ca_file"))
+                environment["GIT_SSL_CAINFO"] = _existing(settings.ca_file, "ca_file")
             secret = read_password(address, settings)
             if secret is not None:
                 username = settings.username or address.username or _ANY_USER
@@ -280,11 +286,6 @@ def read_password(address: GitUrl, settings: RepositorySettings) -> str | None:
     return secret
 
 
-def _allowed(transport: GitTransport) -> str:
-    """The configured protocol, and from HTTP a redirect to HTTPS, which gets no credentials."""
-    return "http:https" if transport is GitTransport.HTTP else transport.value
-
-
 def _configuration(values: Mapping[str, str]) -> dict[str, str]:
     """Configuration for one command, by environment (git-config(1), GIT_CONFIG_COUNT)."""
     environment = {"GIT_CONFIG_COUNT": str(len(values))}
@@ -297,20 +298,69 @@ def _ssh(settings: RepositorySettings) -> str:
     seconds = max(1, int(settings.timeout))
     words = ["ssh", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", f"-oConnectTimeout={seconds}"]
     words += [f"-oServerAliveInterval={seconds}", "-oServerAliveCountMax=1"]
+    # ssh_config(5) expands %h and similar tokens in file names.
     if settings.ssh_key is not None:
-        words += ["-i", _for_ssh(_existing(settings.ssh_key, "ssh_key")), "-oIdentitiesOnly=yes"]
+        file = _existing(settings.ssh_key, "ssh_key").replace("%", "%%")
+        words += ["-i", file, "-oIdentitiesOnly=yes"]
     if settings.known_hosts is not None:
-        file = _for_ssh(_existing(settings.known_hosts, "known_hosts"))
+        file = _existing(settings.known_hosts, "known_hosts").replace("%", "%%")
         words += [f'-oUserKnownHostsFile="{file}"', "-oGlobalKnownHostsFile=/dev/null"]
     return shlex.join(words)
 
 
-def _for_ssh(file: Path) -> str:
-    """ssh_config(5) expands %h and similar tokens in file names."""
-    return str(file.absolute()).replace("%", "%%")
-
-
-def _existing(file: Path, setting: str) -> Path:
+def _existing(file: Path, setting: str) -> str:
     if not file.is_file():
         raise UsageError(f"[repository] {setting}: the file {file} does not exist")
-    return file
+    return str(file.absolute())
+
+
+# Git's error messages -> an error that names the repository, the problem, and what to do.
+#
+# git has no error codes for this, only messages; it is run with LC_ALL=C, so that they are English. `git_errors.toml`
+# lists them with their causes. An unknown message counts as a temporary problem, because a retry does no harm.
+
+SourceError = SourceRefused | SourceUnavailable
+
+
+class _Cause(NamedTuple):
+    """A cause of an error: what was found, and what to do. `may_pass`: a retry may help."""
+
+    pattern: str
+    found: str
+    advice: str
+    may_pass: bool = False
+
+
+@cache
+def _causes() -> tuple[_Cause, ...]:
+    text = files("gitops_connect.source").joinpath("git_errors.toml").read_text(encoding="utf-8")
+    return tuple(_Cause("|".join(one.pop("patterns")), **one) for one in tomllib.loads(text)["cause"])
+
+
+def explain(where: str, failure: GitFailed, secret: str | None = None) -> SourceError:
+    """The error to raise; the secret is not in its message, even if git or the server repeats it."""
+    if isinstance(failure, GitTimedOut):
+        advice = "git was stopped; check the server, or raise [repository] timeout"
+        return SourceUnavailable(f"{where}: no answer within [repository] timeout: {advice}")
+    cause = recognise(failure)
+    words = _own_words(failure.stderr, cause, secret)
+    if cause is None:
+        signalled = f"git was ended by signal {-failure.status}; check the memory of this machine"
+        return SourceUnavailable(f"{where}: {signalled if failure.status < 0 else f'git failed: {words}'}")
+    error = SourceUnavailable if cause.may_pass else SourceRefused
+    return error(f"{where}: {cause.found}: {cause.advice} (git: {words})")
+
+
+def recognise(failure: GitFailed) -> _Cause | None:
+    """The first cause whose pattern is in git's error output."""
+    return next((cause for cause in _causes() if re.search(cause.pattern, failure.stderr)), None)
+
+
+def _own_words(stderr: str, cause: _Cause | None, secret: str | None) -> str:
+    """The most informative line, without control characters: a server can send any text."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(cause.pattern if cause else r"^(?:fatal|error):", line)]
+    text = (telling or lines or ["nothing"])[-1]
+    for spelling in {secret, quote(secret, safe="")} if secret else ():
+        text = text.replace(spelling, "***")
+    return "".join(character if character.isprintable() else "?" for character in text)[:300]

@@ -10,17 +10,13 @@ from gitops_connect.errors import SourceUnavailable
 from gitops_connect.model.names import Revision
 from gitops_connect.safe_files import users_umask
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import objects
-from gitops_connect.source.clone import Clone
+from gitops_connect.source.clone import Clone, read_blobs
 from gitops_connect.source.git_program import GitFailed, Program
-from gitops_connect.source.remote import Remote
 from gitops_connect.source.repository import Repository
 
 _IDENTITY = {
-    "GIT_AUTHOR_NAME": "gitops-connect",
-    "GIT_AUTHOR_EMAIL": "gitops-connect@localhost",
-    "GIT_COMMITTER_NAME": "gitops-connect",
-    "GIT_COMMITTER_EMAIL": "gitops-connect@localhost",
+    **{f"GIT_{role}_NAME": "gitops-connect" for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_EMAIL": "gitops-connect@localhost" for role in ("AUTHOR", "COMMITTER")},
 }
 _REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "cannot lock ref")
 
@@ -59,20 +55,15 @@ class OutputBranch(Repository):
             clone.create(filtered=False)
         clone.clear_locks()
         remote = self._remote(clone)
-        parent = self._fetch_tip(remote)
+        parent = None if remote.find(self._target) is None else remote.fetch(self._target, None)[0]
         blob_id = clone.blob_id(parent, path) if parent is not None else None
-        before = next(objects.read_blobs(clone.program, [blob_id])) if blob_id is not None else None
+        before = next(read_blobs(clone.program, [blob_id])) if blob_id is not None else None
         content = update(before)
         if content == before:
             return
         commit = _commit(clone.program, parent, (path, content), message)
         program = replace(remote.program, umask=users_umask())  # it writes to the repository if that is a local one
         program.run("push", "--quiet", "origin", f"{commit}:{self._target.wanted}")
-
-    def _fetch_tip(self, remote: Remote) -> Revision | None:
-        if remote.find(self._target) is None:
-            return None
-        return remote.fetch(self._target, None)[0]
 
 
 def _commit(program: Program, parent: Revision | None, file: tuple[str, bytes], message: str) -> str:

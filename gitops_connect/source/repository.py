@@ -19,12 +19,20 @@ from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import Revision
 from gitops_connect.safe_files import locked_file
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source import objects
 from gitops_connect.source.checkout import Checkout, History, HistoryOf, TargetKind, parse_directory, parse_target
-from gitops_connect.source.clone import Clone
+from gitops_connect.source.clone import Clone, read_blobs, stream_blob
 from gitops_connect.source.directory_listing import printable
-from gitops_connect.source.git_errors import SourceError, explain, recognise
-from gitops_connect.source.git_program import GitFailed, GitTimedOut, git_version, read_password, remote_environment
+from gitops_connect.source.git_program import (
+    GitFailed,
+    GitTimedOut,
+    Program,
+    SourceError,
+    explain,
+    git_version,
+    read_password,
+    recognise,
+    remote_environment,
+)
 from gitops_connect.source.git_url import GitTransport, parse_address
 from gitops_connect.source.remote import NotById, Remote
 
@@ -144,10 +152,9 @@ class Repository:
     ) -> Checkout:
         """The files of a commit; with `tree`, the files of this tree instead of those of the commit."""
         listing, absent = clone.list(self._tree(clone, Revision(tree) if tree else revision), self._where, fetch)
-        author, subject = clone.author_and_subject(revision)
-        reader = CloneReader(self, absent)
-        checkout = Checkout(revision, listing.entries, listing.diagnostics, reader, author=author, subject=subject)
-        return replace(checkout, history=self._history(clone, revision))
+        reader, history = CloneReader(self, absent), self._history(clone, revision)
+        about = clone.author_and_subject(revision)
+        return Checkout(revision, listing.entries, listing.diagnostics, reader, None, *about, history)
 
     def _history(self, clone: Clone, revision: Revision) -> History | None:
         return None if self._history_of is None else self._history_of([revision], "")
@@ -162,24 +169,14 @@ class Repository:
         what = f"revision {revision[:12]} has no directory {self._path!r}; {found}"
         raise SourceRefused(f"{self._where}: {what}: check [repository] path")
 
-    def read(self, entries: Sequence[Entry], absent: set[str], at_most: int | None) -> Iterator[bytes]:
-        """The content of these files. Those whose ids are in `absent` are fetched first, and removed from `absent`."""
-        wanted = [entry.blob_id for entry in entries]
-        with self._reading(wanted, absent):
-            yield from objects.read_blobs(self._clone().program, wanted, at_most)
-
-    def stream(self, entry: Entry, absent: set[str]) -> Iterator[bytes]:
-        """The content of one file in chunks. If its id is in `absent`, it is fetched first, and no longer `absent`."""
-        with self._reading([entry.blob_id], absent):
-            yield from objects.stream_blob(self._clone().program, entry.blob_id)
-
     @contextmanager
-    def _reading(self, wanted: Sequence[str], absent: set[str]) -> Iterator[None]:
+    def reading(self, wanted: Sequence[str], absent: set[str]) -> Iterator[Program]:
+        """Read these blobs with the program. Those that are `absent` are fetched first, and removed from `absent`."""
         lacking = sorted(absent.intersection(wanted))
         with self._detecting_damage():
             self._fetch_blobs(lacking)
             absent.difference_update(lacking)
-            yield
+            yield self._clone().program
 
     @contextmanager
     def _detecting_damage(self) -> Iterator[None]:
@@ -188,10 +185,8 @@ class Repository:
             yield
         except GitFailed as failure:
             self._clone().mark_damaged()
-            what = (
-                f"{self._where}: the clone in {self._directory} is damaged and will be cloned again at the next fetch"
-            )
-            raise SourceUnavailable(f"{what} ({failure.stderr.strip()})") from failure
+            what = f"the clone in {self._directory} is damaged and will be cloned again at the next fetch"
+            raise SourceUnavailable(f"{self._where}: {what} ({failure.stderr.strip()})") from failure
 
     def _fetch_blobs(self, blob_ids: Sequence[str]) -> None:
         if not blob_ids:
@@ -240,10 +235,13 @@ class CloneReader:
     absent: set[str]
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
-        return self.repository.read(entries, self.absent, at_most)
+        wanted = [entry.blob_id for entry in entries]
+        with self.repository.reading(wanted, self.absent) as program:
+            yield from read_blobs(program, wanted, at_most)
 
     def stream(self, entry: Entry) -> Iterator[bytes]:
-        return self.repository.stream(entry, self.absent)
+        with self.repository.reading([entry.blob_id], self.absent) as program:
+            yield from stream_blob(program, entry.blob_id)
 
 
 def _is_damage(failure: GitFailed) -> bool:

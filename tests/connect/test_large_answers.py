@@ -15,8 +15,7 @@ from standin.fixtures import MakeClient
 from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect import wire
-from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.saving import save_offsets
+from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,

@@ -20,8 +20,8 @@ from typing import Any
 from gitops_connect.cli.main import run_command
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.offset_changes.large_change import LargeOffsetChange
-from gitops_connect.offset_changes.spark_checks import SparkChecks
+from gitops_connect.offset_changes.manifest_source import SparkChecks
+from gitops_connect.offset_changes.planned_changes import LargeOffsetChange
 
 _AT_WORK = 5
 """In clock ticks: about 50 ms of processor time."""

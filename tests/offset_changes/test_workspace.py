@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import SparkUnusable
-from gitops_connect.offset_changes.planner_inputs import workspace
+from gitops_connect.offset_changes.manifest_source import workspace
 
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from gitops_connect.offset_changes.planner_inputs import workspace
+from gitops_connect.offset_changes.manifest_source import workspace
 with workspace(Path(sys.argv[1])) as directory:
     directory.mkdir(parents=True)
     (directory / "live.jsonl").touch()

@@ -11,7 +11,7 @@ from offset_changes.test_listed_offsets import LISTING, OFFSETS
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.errors import UsageError
-from gitops_connect.offset_changes.listed_offsets import write_to_directory
+from gitops_connect.offset_changes.strimzi_requests import write_to_directory
 from gitops_connect.safe_files import output_directory, write_new
 
 CONNECTOR = '{"name": "orders", "config": {"connector.class": "x.Source", "tasks.max": "1"}}'

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
-from gitops_connect.source.git_errors import explain
-from gitops_connect.source.git_program import GitFailed, GitTimedOut
+from gitops_connect.source.git_program import GitFailed, GitTimedOut, explain
 
 SSH = "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n"
 
