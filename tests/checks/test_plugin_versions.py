@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from support.planner.situations import parse_version, wanted
 
-from gitops_connect.checks.plugin_validation import config_errors
-from gitops_connect.checks.plugin_versions import cannot_load, not_loaded, unsupported
+from gitops_connect.checks.plugin_validation import cannot_load, config_errors, not_loaded, unsupported
 from gitops_connect.connect.validation import ConfigVerdict
 
 VERSION = "connector.plugin.version"

@@ -14,8 +14,7 @@ from gitops_connect.errors import SparkFailed
 from gitops_connect.model.desired import ManifestUri
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import LargeFile
-from gitops_connect.offset_changes.staged_files import opened
-from gitops_connect.offset_changes.staged_uris import LocalFiles, UriRefused, stage_uri
+from gitops_connect.offset_changes.staged_files import LocalFiles, UriRefused, opened, stage_uri
 from gitops_connect.spark.file_copy import CopiedFile
 
 PLACE = Location("orders.yaml", 9, 5)
