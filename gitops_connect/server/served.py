@@ -17,7 +17,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.status import ConnectorStatus
-from gitops_connect.server.changes import Changes
+from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.settings.sections import Settings
 
@@ -62,7 +62,7 @@ class Served:
     daemon: Daemon
     ledger: Ledger
     metrics: Metrics
-    changes: Changes
+    events: EventStream
     webhook_log: WebhookLog
 
     @property
