@@ -13,7 +13,6 @@ import requests
 
 from gitops_connect.bounded_http import AnswerTooLarge, system_reason, tls_reason
 from gitops_connect.errors import ForgeNotFound, ForgeRefused, ForgeUnavailable, UsageError
-from gitops_connect.forge.answers import UnexpectedAnswer
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.settings.credential_sources import Credential
@@ -27,6 +26,10 @@ _SHORT_NUMBER = re.compile(r"[0-9]{1,11}")
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _SHORTEST_PAUSE = timedelta(minutes=1)
 """GitHub asks for at least this pause after a secondary limit whose answer has no time."""
+
+
+class UnexpectedAnswer(Exception):
+    """A success that cannot be read: something else has answered, such as the login page of a proxy."""
 
 
 class FailedAnswer(Exception):
