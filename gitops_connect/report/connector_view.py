@@ -11,7 +11,7 @@ from gitops_connect.model.masking import masked_value
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.report.connector_status import connector_health, task_count
-from gitops_connect.report.health_lines import remedy
+from gitops_connect.report.words import remedy
 
 HEADERS = ("CLUSTER", "NAME", "TYPE", "STATE", "TASKS", "CLASS", "OWNED")
 

@@ -12,8 +12,8 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import is_commit, short
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.markdown_blocks import Markdown, bold, bullets, folded_diff, paragraph
-from gitops_connect.report.offset_lines import Line
-from gitops_connect.report.plan_view import ConnectorView, PlanView, Row, RowPart, asides, view
+from gitops_connect.report.offset_lines import Line, LineKind
+from gitops_connect.report.plan_view import ConnectorView, PlanView, asides, view
 from gitops_connect.report.printable import Sentence
 from gitops_connect.report.summary import summary_line
 
@@ -43,7 +43,7 @@ def legend(views: Sequence[PlanView]) -> Iterator[Markdown]:
 
 def connector_lines(connector: ConnectorView) -> Iterator[str]:
     """The steps and notes of one connector."""
-    return (_row(row) if isinstance(row, Row) else _line(row, "  ") for row in connector.rows)
+    return (_line(line, "  ") for line in connector.lines)
 
 
 def stray_lines(shown: PlanView) -> tuple[Sentence, list[str]] | None:
@@ -52,26 +52,24 @@ def stray_lines(shown: PlanView) -> tuple[Sentence, list[str]] | None:
     return (Sentence(lines[0].text.rstrip(":")), [_line(line, "") for line in lines[1:]]) if lines else None
 
 
-def _row(row: Row) -> str:
-    """The symbol is the first character of the line, so that it colours the line."""
-    mark = _coloured(row.mark or " ")
-    match row.part:
-        case RowPart.CONNECTOR:
-            return f"{mark} {row.name}{f' ({row.note})' if row.note else ''}"
-        case RowPart.STEP:
-            return f"{mark}   {row.number} {row.name}: {row.text}"
-        case RowPart.NEW_KEY | RowPart.KEY:
-            return f"{mark}       {row.name}: {row.text}"
-        case RowPart.EFFECT:
-            return f"!       {row.text}"
-        case RowPart.REMARK:
-            return f"    {row.text}"
-        case _:
-            assert_never(row.part)
-
-
 def _line(line: Line, indent: str) -> str:
-    return f"{_coloured(line.mark or ' ')} {indent}{'    ' if line.inner else ''}{line.text}"
+    """The symbol is the first character of the line, so that it colours the line. `indent` is that of remarks."""
+    mark = _coloured(line.mark or " ")
+    match line.kind:
+        case LineKind.CONNECTOR:
+            return f"{mark} {line.name}{f' ({line.note})' if line.note else ''}"
+        case LineKind.STEP:
+            return f"{mark}   {line.number} {line.name}: {line.text}"
+        case LineKind.NEW_KEY | LineKind.KEY:
+            return f"{mark}       {line.name}: {line.text}"
+        case LineKind.EFFECT:
+            return f"!       {line.text}"
+        case LineKind.REMARK:
+            return f"{mark} {indent}{line.text}"
+        case LineKind.DETAIL:
+            return f"{mark} {indent}    {line.text}"
+        case _:
+            assert_never(line.kind)
 
 
 def _coloured(symbol: str) -> str:

@@ -26,13 +26,13 @@ from gitops_connect.report.comment_writer import (
     destructive_words,
     severity,
 )
-from gitops_connect.report.health_lines import unhealthy_lines
 from gitops_connect.report.markdown import legend, stray_lines
 from gitops_connect.report.markdown_blocks import Markdown, bold, heading, paragraph
 from gitops_connect.report.plan_view import PlanView, suspended_cluster, view, view_connector
 from gitops_connect.report.printable import Sentence
 from gitops_connect.report.problems import summary_line
 from gitops_connect.report.summary import headline
+from gitops_connect.report.words import unhealthy_lines
 
 _NEXT = {
     NotPlanned.FORK: "A pull request from a fork is never planned: a plan shows current configs and offsets. To plan"

@@ -12,10 +12,9 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.plans import Action, Plan, PlannedOperation
 from gitops_connect.model.units import OTHER, Scale, Unit
 from gitops_connect.report import offset_lines, words
-from gitops_connect.report.health_lines import unhealthy_sentence
 from gitops_connect.report.offset_lines import quantity
 from gitops_connect.report.printable import Sentence
-from gitops_connect.report.words import plural
+from gitops_connect.report.words import plural, unhealthy_sentence
 
 IN_SYNC = "No changes. Your connectors match the configuration."
 NOT_PLANNED = "No plan could be made."

@@ -22,8 +22,8 @@ from forge.exchanges import HEAD, MERGED
 from forge.hostile_values import answers, spoiled
 from forge.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeRefused, ForgeUnavailable, GitopsConnectError
-from gitops_connect.forge.forge_api import MOST
 from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge_api import MOST
 from gitops_connect.model.pull_requests import Annotation, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.sections import ForgeKind
 

@@ -18,7 +18,7 @@ import gitops_connect
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.offsets.rules.rules import RULES as MANIFEST_RULES
 from gitops_connect.report import code_scanning
-from gitops_connect.report.rule_explanations import rule_explanations
+from gitops_connect.report.code_scanning import rule_explanations
 
 PACKAGE = Path(gitops_connect.__file__).parent
 RULE_IDS = re.compile(

@@ -164,7 +164,7 @@ def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
 
 def drawn(counts: tuple[int, ...]) -> list[tuple[str, float, str]]:
     """For each row its label, the length of its bar, and the number at its end."""
-    return [(bar.label, float(bar.length or 0), str(bar.count)) for bar in bars(counts).rows]
+    return [(bar["label"], float(bar["length"] or 0), str(bar["count"])) for bar in bars(counts)["rows"]]
 
 
 def test_bars_of_like_numbers_are_as_long_as_they_are_many() -> None:
