@@ -20,11 +20,11 @@ from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.model.pull_requests import CommentOptions, PullRequestPlan
 from gitops_connect.model.reviewed_plans import DestructiveKind
 from gitops_connect.report import words
-from gitops_connect.report.markdown import connector_lines
-from gitops_connect.report.markdown_blocks import (
+from gitops_connect.report.markdown import (
     Markdown,
     bold,
     bullet,
+    connector_lines,
     document,
     folded_diff,
     linked_bullet,

@@ -26,8 +26,7 @@ from gitops_connect.report.comment_writer import (
     destructive_words,
     severity,
 )
-from gitops_connect.report.markdown import legend, stray_lines
-from gitops_connect.report.markdown_blocks import Markdown, bold, heading, paragraph
+from gitops_connect.report.markdown import Markdown, bold, heading, legend, paragraph, stray_lines
 from gitops_connect.report.plan_view import PlanView, suspended_cluster, view, view_connector
 from gitops_connect.report.printable import Sentence
 from gitops_connect.report.problems import summary_line

@@ -16,6 +16,7 @@ from datetime import timedelta
 from itertools import count
 
 from gitops_connect.daemon import events
+from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.events import NewItems
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import PullRequestView
@@ -36,8 +37,8 @@ from gitops_connect.report.comment_writer import CommentKind
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.summary import summary_line
-from gitops_connect.review.forge_writer import ForgeWriter
-from gitops_connect.review.merge_reports import MergeReports, ReviewedDaemon
+from gitops_connect.review.comments import ForgeWriter
+from gitops_connect.review.merges import MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner, offset_changes
 
 # The result of a review: the commit status, and the annotations at lines.
@@ -128,7 +129,7 @@ class PullRequestReviews:
     writer: ForgeWriter
     planner: PullRequestPlanner
     merges: MergeReports
-    daemon: ReviewedDaemon
+    daemon: Daemon
     clock: Clock
     schedule: PollSchedule
     plan_timeout: float
