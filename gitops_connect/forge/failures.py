@@ -71,7 +71,6 @@ class Failures:
             raise UsageError(f"[forge] ca_file: the file cannot be used: {error}") from error
 
     def _reject(self, action: str, answer: FailedAnswer) -> NoReturn:
-        """Raise the error that the status and the headers call for."""
         masked = mask(answer.words, {self.credential.read()})  # before a part of a secret is cut off
         words = "".join(one if one.isprintable() else " " for one in masked)[:_LONGEST_WORDS].strip()
         said = f"HTTP {answer.status}{f': {words}' if words else ''}"
@@ -91,7 +90,6 @@ class Failures:
         return mask(f"{place}: cannot {action}: {reason}", {self.credential.read()})
 
     def _end_of_limit(self, answer: FailedAnswer) -> datetime:
-        """When requests are answered again: after `retry-after`, or when the window of the limit ends."""
         now = self.clock.now()
         after = _time_after(now, answer.headers.get("retry-after", ""))
         reset = next((answer.headers[name] for name in _RESET if name in answer.headers), "")
@@ -117,7 +115,6 @@ def _has_no_requests_left(answer: FailedAnswer) -> bool:
 
 
 def _time_after(now: datetime, text: str) -> datetime | None:
-    """The value of `retry-after`: seconds, or a date. None for anything else."""
     if _SHORT_NUMBER.fullmatch(text):
         return now + timedelta(seconds=int(text))
     try:

@@ -212,7 +212,6 @@ def found_in(response: requests.Response) -> AnswerValue:
 
 
 def _words(response: requests.Response) -> str:
-    """What the forge says about the failure."""
     if response.is_redirect:
         return f"redirects to {response.headers['Location']}; set that address in [forge] url, or correct repository"
     if len(response.content) > _LONGEST_WORDS:

@@ -91,7 +91,6 @@ class GiteaForge(GithubStyleForge):
         return diff.decode(errors="replace") if len(diff) <= _LARGEST_DIFF else ""
 
     def _annotations(self, path: str, user: str) -> Iterator[tuple[int, frozenset[LineComment]]]:
-        """The reviews of the user, each with the annotations in it."""
         for review in self._api.pages(f"{path}/reviews"):
             if not review["user"].is_null and review["user"]["login"].text() == user:
                 number = review["id"].number()

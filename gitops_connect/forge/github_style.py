@@ -135,10 +135,7 @@ def _body(annotation: Annotation) -> str:
 
 
 def lines_in_diff(diff: str, file: str = "") -> Mapping[str, frozenset[int]]:
-    """The lines of the new files that a unified diff shows, by path. `file` is the path if the diff does not name it.
-
-    Files whose path Git writes in quotes are left out.
-    """
+    """The lines of new files in a diff, by path; `file` is the path without one. Paths in quotes are left out."""
     found: dict[str, set[int]] = {}
     old = new = line = 0
     for text in diff.split("\n"):

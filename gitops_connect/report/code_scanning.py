@@ -63,10 +63,7 @@ def rule_explanations() -> Mapping[str, RuleExplanation]:
 
 
 def sarif(diagnostics: Diagnostics) -> Iterator[str]:
-    """One run with every rule that occurs and every diagnostic, as JSON text in pieces.
-
-    https://docs.oasis-open.org/sarif/sarif/v2.1.0/
-    """
+    """One run with all rules and diagnostics, as JSON in pieces: https://docs.oasis-open.org/sarif/sarif/v2.1.0/"""
     rules = sorted({item.rule for item in diagnostics})
     driver = {"name": "gitops-connect", "semanticVersion": __version__, "rules": [_rule(rule) for rule in rules]}
     document = {

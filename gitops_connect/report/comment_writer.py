@@ -272,7 +272,6 @@ class CommentWriter:
             yield linked_paragraph(_WHOLE_PLAN, mask(self.options.status_page, self.secrets))
 
     def _line_url(self, location: Location) -> str:
-        """The URL of a line; empty if the location is not a file of the repository."""
         if "://" in location.file or ".." in location.file.split("/"):
             return ""
         return f"{self.options.files}{quote(location.file, errors='replace')}#L{location.line}"

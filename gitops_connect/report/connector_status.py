@@ -113,8 +113,6 @@ def with_since(statuses: Iterable[ConnectorStatus], conditions: Conditions) -> l
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """One connector: its plan, its declaration, and its observed state."""
-
     plan: Plan
     planned: ConnectorPlan
     desired: DesiredState
@@ -137,7 +135,6 @@ class _Subject:
 
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
-    """Whether everything is applied, and if not, why. Blocked offset changes are reported separately."""
     printed = _summary(one, problems)
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if one.planned.name in one.plan.unmanaged:
@@ -201,10 +198,7 @@ def _planned(planned: ConnectorPlan) -> str:
 def connector_health(
     observed: ObservedConnector | None, problem: UnhealthyConnector | None, gone: Collection[str] = ()
 ) -> tuple[Health, HealthReason]:
-    """The health by the states of the connector and its tasks.
-
-    `problem` is None if the connector works. `gone` are the workers that do not answer.
-    """
+    """The health by the states. `problem` is None if the connector works, `gone` are workers that do not answer."""
     if observed is None:
         return Health.MISSING, HealthReason.MISSING
     if problem is not None:

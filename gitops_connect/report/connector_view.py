@@ -44,10 +44,7 @@ def describe_connector(
     owned: Ownership | None,
     plugin: PluginView,
 ) -> dict[str, Any]:
-    """Everything about one connector.
-
-    Stack traces are shown unchanged: the caller must have masked their secrets, also in `problem`.
-    """
+    """Everything about one connector. The caller must have masked secrets in its stack traces, also in `problem`."""
     return {
         "Name": observed.name,
         "Cluster": cluster,

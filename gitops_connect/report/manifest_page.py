@@ -86,7 +86,6 @@ def _facts(checked: CheckedManifest) -> list[tuple[str, str]]:
 
 
 def _rules(checked: CheckedManifest) -> Iterator[Values]:
-    """The violated rules, each with its first violations. A hint that all of them have is shown once."""
     for index, (rule, count) in enumerate(ranked_rules(checked)):
         found = [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
         hints, severities = {one.hint for one in found}, {one.severity for one in found}
@@ -166,11 +165,7 @@ _SUFFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 
 def bars(counts: Sequence[int]) -> Values:
-    """The chart of counts of [1, 10), [10, 100) and so on, of which at least one is not 0.
-
-    Lengths and places are numbers of SVG; a length is empty without a move. `by_factors`: the axis is logarithmic, so
-    that small counts are visible next to large counts.
-    """
+    """The chart of counts of [1, 10), [10, 100) and so on, not all 0. Lengths and places are numbers of SVG."""
     rows = list(dropwhile(lambda row: not row[1], enumerate(counts)))
     most, least = max(counts), min(count for count in counts if count)
     by_factors = most >= _SPREAD * least
@@ -204,7 +199,6 @@ def _length(count: int, most: int, *, by_factors: bool) -> float:
 
 
 def _grid(most: int, bottom: int) -> Iterator[Values]:
-    """The lines of the logarithmic axis with their labels."""
     for power in range(len(str(most))):
         x = f"{_LEFT + _length(10**power, most, by_factors=True):.1f}"
         yield {"label": _rounded(power), "x": x, "end": bottom + 4, "base": bottom + 17}

@@ -116,7 +116,6 @@ def code(value: str) -> str:
 
 
 def _link(label: Sentence, url: str) -> str:
-    """A link; only its label if the URL is not one of a web page."""
     shown = label.render(code)
     if not _WEB.match(url):
         return shown
@@ -146,10 +145,7 @@ _MEANINGS = {"+": "create", "-": "delete", "!": "any other change"}
 
 
 def render(plans: Sequence[Plan], moves: int | None = offset_lines.MOST_MOVES, errors: int = 0) -> str:
-    """All plans, with one summary. `moves`: so many partitions of each offset change are shown; None: all.
-
-    `errors` is the number of errors in the documents.
-    """
+    """All plans, with one summary. `moves` is as in `view`, `errors` the number of errors in the documents."""
     views = [view(plan, moves) for plan in plans]
     blocks = [bold(Sentence(summary_line(plans, errors))), *legend(views)]
     for one in views:

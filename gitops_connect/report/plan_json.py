@@ -31,10 +31,7 @@ FORMAT_VERSION = "1.6"
 
 @dataclass(frozen=True, slots=True)
 class PlanOrigin:
-    """Where and when a plan was made. `path` is set if a directory was read instead of a commit.
-
-    The last field is the prefix of the path of every document.
-    """
+    """`path` is set if a directory was read instead of a commit. `directory` precedes the path of every document."""
 
     made: datetime
     revision: Revision

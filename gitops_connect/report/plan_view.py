@@ -60,11 +60,7 @@ class PlanView:
 
 
 def view(plan: Plan, moves: int | None, printed: offset_lines.Reasons | None = None) -> PlanView:
-    """The lines of a plan.
-
-    `moves`: so many partitions of each offset change are shown; None: all. `printed` are reasons that were printed
-    before.
-    """
+    """The lines of a plan, with `moves` partitions of each offset change (None: all), without `printed` reasons."""
     connectors = tuple(view_connector(one, moves, printed) for one in plan.connectors)
     return PlanView(plan, connectors, tuple(offset_lines.stray_lines(plan, moves, printed)))
 

@@ -132,7 +132,6 @@ class _Review:
         return self.writer.fact(Sentence.joined([Sentence.of("cluster {}", cluster), sentence], ": "))
 
     def _of(self, plan: Plan) -> ClusterName | None:
-        """The cluster's name, if there are several."""
         return plan.cluster if len(self.reviewed.plans) + len(self.reviewed.unread) > 1 else None
 
     def _tail(self, *, is_blocked: bool) -> Iterator[Markdown]:
@@ -156,7 +155,6 @@ class _Review:
         return _NOTHING if all(plan.is_empty for plan in one.plans) else _MERGE
 
     def _reviewed(self) -> Iterator[Sentence]:
-        """What this comment is about."""
         one = self.reviewed
         if not one.plans:
             yield Sentence.of("Reviewed: commit {}", short(one.head))
@@ -176,7 +174,6 @@ class _Review:
 
 
 def _facts(plan: Plan) -> Iterator[Sentence]:
-    """What reviewers should know of a plan, apart from its steps."""
     yield from suspended_cluster(plan)
     for warning in plan.warnings:
         yield Sentence.of("{}", warning)

@@ -62,10 +62,7 @@ class TextReport:
         self._applied = applied
 
     def plans(self, plans: Sequence[Plan], errors: int = 0) -> str:
-        """The symbols, every plan, and one summary at the end. `errors` is the number of errors in the documents.
-
-        The caller prints the diagnostics of the plans before.
-        """
+        """The symbols, every plan without its diagnostics, and a summary, which counts `errors`."""
         views = [view(plan, self._moves, offset_lines.reasons(plan.diagnostics)) for plan in plans]
         blocks = ["\n".join(self._plan(one)) for one in views]
         if symbols := legend(views):

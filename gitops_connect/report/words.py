@@ -147,7 +147,6 @@ def restarted_words(count: int, last: datetime) -> str:
 
 
 def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
-    """Nothing if it was not restarted yet, and nothing prevents a restart."""
     if outlook is None:
         return
     if outlook.last is not None:
@@ -190,10 +189,7 @@ def time_value(when: datetime | None) -> str | None:
 
 
 def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:
-    """The connector as a JSON value.
-
-    The request restarts its failed parts, and no others (KIP-745, Kafka 3.0 and newer).
-    """
+    """The connector as a JSON value, with the request that restarts only what has failed (KIP-745, Kafka 3.0)."""
     outlook = one.restarts
     restart = f"POST {connector_path(one.name)}/restart?includeTasks=true&onlyFailed=true"
     return {
@@ -222,10 +218,7 @@ def auto_restart_status(name: ConnectorName, record: RestartRecord | None) -> di
 
 
 def left_stopped(connector: ConnectorName, worker_url: str) -> str:
-    """What to do about a connector that remains stopped, because the process was ended at once.
-
-    `worker_url` is the address of any of its workers.
-    """
+    """What to do about a connector that stays stopped. `worker_url` is the address of any of its workers."""
     resume = f"{worker_url.rstrip('/')}{connector_path(connector)}/resume"
     return (
         f"connector {connector} is still stopped, because this process ended before it could resume the connector:"

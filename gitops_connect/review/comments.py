@@ -48,10 +48,7 @@ class ForgeWriter:
         return True
 
     def own_comment(self, kind: CommentKind, comments: Sequence[Comment]) -> Comment | None:
-        """The comment of this kind among the comments of a pull request.
-
-        Only comments of our own account are replaced: others can write the same marker.
-        """
+        """The comment of this kind by our own account: others can write the same marker."""
         user = self.forge.user()
         markers = ((one, find_marker(one.body)) for one in comments if one.author == user)
         return next((one for one, marker in markers if marker is not None and marker.kind is kind), None)
@@ -107,7 +104,6 @@ class ReviewCommands:
         return False  # `plan`: every pull request is planned again at each review
 
     def _help(self, number: int) -> None:
-        """Write the help, unless the pull request has it."""
         body, user = help_comment(number), self.forge.user()
         if not any(one.author == user and one.body == body for one in self.forge.comments(number)):
             self.forge.write_comment(number, body, None)

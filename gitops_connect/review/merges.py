@@ -107,7 +107,6 @@ class MergedPlans:
         return commits[new - 1 :: -1]
 
     def _applied_revisions(self) -> set[Revision]:
-        """The commits that were last applied on the clusters, also by an earlier process."""
         marks = [self._ledger.revisions(cluster).applied for cluster in self._clusters]
         return {mark.revision for mark in marks if mark is not None and is_commit(mark.revision)}
 

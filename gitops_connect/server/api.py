@@ -240,7 +240,6 @@ def reconciliation(request: Request) -> Response:
 
 
 def _result(one: Served, name: ClusterName, number: int) -> Mapping[str, Any] | None:
-    """The result of a reconciliation that began after the request; None if there is none yet."""
     result = one.daemon.reconciliations.result(name, number)
     return None if result is None else {"cluster": name, "result": outcome_word(result), **_outcome(result)}
 

@@ -91,10 +91,7 @@ def look_of(state: State | Condition | Look) -> Look:
 
 
 def connector_list(snapshot: Snapshot, chosen: ConnectorFilter, path: str, view: ClusterView | None = None) -> Values:
-    """Connectors with their filter: of one cluster, or of all. `total` is without the filter.
-
-    Those that need attention come first.
-    """
+    """Connectors of one cluster, or of all, with their filter. Those that need attention come first."""
     views = list(snapshot.clusters.values()) if view is None else [view]
     selected = (chosen if view is None else replace(chosen, cluster=view.cluster)).select(snapshot)
     return {
@@ -152,10 +149,7 @@ def health_bar(statuses: Sequence[ConnectorStatus]) -> Values:
 
 
 def cluster_card(view: ClusterView) -> Values:
-    """A cluster on the first page, with its condition Ready and why it is not True.
-
-    `attention` is the number of connectors that need it, and `query` selects them.
-    """
+    """A cluster on the first page. `attention` is the number of connectors that need it, and `query` selects them."""
     ready = view.conditions.get((ConnectorName(""), ConditionType.READY))
     return {
         "view": view,

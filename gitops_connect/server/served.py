@@ -27,10 +27,7 @@ log = logging.getLogger("gitops_connect")
 
 
 class WebhookLog:
-    """Logs webhooks. Anyone may send a wrong one, so that rejected webhooks are logged at most once a minute.
-
-    Safe for several threads.
-    """
+    """Logs webhooks: rejected ones at most once a minute, because anyone may send them. Safe for several threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -96,7 +96,6 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _update(self) -> None:
-        """Start the time of a phase if it has begun."""
         request = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
         if request is None:
             phase = Phase.HEAD
