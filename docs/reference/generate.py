@@ -27,7 +27,7 @@ from settings_page import settings
 from versions_page import versions
 
 from gitops_connect.offsets.rules.rules import RULES as MANIFEST_RULES
-from gitops_connect.report.rule_explanations import rule_explanations
+from gitops_connect.report.code_scanning import rule_explanations
 
 FOLDER = Path(__file__).parent
 

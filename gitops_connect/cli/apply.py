@@ -29,9 +29,8 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.plan.guards import SavedPlan, enforce, load_saved, require_fresh
 from gitops_connect.propose import Proposal
 from gitops_connect.reconcile import ReconcileOptions, reconcile
-from gitops_connect.report.health_lines import left_stopped
 from gitops_connect.report.text import TextReport
-from gitops_connect.report.words import sending_words
+from gitops_connect.report.words import left_stopped, sending_words
 from gitops_connect.runtime import Runtime
 from gitops_connect.safe_files import read_text
 

@@ -23,11 +23,9 @@ from gitops_connect.errors import UsageError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.forge.opening import open_forge
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.review.forge_writer import ForgeWriter
-from gitops_connect.review.merge_reports import MergeReports
-from gitops_connect.review.merged_plans import MergedPlans
+from gitops_connect.review.comments import ForgeWriter, ReviewCommands
+from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
-from gitops_connect.review.review_commands import ReviewCommands
 from gitops_connect.review.reviews import PullRequestReviews, reviewing
 from gitops_connect.runtime import Runtime, open_source
 from gitops_connect.tracing.spans import wants_traces

@@ -29,9 +29,8 @@ from gitops_connect.report.connector_status import (
     unplaced,
     with_since,
 )
-from gitops_connect.report.health_lines import hints
 from gitops_connect.report.printable import escaped
-from gitops_connect.report.words import plural
+from gitops_connect.report.words import hints, plural
 from gitops_connect.runtime import Runtime
 
 

@@ -19,9 +19,8 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, Result, Sending
 from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.pull_requests import Comment, PullRequest, PullRequestPlan
 from gitops_connect.report import offset_lines
-from gitops_connect.report.health_lines import left_stopped as words_of_left_stopped
-from gitops_connect.report.health_lines import problem_words, remedy
-from gitops_connect.report.words import is_warned_of
+from gitops_connect.report.words import is_warned_of, problem_words, remedy
+from gitops_connect.report.words import left_stopped as words_of_left_stopped
 
 log = logging.getLogger("gitops_connect")
 T = TypeVar("T", bound=Hashable)

@@ -13,7 +13,6 @@ import requests
 
 from gitops_connect.bounded_http import AnswerTooLarge, system_reason, tls_reason
 from gitops_connect.errors import ForgeNotFound, ForgeRefused, ForgeUnavailable, UsageError
-from gitops_connect.forge.answers import UnexpectedAnswer
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.settings.credential_sources import Credential
@@ -27,6 +26,10 @@ _SHORT_NUMBER = re.compile(r"[0-9]{1,11}")
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _SHORTEST_PAUSE = timedelta(minutes=1)
 """GitHub asks for at least this pause after a secondary limit whose answer has no time."""
+
+
+class UnexpectedAnswer(Exception):
+    """A success that cannot be read: something else has answered, such as the login page of a proxy."""
 
 
 class FailedAnswer(Exception):
@@ -68,7 +71,6 @@ class Failures:
             raise UsageError(f"[forge] ca_file: the file cannot be used: {error}") from error
 
     def _reject(self, action: str, answer: FailedAnswer) -> NoReturn:
-        """Raise the error that the status and the headers call for."""
         masked = mask(answer.words, {self.credential.read()})  # before a part of a secret is cut off
         words = "".join(one if one.isprintable() else " " for one in masked)[:_LONGEST_WORDS].strip()
         said = f"HTTP {answer.status}{f': {words}' if words else ''}"
@@ -88,7 +90,6 @@ class Failures:
         return mask(f"{place}: cannot {action}: {reason}", {self.credential.read()})
 
     def _end_of_limit(self, answer: FailedAnswer) -> datetime:
-        """When requests are answered again: after `retry-after`, or when the window of the limit ends."""
         now = self.clock.now()
         after = _time_after(now, answer.headers.get("retry-after", ""))
         reset = next((answer.headers[name] for name in _RESET if name in answer.headers), "")
@@ -114,7 +115,6 @@ def _has_no_requests_left(answer: FailedAnswer) -> bool:
 
 
 def _time_after(now: datetime, text: str) -> datetime | None:
-    """The value of `retry-after`: seconds, or a date. None for anything else."""
     if _SHORT_NUMBER.fullmatch(text):
         return now + timedelta(seconds=int(text))
     try:

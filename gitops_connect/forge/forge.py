@@ -1,12 +1,14 @@
-"""What gitops-connect reads and writes on a forge, whatever its kind."""
+"""What gitops-connect reads and writes on a forge, and the requests that all kinds of forges have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from gitops_connect.errors import ForgeNotFound
+from gitops_connect.forge.forge_api import ForgeApi
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
 
 LONGEST_DESCRIPTION = 140
 """Characters in the description of a status: GitHub accepts no more, and pages show no more."""
@@ -19,9 +21,23 @@ class Forge(Protocol):
     request or waits. After ForgeUnavailable, a change may have been made: read before you write again.
     """
 
-    @property
-    def longest_comment(self) -> int:
-        """How many characters a comment may have."""
+    longest_comment: int = 65_536
+    """How many characters a comment may have."""
+    noun: str = "pull request"
+    replace_method: str = "PATCH"
+    """The method of the request that replaces a comment."""
+    context_field: str = "context"
+    """The field of a status with its context."""
+    states: Mapping[CommitState, str] = {one: one.value for one in CommitState}
+
+    _api: ForgeApi
+    _path: str
+    _target: str
+
+    def __init__(self, api: ForgeApi, path: str, target: str) -> None:
+        self._api = api
+        self._path = path
+        self._target = target
 
     def user(self) -> str:
         """The account of the credentials. Only its comments may be replaced."""
@@ -44,11 +60,11 @@ class Forge(Protocol):
     def comments(self, number: int) -> Sequence[Comment]:
         """All comments in the conversation of a pull request, the oldest first."""
 
-    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
-        """Replace the comment with this id, or add one if there is none. Returns the id of the comment."""
+    def comments_path(self, number: int) -> str:
+        """The path of the comments on a pull request."""
 
-    def set_status(self, commit: Revision, status: CommitStatus) -> None:
-        """Set the status of the commit for `status.context`."""
+    def comment_path(self, number: int, comment: int) -> str:
+        """The path of one comment."""
 
     def can_write(self, user: str) -> bool:
         """Whether the user may push to the repository. False for an unknown user."""
@@ -56,5 +72,33 @@ class Forge(Protocol):
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """Show these annotations, and no earlier ones, at the changed lines. Does nothing if the forge cannot."""
 
+    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
+        """Replace the comment with this id, or add one if there is none. Returns the id of the comment."""
+        content = {"body": body}
+        if replaces is not None:
+            try:
+                with self._api.named(f"replace a comment on {self.noun} {number}"):
+                    path = self.comment_path(number, replaces)
+                    return self._api.ask(self.replace_method, path, content)["id"].number()
+            except ForgeNotFound:  # someone has deleted it
+                pass
+        with self._api.named(f"write a comment on {self.noun} {number}"):
+            return self._api.ask("POST", self.comments_path(number), content)["id"].number()
+
+    def set_status(self, commit: Revision, status: CommitStatus) -> None:
+        """Set the status of the commit for `status.context`."""
+        content = {
+            self.context_field: status.context,
+            "state": self.states[status.state],
+            "description": status.description[:LONGEST_DESCRIPTION],
+            **({"target_url": status.url} if status.url else {}),
+        }
+        with self._api.named(f"set the status {status.context} of commit {commit}"):
+            self._send_status(f"{self._path}/statuses/{commit}", content)
+
+    def _send_status(self, path: str, content: dict[str, str]) -> None:
+        self._api.send("POST", path, content)
+
     def close(self) -> None:
         """Close the connections."""
+        self._api.close()

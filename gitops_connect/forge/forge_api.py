@@ -1,20 +1,29 @@
-"""The REST API of a forge, which is an outsider: every request and every answer has limits."""
+"""The REST API of a forge, which is an outsider: every request has limits, and every value of an answer is checked."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 import requests
-from requests.auth import AuthBase
 
 from gitops_connect.bounded_http import AnswerTooLarge, BoundedSession, decode
 from gitops_connect.errors import UsageError
-from gitops_connect.forge.answers import MOST, AnswerValue, UnexpectedAnswer
-from gitops_connect.forge.failures import FailedAnswer, Failures
+from gitops_connect.forge.failures import FailedAnswer, Failures, UnexpectedAnswer
+from gitops_connect.model.names import Revision
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_URL = re.compile(r"https?://[!-~]+")
+MOST = 10_000
+"""Results of one list."""
+_LARGEST_NUMBER = 2**63 - 1
+"""What the ledger can store."""
 LARGEST = 8 * 1024**2
 """Bytes of an answer: of 1,000,000 characters, which a comment on GitLab may have, each can take 4 bytes."""
 _LONGEST = 300.0
@@ -23,6 +32,71 @@ _LONGEST_WORDS = 64 * 1024
 """Bytes of an answer in which the forge's own message is looked for."""
 _FEW = 5
 """Results in a page if a whole page is too large: the descriptions of pull requests are in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerValue:
+    """A value in an answer. The methods raise UnexpectedAnswer, with its place, if it is of another type."""
+
+    value: Any
+    place: str = "it"
+
+    def __getitem__(self, name: str) -> AnswerValue:
+        """A member of an object; null if it is missing."""
+        if not isinstance(self.value, dict):
+            raise self._unlike("an object")
+        return AnswerValue(self.value.get(name), f"{self.place}.{name}")
+
+    @property
+    def is_null(self) -> bool:
+        return self.value is None
+
+    def items(self) -> Sequence[AnswerValue]:
+        if not isinstance(self.value, list):
+            raise self._unlike("a list")
+        if len(self.value) > MOST:
+            raise UnexpectedAnswer(f"{self.place} has more than {MOST:,} results")
+        return [AnswerValue(one, f"{self.place}[{index}]") for index, one in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self._unlike("a string")
+        return self.value
+
+    def number(self) -> int:
+        if type(self.value) is not int or not 0 <= self.value <= _LARGEST_NUMBER:
+            raise self._unlike("a number from 0 to 2^63 - 1")
+        return self.value
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self._unlike("true or false")
+        return self.value
+
+    def commit(self) -> Revision:
+        """It becomes a part of URLs, and an argument of Git."""
+        if not isinstance(self.value, str) or not _COMMIT.fullmatch(self.value):
+            raise self._unlike("a commit")
+        return Revision(self.value)
+
+    def url(self) -> str:
+        """It becomes a link."""
+        if not isinstance(self.value, str) or not _URL.fullmatch(self.value):
+            raise self._unlike("an http(s) URL")
+        return self.value
+
+    def time(self) -> datetime:
+        """With a time zone. Only compared: near the years 1 and 9999, no other time zone can be used."""
+        try:
+            found = datetime.fromisoformat(self.text())
+        except ValueError:
+            raise self._unlike("a time") from None
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    def _unlike(self, expected: str) -> UnexpectedAnswer:
+        shown = "null" if self.value is None else f"a value of type {type(self.value).__name__}"
+        return UnexpectedAnswer(f"{self.place}: expected {expected}, found {shown}")
+
 
 Authorization = Callable[[], str]
 """Returns the value of the header `Authorization` for one request. Raises UsageError."""
@@ -43,42 +117,37 @@ def read_token(credential: Credential) -> str:
     return token
 
 
-class _Auth(AuthBase):
-    """As there is an `auth`, requests does not read ~/.netrc."""
+def _authorize(authorization: Authorization) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
+    """The `auth` of a request. As there is one, requests does not read ~/.netrc."""
 
-    def __init__(self, authorization: Authorization) -> None:
-        self._authorization = authorization
+    def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = authorization()
+        return request
 
-    def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
-        r.headers["Authorization"] = self._authorization()
-        return r
+    return authorize
 
 
+@dataclass(slots=True)
 class ForgeApi:
     """Requests to one forge. The methods raise FailedAnswer, UnexpectedAnswer and the errors of requests.
 
     `base` is the URL before every path. `size` is the name of the parameter for the results in a page, with its most.
     """
 
-    def __init__(
-        self,
-        base: str,
-        settings: ForgeSettings,
-        failures: Failures,
-        authorization: Authorization,
-        size: tuple[str, int],
-    ) -> None:
-        self._base = base
-        self._failures = failures
-        self._authorization = authorization
-        self._size = size
-        self._verify = None if settings.ca_file is None else str(settings.ca_file)
-        self._session = BoundedSession(settings.timeout, LARGEST)
+    base: str
+    settings: ForgeSettings
+    failures: Failures
+    authorization: Authorization
+    size: tuple[str, int]
+    _session: BoundedSession = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._session = BoundedSession(self.settings.timeout, LARGEST)
         self._session.headers["User-Agent"] = "gitops-connect"
 
     def named(self, action: str) -> AbstractContextManager[None]:
         """Raise named errors for the failures in the block: "cannot ACTION"."""
-        return self._failures.named(action)
+        return self.failures.named(action)
 
     def close(self) -> None:
         """Close the connections."""
@@ -90,7 +159,7 @@ class ForgeApi:
 
     def pages(self, path: str, **parameters: str) -> Sequence[AnswerValue]:
         """The results of all pages; smaller pages if one is too large. More than `MOST` results are an error."""
-        name, most = self._size
+        name, most = self.size
         try:
             return [*self._pages(path, parameters, name, most)]
         except AnswerTooLarge:
@@ -98,7 +167,7 @@ class ForgeApi:
 
     def _pages(self, path: str, parameters: Mapping[str, str], name: str, size: int) -> Iterator[AnswerValue]:
         """The addresses of pages are not used: behind a proxy, their host can be wrong."""
-        until, page, found, is_last = self._failures.clock.monotonic() + _LONGEST, 1, 0, False
+        until, page, found, is_last = self.failures.clock.monotonic() + _LONGEST, 1, 0, False
         while not is_last:
             number = {"page": str(page)} if page > 1 else {}
             response = self.send("GET", path, None, {**parameters, name: str(size), **number})
@@ -107,7 +176,7 @@ class ForgeApi:
             is_last = "next" not in response.links
             if found > MOST or (not is_last and page * size >= MOST):
                 raise UnexpectedAnswer(f"it has more than {MOST:,} results")
-            if not is_last and self._failures.clock.monotonic() > until:
+            if not is_last and self.failures.clock.monotonic() > until:
                 raise requests.ReadTimeout
             yield from results
             page += 1
@@ -123,11 +192,11 @@ class ForgeApi:
         """The answer, if it is a success."""
         response = self._session.request(
             method,
-            f"{self._base}{path}",
+            f"{self.base}{path}",
             params=parameters,
             json=content,
-            auth=_Auth(authorization or self._authorization),
-            verify=self._verify,
+            auth=_authorize(authorization or self.authorization),
+            verify=None if self.settings.ca_file is None else str(self.settings.ca_file),
         )
         if not 200 <= response.status_code < 300:
             raise FailedAnswer(response.status_code, response.headers, _words(response))
@@ -143,7 +212,6 @@ def found_in(response: requests.Response) -> AnswerValue:
 
 
 def _words(response: requests.Response) -> str:
-    """What the forge says about the failure."""
     if response.is_redirect:
         return f"redirects to {response.headers['Location']}; set that address in [forge] url, or correct repository"
     if len(response.content) > _LONGEST_WORDS:

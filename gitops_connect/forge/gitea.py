@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from gitops_connect.bounded_http import AnswerTooLarge
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.answers import AnswerValue
 from gitops_connect.forge.failures import Failures
-from gitops_connect.forge.forge import LONGEST_DESCRIPTION
-from gitops_connect.forge.forge_api import ForgeApi, bearer
+from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer
 from gitops_connect.forge.github_style import (
     GithubStyleForge,
     LineComment,
     is_line_comment,
     line_comments,
     lines_in_diff,
-    login,
+    pull_request,
 )
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, PullRequest
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
 _API = "/api/v1"
 _PAGE = ("limit", 50)
 """Results in a page: the most that a server sends with its default settings."""
-
 _LARGEST_DIFF = 1024 * 1024
 """Bytes of a diff. A set of numbers is made of its lines."""
 
@@ -37,8 +34,8 @@ class GiteaForge(GithubStyleForge):
     """The pull requests of a repository on Gitea or Forgejo. `url` may end with the path of the API."""
 
     roles = ("write", "admin", "owner")
-    longest_comment = 65_536
-    """Gitea has no limit. Pages with longer comments are slow."""
+    commit_parameters: Mapping[str, str] = {"stat": "false", "verification": "false", "files": "false"}
+    # Gitea has no limit for the length of a comment. Pages with longer comments are slow.
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:
         failures = Failures("Gitea", url, settings.repository, token, clock)
@@ -56,34 +53,19 @@ class GiteaForge(GithubStyleForge):
             self._api.ask("GET", f"{self._path}/issues/comments", limit="1")
         return () if is_admin else ("the role of an administrator of the repository",)
 
-    def open_pull_requests(self) -> Sequence[PullRequest]:
-        with self._api.named("list the open pull requests"):
-            found = [_pull_request(one) for one in self._api.pages(f"{self._path}/pulls", state="open")]
-        return sorted((one for one in found if one.target == self._target), key=lambda one: one.number)
-
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         try:
             with self._api.named(f"find the pull request that was merged as {commit}"):
-                found = _pull_request(self._api.ask("GET", f"{self._path}/commits/{commit}/pull"))
+                found = self.pull_request(self._api.ask("GET", f"{self._path}/commits/{commit}/pull"))
         except ForgeNotFound:
             return ()
         return (found,) if found.target == self._target else ()
 
-    def first_parent(self, commit: Revision) -> Revision | None:
-        path, brief = f"{self._path}/git/commits/{commit}", {"stat": "false", "verification": "false", "files": "false"}
-        with self._api.named(f"read commit {commit}"):
-            parents = self._api.ask("GET", path, **brief)["parents"].items()
-            return parents[0]["sha"].commit() if parents else None
-
-    def set_status(self, commit: Revision, status: CommitStatus) -> None:
-        content = {
-            "context": status.context,
-            "state": status.state.value,
-            "description": status.description[:LONGEST_DESCRIPTION],
-            "target_url": status.url or "",
-        }
-        with self._api.named(f"set the status {status.context} of commit {commit}"):
-            self._api.send("POST", f"{self._path}/statuses/{commit}", content)
+    def pull_request(self, found: AnswerValue) -> PullRequest:
+        """A pull request that was pushed to `refs/for` has no branch. All who read can push it: a fork."""
+        head, base = found["head"], found["base"]
+        is_fork = head["repo_id"].value != base["repo_id"].number() or not head["label"].text()
+        return pull_request(found, "/pulls/", "/src/commit/", is_fork=is_fork)
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """All annotations of a commit are one review, which replaces the earlier review."""
@@ -109,7 +91,6 @@ class GiteaForge(GithubStyleForge):
         return diff.decode(errors="replace") if len(diff) <= _LARGEST_DIFF else ""
 
     def _annotations(self, path: str, user: str) -> Iterator[tuple[int, frozenset[LineComment]]]:
-        """The reviews of the user, each with the annotations in it."""
         for review in self._api.pages(f"{path}/reviews"):
             if not review["user"].is_null and review["user"]["login"].text() == user:
                 number = review["id"].number()
@@ -120,21 +101,3 @@ class GiteaForge(GithubStyleForge):
 
 def _line_comment(found: AnswerValue) -> LineComment:
     return LineComment(found["path"].text(), found["position"].number(), found["body"].text())
-
-
-def _pull_request(found: AnswerValue) -> PullRequest:
-    """A pull request that was pushed to `refs/for` has no branch, and anyone who can read can push there: a fork."""
-    number, url, head, base = found["number"].number(), found["html_url"].url(), found["head"], found["base"]
-    commit, origin = head["sha"].commit(), head["repo_id"].value
-    return PullRequest(
-        number=number,
-        title=found["title"].text(),
-        author=login(found["user"]),
-        head=commit,
-        head_ref=f"refs/pull/{number}/head",
-        target=base["ref"].text(),
-        url=url,
-        files_url=f"{url.rpartition('/pulls/')[0]}/src/commit/{commit}/",
-        is_fork=origin != base["repo_id"].number() or not head["label"].text(),
-        is_draft=not found["draft"].is_null and found["draft"].flag(),
-    )

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from gitops_connect.errors import UsageError
-from gitops_connect.forge.answers import AnswerValue
 from gitops_connect.forge.failures import Failures
-from gitops_connect.forge.forge import LONGEST_DESCRIPTION
-from gitops_connect.forge.forge_api import ForgeApi, bearer, found_in
+from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer, found_in
 from gitops_connect.forge.github_style import (
     GithubStyleForge,
     LineComment,
@@ -17,10 +15,11 @@ from gitops_connect.forge.github_style import (
     line_comments,
     lines_in_diff,
     login,
+    pull_request,
 )
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, PullRequest
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
@@ -43,6 +42,7 @@ class GithubForge(GithubStyleForge):
         else:
             api = ForgeApi(url, settings, failures, bearer(credential), _PAGE)
         super().__init__(api, f"/repos/{settings.repository}", target)
+        self.list_parameters = {"base": target}
         self._settings = settings
 
     def user(self) -> str:
@@ -70,31 +70,17 @@ class GithubForge(GithubStyleForge):
             if found["permissions"][name].value not in (access, "write"):
                 yield f"the permission {name}: {access}"
 
-    def open_pull_requests(self) -> Sequence[PullRequest]:
-        with self._api.named("list the open pull requests"):
-            listed = self._api.pages(f"{self._path}/pulls", state="open", base=self._target)
-            return sorted(map(_pull_request, listed), key=lambda one: one.number)
-
     def merged_as(self, commit: Revision) -> Sequence[PullRequest]:
         with self._api.named(f"find the pull request that was merged as {commit}"):
             listed = self._api.pages(f"{self._path}/commits/{commit}/pulls")
-            found = [_pull_request(one) for one in listed if not one["merged_at"].is_null]
+            found = [self.pull_request(one) for one in listed if not one["merged_at"].is_null]
         return [one for one in found if one.target == self._target]
 
-    def first_parent(self, commit: Revision) -> Revision | None:
-        with self._api.named(f"read commit {commit}"):
-            parents = self._api.ask("GET", f"{self._path}/git/commits/{commit}")["parents"].items()
-            return parents[0]["sha"].commit() if parents else None
-
-    def set_status(self, commit: Revision, status: CommitStatus) -> None:
-        content = {
-            "state": status.state.value,
-            "description": status.description[:LONGEST_DESCRIPTION],
-            "context": status.context,
-            **({"target_url": status.url} if status.url else {}),
-        }
-        with self._api.named(f"set the status {status.context} of commit {commit}"):
-            self._api.send("POST", f"{self._path}/statuses/{commit}", content)
+    def pull_request(self, found: AnswerValue) -> PullRequest:
+        """Without the repository of its commits, which may have been deleted, a pull request is from a fork."""
+        origin, own = found["head"]["repo"], found["base"]["repo"]
+        is_fork = origin.is_null or origin["id"].number() != own["id"].number()
+        return pull_request(found, "/pull/", "/blob/", is_fork=is_fork)
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """Writes review comments: only an app could write the annotations of a check run."""
@@ -121,24 +107,6 @@ class GithubForge(GithubStyleForge):
                 ]
                 content = {"commit_id": pull_request.head, "event": "COMMENT", "comments": comments}
                 self._api.send("POST", f"{path}/reviews", content)
-
-
-def _pull_request(found: AnswerValue) -> PullRequest:
-    """Without the repository of its commits, which may have been deleted, a pull request is from a fork."""
-    number, url, head, base = found["number"].number(), found["html_url"].url(), found["head"], found["base"]
-    commit, origin = head["sha"].commit(), head["repo"]
-    return PullRequest(
-        number=number,
-        title=found["title"].text(),
-        author=login(found["user"]),
-        head=commit,
-        head_ref=f"refs/pull/{number}/head",
-        target=base["ref"].text(),
-        url=url,
-        files_url=f"{url.rpartition('/pull/')[0]}/blob/{commit}/",
-        is_fork=origin.is_null or origin["id"].number() != base["repo"]["id"].number(),
-        is_draft=not found["draft"].is_null and found["draft"].flag(),
-    )
 
 
 # A GitHub app: it signs requests with its private key, and gets a token of its installation for each hour.

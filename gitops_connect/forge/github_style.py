@@ -1,16 +1,18 @@
-"""What the REST APIs of GitHub and Gitea have in common: accounts, comments, and comments at a line of the diff."""
+"""What the REST APIs of GitHub and Gitea have in common, and comments at a line of the diff."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import quote
 
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.answers import AnswerValue
-from gitops_connect.forge.forge_api import ForgeApi
-from gitops_connect.model.pull_requests import Annotation, Comment
+from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge_api import AnswerValue
+from gitops_connect.model.names import Revision
+from gitops_connect.model.pull_requests import Annotation, Comment, PullRequest
 
 MARK = "<!-- gitops-connect annotation -->"
 """The end of each of these comments. The pages of a forge do not show it."""
@@ -22,36 +24,44 @@ _HUNK = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1
 _TICKS = re.compile("`+")
 
 
-class GithubStyleForge:
-    """The requests that are equal on both forges. `roles` are the permissions of those who may push."""
+class GithubStyleForge(Forge, Protocol):
+    """The requests that are equal on both forges."""
 
     roles: tuple[str, ...] = ("write", "admin")
-    longest_comment = 65_536
+    """The permissions of those who may push."""
+    list_parameters: Mapping[str, str] = {}
+    commit_parameters: Mapping[str, str] = {}
+    """What is asked with a list of pull requests, and with a commit."""
 
-    def __init__(self, api: ForgeApi, path: str, target: str) -> None:
-        self._api = api
-        self._path = path
-        self._target = target
+    def pull_request(self, found: AnswerValue) -> PullRequest:
+        """The pull request of an answer."""
+
+    def open_pull_requests(self) -> Sequence[PullRequest]:
+        with self._api.named("list the open pull requests"):
+            listed = self._api.pages(f"{self._path}/pulls", state="open", **self.list_parameters)
+            found = map(self.pull_request, listed)
+            return sorted((one for one in found if one.target == self._target), key=lambda one: one.number)
 
     def is_open(self, number: int) -> bool:
         with self._api.named(f"read pull request {number}"):
             found = self._api.ask("GET", f"{self._path}/pulls/{number}")
             return found["state"].text() == "open" and found["base"]["ref"].text() == self._target
 
+    def first_parent(self, commit: Revision) -> Revision | None:
+        with self._api.named(f"read commit {commit}"):
+            found = self._api.ask("GET", f"{self._path}/git/commits/{commit}", **self.commit_parameters)
+            parents = found["parents"].items()
+            return parents[0]["sha"].commit() if parents else None
+
     def comments(self, number: int) -> Sequence[Comment]:
         with self._api.named(f"read the comments of pull request {number}"):
-            return [_comment(one) for one in self._api.pages(f"{self._path}/issues/{number}/comments")]
+            return [_comment(one) for one in self._api.pages(self.comments_path(number))]
 
-    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
-        if replaces is not None:
-            try:
-                with self._api.named(f"replace a comment on pull request {number}"):
-                    path = f"{self._path}/issues/comments/{replaces}"
-                    return self._api.ask("PATCH", path, {"body": body})["id"].number()
-            except ForgeNotFound:  # someone has deleted it
-                pass
-        with self._api.named(f"write a comment on pull request {number}"):
-            return self._api.ask("POST", f"{self._path}/issues/{number}/comments", {"body": body})["id"].number()
+    def comments_path(self, number: int) -> str:
+        return f"{self._path}/issues/{number}/comments"
+
+    def comment_path(self, number: int, comment: int) -> str:
+        return f"{self._path}/issues/comments/{comment}"
 
     def can_write(self, user: str) -> bool:
         try:
@@ -60,9 +70,6 @@ class GithubStyleForge:
                 return found["permission"].text() in self.roles
         except ForgeNotFound:
             return False
-
-    def close(self) -> None:
-        self._api.close()
 
 
 def login(user: AnswerValue) -> str:
@@ -74,6 +81,23 @@ def _comment(found: AnswerValue) -> Comment:
     body = "" if found["body"].is_null else found["body"].text()
     is_edited = found["updated_at"].time() != found["created_at"].time()
     return Comment(found["id"].number(), login(found["user"]), body, is_edited)
+
+
+def pull_request(found: AnswerValue, page: str, files: str, *, is_fork: bool) -> PullRequest:
+    """The pull request of an answer. `page` is in its URL, `files` in those of files at a commit."""
+    number, url, commit = found["number"].number(), found["html_url"].url(), found["head"]["sha"].commit()
+    return PullRequest(
+        number=number,
+        title=found["title"].text(),
+        author=login(found["user"]),
+        head=commit,
+        head_ref=f"refs/pull/{number}/head",
+        target=found["base"]["ref"].text(),
+        url=url,
+        files_url=f"{url.rpartition(page)[0]}{files}{commit}/",
+        is_fork=is_fork,
+        is_draft=not found["draft"].is_null and found["draft"].flag(),
+    )
 
 
 # Annotations as review comments, for forges that show a comment at a line of the diff.
@@ -111,10 +135,7 @@ def _body(annotation: Annotation) -> str:
 
 
 def lines_in_diff(diff: str, file: str = "") -> Mapping[str, frozenset[int]]:
-    """The lines of the new files that a unified diff shows, by path. `file` is the path if the diff does not name it.
-
-    Files whose path Git writes in quotes are left out.
-    """
+    """The lines of new files in a diff, by path; `file` is the path without one. Paths in quotes are left out."""
     found: dict[str, set[int]] = {}
     old = new = line = 0
     for text in diff.split("\n"):

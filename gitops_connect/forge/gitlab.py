@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.answers import AnswerValue
 from gitops_connect.forge.failures import FailedAnswer, Failures
-from gitops_connect.forge.forge import LONGEST_DESCRIPTION
-from gitops_connect.forge.forge_api import ForgeApi, bearer
+from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
 from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
@@ -23,21 +23,23 @@ _DEVELOPER = 30
 """The lowest access level that may push."""
 _LONGEST_URL = 255
 """Characters in the URL of a status."""
-_STATES = {CommitState.PENDING: "pending", CommitState.SUCCESS: "success", CommitState.FAILURE: "failed"}
 _SAME_STATE = "Cannot transition status"
 """The beginning of GitLab's answer if a status that is pending is set to pending."""
 
 
-class GitlabForge:
+class GitlabForge(Forge):
     """The merge requests of a project on GitLab. `url` may end with the path of the API."""
 
     longest_comment = 1_000_000
+    noun = "merge request"
+    replace_method = "PUT"
+    context_field = "name"
+    states: Mapping[CommitState, str] = {**Forge.states, CommitState.FAILURE: "failed"}
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:
         failures = Failures("GitLab", url, settings.repository, token, clock)
-        self._api = ForgeApi(f"{url.removesuffix(_API)}{_API}", settings, failures, bearer(token), _PAGE)
-        self._path = f"/projects/{quote(settings.repository, safe='')}"
-        self._target = target
+        api = ForgeApi(f"{url.removesuffix(_API)}{_API}", settings, failures, bearer(token), _PAGE)
+        super().__init__(api, f"/projects/{quote(settings.repository, safe='')}", target)
 
     def user(self) -> str:
         with self._api.named("read the account of the token"):
@@ -75,32 +77,25 @@ class GitlabForge:
 
     def comments(self, number: int) -> Sequence[Comment]:
         with self._api.named(f"read the comments of merge request {number}"):
-            found = self._api.pages(self._notes(number), order_by="created_at", sort="asc")
+            found = self._api.pages(self.comments_path(number), order_by="created_at", sort="asc")
             return [_comment(one) for one in found if not one["system"].flag()]
 
-    def write_comment(self, number: int, body: str, replaces: int | None) -> int:
-        if replaces is not None:
-            try:
-                with self._api.named(f"replace a comment on merge request {number}"):
-                    return self._api.ask("PUT", f"{self._notes(number)}/{replaces}", {"body": body})["id"].number()
-            except ForgeNotFound:  # someone has deleted it
-                pass
-        with self._api.named(f"write a comment on merge request {number}"):
-            return self._api.ask("POST", self._notes(number), {"body": body})["id"].number()
+    def comments_path(self, number: int) -> str:
+        return f"{self._path}/merge_requests/{number}/notes"
+
+    def comment_path(self, number: int, comment: int) -> str:
+        return f"{self.comments_path(number)}/{comment}"
 
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
-        content = {
-            "name": status.context,
-            "state": _STATES[status.state],
-            "description": status.description[:LONGEST_DESCRIPTION],
-            **({"target_url": status.url} if status.url and len(status.url) <= _LONGEST_URL else {}),
-        }
-        with self._api.named(f"set the status {status.context} of commit {commit}"):
-            try:
-                self._api.send("POST", f"{self._path}/statuses/{commit}", content)
-            except FailedAnswer as answer:
-                if answer.status != 400 or _SAME_STATE not in answer.words:
-                    raise
+        is_short = status.url is None or len(status.url) <= _LONGEST_URL
+        super().set_status(commit, status if is_short else replace(status, url=None))
+
+    def _send_status(self, path: str, content: dict[str, str]) -> None:
+        try:
+            super()._send_status(path, content)
+        except FailedAnswer as answer:
+            if answer.status != 400 or _SAME_STATE not in answer.words:
+                raise
 
     def can_write(self, user: str) -> bool:
         try:
@@ -115,12 +110,6 @@ class GitlabForge:
 
     def annotate(self, pull_request: PullRequest, annotations: Sequence[Annotation]) -> None:
         """Does nothing: on GitLab, each comment at a line is a discussion, which can block the merge."""
-
-    def close(self) -> None:
-        self._api.close()
-
-    def _notes(self, number: int) -> str:
-        return f"{self._path}/merge_requests/{number}/notes"
 
 
 def _is_active(member: AnswerValue) -> bool:

@@ -62,7 +62,6 @@ def _check_repository(forge: ForgeSettings) -> None:
 
 
 def _url(forge: ForgeSettings, kind: ForgeKind) -> str:
-    """The URL of the API, without a slash at its end."""
     url = forge.url or _DEFAULT_URLS.get(kind)
     if url is None:
         raise UsageError(

@@ -1,23 +1,31 @@
-"""Diagnostics for views of code: SARIF 2.1.0, code quality reports of GitLab, and workflow commands of GitHub."""
+"""Diagnostics for views of code: SARIF 2.1.0, code quality reports of GitLab, and workflow commands of GitHub.
+
+`rules.yaml` explains each rule: what triggers it, how severe it is, how to fix the problem, and an example.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
+
+import yaml
 
 from gitops_connect import __version__
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.problems import in_pieces, summary_line
-from gitops_connect.report.rule_explanations import rule_explanations
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "SRCROOT"
 """The name that code-scanning views use for the root of the repository."""
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LINK_END = re.compile(r"(?<!\\)(\\*)\](?=\()")
 """The end of the text of an embedded link, with all backslashes before it."""
 _IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -27,32 +35,49 @@ _IN_CODE_QUALITY = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity
 _IN_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def sarif(diagnostics: Diagnostics) -> Iterator[str]:
-    """One run with every rule that occurs and every diagnostic, as JSON text in pieces.
+@dataclass(frozen=True, slots=True)
+class RuleExplanation:
+    """`trigger` and `fix` are sentences. `example` is a message, or input that triggers the rule; it may have lines.
 
-    https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+    `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.py`. `exception` says
+    when the severity differs; empty if it never does.
     """
+
+    trigger: str
+    fix: str
+    example: str
+    severity: Severity | None = None
+    exception: str = ""
+
+
+@cache
+def rule_explanations() -> Mapping[str, RuleExplanation]:
+    """The explanation of each rule by its id: docs/reference/rules.md lists them, code-scanning views show them."""
+    text = files("gitops_connect.report").joinpath("rules.yaml").read_text(encoding="utf-8")
+    found: Mapping[str, dict[str, Any]] = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe
+    usual = {
+        rule: None if rule.startswith("manifest/") else Severity(fields.pop("severity", "error"))
+        for rule, fields in found.items()
+    }
+    return {rule: RuleExplanation(**fields, severity=usual[rule]) for rule, fields in found.items()}
+
+
+def sarif(diagnostics: Diagnostics) -> Iterator[str]:
+    """One run with all rules and diagnostics, as JSON in pieces: https://docs.oasis-open.org/sarif/sarif/v2.1.0/"""
     rules = sorted({item.rule for item in diagnostics})
+    driver = {"name": "gitops-connect", "semanticVersion": __version__, "rules": [_rule(rule) for rule in rules]}
     document = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver(rules)},
+                "tool": {"driver": driver},
                 "columnKind": "unicodeCodePoints",
                 "results": diagnostics.items,
             }
         ],
     }
     return in_pieces(document, lambda item: _result(item, rules.index(item.rule)))
-
-
-def _driver(rules: Iterable[str]) -> dict[str, Any]:
-    return {
-        "name": "gitops-connect",
-        "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in rules],
-    }
 
 
 def _rule(rule: str) -> dict[str, Any]:
@@ -76,7 +101,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(item.location.file), "uriBaseId": _ROOT},
+                    "artifactLocation": {"uri": quote(item.location.file, errors="surrogatepass"), "uriBaseId": _ROOT},
                     "region": {"startLine": item.location.line, "startColumn": item.location.column},
                 }
             }
@@ -92,13 +117,6 @@ def _text(item: Diagnostic) -> str:
 def _without_links(text: str) -> str:
     """The text; `]` is escaped if the text would otherwise contain an embedded link (section 3.11.6)."""
     return _LINK_END.sub(lambda end: rf"{end[1]}{end[1]}\]", text)
-
-
-def _uri(path: str) -> str:
-    """A relative reference of RFC 3986; a path may contain spaces, `#` and any other character."""
-    return "".join(
-        chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in path.encode("utf-8", "surrogatepass")
-    )
 
 
 def _fingerprint(item: Diagnostic) -> str:

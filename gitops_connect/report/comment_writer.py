@@ -19,11 +19,11 @@ from gitops_connect.model.plans import ConnectorPlan, destructive_effects
 from gitops_connect.model.pull_requests import CommentOptions, PullRequestPlan
 from gitops_connect.model.reviewed_plans import DestructiveKind
 from gitops_connect.report import words
-from gitops_connect.report.markdown import connector_lines
-from gitops_connect.report.markdown_blocks import (
+from gitops_connect.report.markdown import (
     Markdown,
     bold,
     bullet,
+    connector_lines,
     document,
     folded_diff,
     linked_bullet,
@@ -271,7 +271,6 @@ class CommentWriter:
             yield linked_paragraph(_WHOLE_PLAN, mask(self.options.status_page, self.secrets))
 
     def _line_url(self, location: Location) -> str:
-        """The URL of a line; empty if the location is not a file of the repository."""
         if "://" in location.file or ".." in location.file.split("/"):
             return ""
         return f"{self.options.files}{quote(location.file, errors='replace')}#L{location.line}"

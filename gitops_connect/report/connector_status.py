@@ -15,8 +15,8 @@ from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
 from gitops_connect.model.revisions import is_commit, origin
 from gitops_connect.model.status import Conditions, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.report import offset_lines, words
-from gitops_connect.report.health_lines import problem_words, restarted_words
 from gitops_connect.report.printable import one_line
+from gitops_connect.report.words import problem_words, restarted_words
 
 _NOT_VALIDATED = "connect/not-validated"
 _UNRESOLVED = "secret/missing"
@@ -61,32 +61,44 @@ def connector_statuses(
     names = declared.keys() | desired.held | observed.connectors.keys() | observed.unknown | planned.keys()
     statuses = []
     for name in sorted(names):
-        wanted, one = declared.get(name), observed.connectors.get(name)
-        is_unread = name in observed.unknown or name in plan.unread
-        if wanted is not None and wanted.state is TargetState.ABSENT and one is None and not is_unread:
-            continue
         own = planned.get(name, ConnectorPlan(name))
-        waiting = (*offset_lines.waiting_of(own), *strays.get(name, ()))
-        subject = _Subject(plan, own, desired, wanted, one, is_unread, waiting)
-        sync, reason = _sync(subject, problems.get(name, ()))
-        if is_unread:
-            health, why = Health.UNKNOWN, HealthReason.NOT_READ
-        else:
-            health, why = connector_health(one, unhealthy_ones.get(name), observed.gone)
-        status = ConnectorStatus(
-            plan.cluster,
-            name,
-            sync,
-            health,
-            one.state.value if one else "-",
-            task_count(one),
-            why,
-            _problem(plan, name, unhealthy_ones.get(name)),
-            "; ".join(part for part in (reason, *map(offset_lines.waits, waiting)) if part),
-            suspension=subject.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
+        subject = _Subject(
+            plan,
+            own,
+            desired,
+            declared.get(name),
+            observed.connectors.get(name),
+            name in observed.unknown or name in plan.unread,
+            (*offset_lines.waiting_of(own), *strays.get(name, ())),
         )
-        statuses.append(status)
+        if not subject.is_gone:
+            ill = unhealthy_ones.get(name)
+            statuses.append(_status(subject, ill, problems.get(name, ()), observed.gone))
     return statuses
+
+
+def _status(
+    one: _Subject, ill: UnhealthyConnector | None, problems: Sequence[Diagnostic], gone: Collection[str]
+) -> ConnectorStatus:
+    plan, name = one.plan, one.planned.name
+    sync, reason = _sync(one, problems)
+    health, why = Health.UNKNOWN, HealthReason.NOT_READ
+    if not one.is_unread:
+        health, why = connector_health(one.observed, ill, gone)
+    record = plan.restarts.get(name)
+    restarted = "" if record is None else restarted_words(record.count, record.last)
+    return ConnectorStatus(
+        plan.cluster,
+        name,
+        sync,
+        health,
+        one.observed.state.value if one.observed else "-",
+        task_count(one.observed),
+        why,
+        restarted if ill is None else problem_words(ill),
+        "; ".join(part for part in (reason, *map(offset_lines.waits, one.waiting)) if part),
+        suspension=one.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
+    )
 
 
 def with_since(statuses: Iterable[ConnectorStatus], conditions: Conditions) -> list[ConnectorStatus]:
@@ -99,17 +111,8 @@ def with_since(statuses: Iterable[ConnectorStatus], conditions: Conditions) -> l
     return dated
 
 
-def _problem(plan: Plan, name: ConnectorName, unhealthy: UnhealthyConnector | None) -> str:
-    if unhealthy is not None:
-        return problem_words(unhealthy)
-    record = plan.restarts.get(name)
-    return "" if record is None else restarted_words(record.count, record.last)
-
-
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """One connector: its plan, its declaration, and its observed state."""
-
     plan: Plan
     planned: ConnectorPlan
     desired: DesiredState
@@ -120,17 +123,20 @@ class _Subject:
     """Its blocked offset changes."""
 
     @property
+    def is_gone(self) -> bool:
+        """Whether it is declared absent, and is."""
+        is_absent = self.declared is not None and self.declared.state is TargetState.ABSENT
+        return is_absent and self.observed is None and not self.is_unread
+
+    @property
     def is_left_alone(self) -> bool:
         """Whether nothing but its adoption is planned for the connector, and no offset change of it is blocked."""
         return not (self.planned.changes_cluster or self.planned.operations)
 
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
-    """Whether everything is applied, and if not, why. Blocked offset changes are reported separately."""
-    printed, errors = (
-        _summary(one, problems),
-        [problem for problem in problems if problem.severity is Severity.ERROR],
-    )
+    printed = _summary(one, problems)
+    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if one.planned.name in one.plan.unmanaged:
         return Sync.UNMANAGED, printed
     if why := _why_unknown(one, errors):
@@ -192,10 +198,7 @@ def _planned(planned: ConnectorPlan) -> str:
 def connector_health(
     observed: ObservedConnector | None, problem: UnhealthyConnector | None, gone: Collection[str] = ()
 ) -> tuple[Health, HealthReason]:
-    """The health by the states of the connector and its tasks.
-
-    `problem` is None if the connector works. `gone` are the workers that do not answer.
-    """
+    """The health by the states. `problem` is None if the connector works, `gone` are workers that do not answer."""
     if observed is None:
         return Health.MISSING, HealthReason.MISSING
     if problem is not None:

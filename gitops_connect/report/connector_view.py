@@ -11,7 +11,7 @@ from gitops_connect.model.masking import masked_value
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.report.connector_status import connector_health, task_count
-from gitops_connect.report.health_lines import remedy
+from gitops_connect.report.words import remedy
 
 HEADERS = ("CLUSTER", "NAME", "TYPE", "STATE", "TASKS", "CLASS", "OWNED")
 
@@ -44,10 +44,7 @@ def describe_connector(
     owned: Ownership | None,
     plugin: PluginView,
 ) -> dict[str, Any]:
-    """Everything about one connector.
-
-    Stack traces are shown unchanged: the caller must have masked their secrets, also in `problem`.
-    """
+    """Everything about one connector. The caller must have masked secrets in its stack traces, also in `problem`."""
     return {
         "Name": observed.name,
         "Cluster": cluster,

@@ -86,7 +86,6 @@ def _facts(checked: CheckedManifest) -> list[tuple[str, str]]:
 
 
 def _rules(checked: CheckedManifest) -> Iterator[Values]:
-    """The violated rules, each with its first violations. A hint that all of them have is shown once."""
     for index, (rule, count) in enumerate(ranked_rules(checked)):
         found = [one for one in checked.diagnostics if one.rule == rule and not _REST.fullmatch(one.summary)]
         hints, severities = {one.hint for one in found}, {one.severity for one in found}
@@ -165,57 +164,31 @@ _ZERO = 0.4
 _SUFFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """The moves of one power of ten. Lengths and places are numbers of SVG; `length` is empty without a move."""
-
-    label: str
-    count: int
-    length: str
-    end: str
-    top: str
-    base: str
-
-
-@dataclass(frozen=True, slots=True)
-class GridLine:
-    """A line of the logarithmic axis with its label."""
-
-    label: str
-    x: str
-    end: int
-    base: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """A chart. `by_factors`: the axis is logarithmic, so that small counts are visible next to large counts."""
-
-    rows: Sequence[Bar]
-    grid: Sequence[GridLine]
-    by_factors: bool
-    height: int
-    description: str
-
-
-def bars(counts: Sequence[int]) -> Bars:
-    """The chart of counts of [1, 10), [10, 100) and so on, of which at least one is not 0."""
+def bars(counts: Sequence[int]) -> Values:
+    """The chart of counts of [1, 10), [10, 100) and so on, not all 0. Lengths and places are numbers of SVG."""
     rows = list(dropwhile(lambda row: not row[1], enumerate(counts)))
     most, least = max(counts), min(count for count in counts if count)
     by_factors = most >= _SPREAD * least
-    drawn = []
+    drawn: list[Values] = []
     for index, (decade, count) in enumerate(rows):
         length, middle = _length(count, most, by_factors=by_factors), index * _ROW + _ROW / 2
-        end = f"{_LEFT + length + 7:.1f}"
-        places = (f"{middle - _THICK / 2:g}", f"{middle + 4.5:g}")
-        drawn.append(Bar(_decade(decade), count, f"{length:.1f}" if length else "", end, *places))
-    return Bars(
-        drawn,
-        list(_grid(most, len(rows) * _ROW)) if by_factors else [],
-        by_factors,
-        len(rows) * _ROW + (_ROW if by_factors else 4),
-        "; ".join(f"{one.label}: {one.count:,}" for one in drawn),
-    )
+        drawn.append(
+            {
+                "label": _decade(decade),
+                "count": count,
+                "length": f"{length:.1f}" if length else "",
+                "end": f"{_LEFT + length + 7:.1f}",
+                "top": f"{middle - _THICK / 2:g}",
+                "base": f"{middle + 4.5:g}",
+            }
+        )
+    return {
+        "rows": drawn,
+        "grid": list(_grid(most, len(rows) * _ROW)) if by_factors else [],
+        "by_factors": by_factors,
+        "height": len(rows) * _ROW + (_ROW if by_factors else 4),
+        "description": "; ".join(f"{one['label']}: {one['count']:,}" for one in drawn),
+    }
 
 
 def _length(count: int, most: int, *, by_factors: bool) -> float:
@@ -225,10 +198,10 @@ def _length(count: int, most: int, *, by_factors: bool) -> float:
     return max(1.5, _LENGTH * share)
 
 
-def _grid(most: int, bottom: int) -> Iterator[GridLine]:
+def _grid(most: int, bottom: int) -> Iterator[Values]:
     for power in range(len(str(most))):
         x = f"{_LEFT + _length(10**power, most, by_factors=True):.1f}"
-        yield GridLine(_rounded(power), x, bottom + 4, bottom + 17)
+        yield {"label": _rounded(power), "x": x, "end": bottom + 4, "base": bottom + 17}
 
 
 def _decade(power: int) -> str:

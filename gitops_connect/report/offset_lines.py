@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
@@ -18,14 +18,6 @@ from gitops_connect.report.printable import Sentence, escaped, one_line, shorten
 
 MOST_MOVES = 10
 
-_ORDER = (
-    Direction.REWIND,
-    Direction.FORWARD,
-    Direction.CHANGED,
-    Direction.NEW,
-    Direction.REMOVED,
-    Direction.SAME,
-)
 SYMBOLS = {
     Direction.REWIND: "<",
     Direction.FORWARD: ">",
@@ -34,6 +26,7 @@ SYMBOLS = {
     Direction.REMOVED: "-",
     Direction.SAME: "=",
 }
+"""The directions in the order in which they are counted."""
 BLOCKED = "="
 """The symbol of an offset change that this plan does not carry out."""
 _WHAT = {Direction.REWIND: "reprocessed", Direction.FORWARD: "skipped"}
@@ -53,13 +46,35 @@ Reasons = Mapping[str, Diagnostic]
 """Diagnostics by the change that they concern, as in `offset change X`."""
 
 
+class LineKind(Enum):
+    """What a line is about."""
+
+    CONNECTOR = "connector"
+    STEP = "step"
+    NEW_KEY = "new key"
+    """A config key of a connector that is created."""
+    KEY = "key"
+    EFFECT = "effect"
+    """What a step means for offsets that it does not change."""
+    REMARK = "remark"
+    """About a connector, or an offset change with the details below."""
+    DETAIL = "detail"
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a report. `mark` is a symbol in front of it, or empty; `inner` lines are indented further."""
+    """One line of a report. `mark` is a symbol in front of it, or empty.
+
+    `name` is a connector, an action or a config key; `note` is what is special about it. `number` counts the steps of
+    a connector.
+    """
 
     text: str
     mark: str = ""
-    inner: bool = True
+    kind: LineKind = LineKind.DETAIL
+    name: str = ""
+    note: str = ""
+    number: int = 0
 
 
 def label(operation: PlannedOperation) -> str:
@@ -84,7 +99,7 @@ def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Li
 
 def waiting_lines(operation: PlannedOperation, limit: int | None, printed: Reasons | None = None) -> Iterator[Line]:
     """The lines of a change that is blocked in this plan, and the reason. `printed` are reasons printed before."""
-    yield Line(_blocked_by(operation, printed or {}) or waits(operation), BLOCKED, inner=False)
+    yield Line(_blocked_by(operation, printed or {}) or waits(operation), BLOCKED, LineKind.REMARK)
     yield from _details(operation, limit)
 
 
@@ -121,7 +136,7 @@ def difference_lines(
     yield Line(counts(difference))
     if not difference.exact:
         yield Line(_INEXACT)
-    shown = shown_moves(difference, limit)
+    shown = difference.moves if limit is None else difference.moves[:limit]
     yield from move_lines(shown, difference.scale)
     moving = sum(count for way, count in difference.counts.items() if way is not Direction.SAME)
     if moving > len(difference.moves):
@@ -131,15 +146,9 @@ def difference_lines(
     yield from resume_lines(difference)
 
 
-def shown_moves(difference: Difference, limit: int | None) -> Sequence[Move]:
-    """The largest moves, at most `limit` of them; None: all."""
-    return difference.moves if limit is None else difference.moves[:limit]
-
-
 def resume_lines(difference: Difference) -> Iterator[Line]:
     """What the connector's class does with offsets that move in this way, once for all partitions."""
-    for line in difference.resume:
-        yield Line(f"{line.aspect.value}: {line.message}")
+    return (Line(f"{line.aspect.value}: {line.message}") for line in difference.resume)
 
 
 def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
@@ -154,14 +163,13 @@ def counts(difference: Difference) -> str:
     """The counts, as in `2 rewind (1,200 records reprocessed), 1 skip (1 record skipped), 3 new, 1 removed, 5 same`."""
     found = [
         f"{difference.counts[one]:,} {one.value}{_how_far(difference, one)}"
-        for one in _ORDER
+        for one in SYMBOLS
         if difference.counts.get(one)
     ]
     return ", ".join(found) or "no offsets are affected"
 
 
 def _how_far(difference: Difference, direction: Direction) -> str:
-    """The sum of the distances of that direction in brackets; empty if the direction has no distances."""
     if direction not in _WHAT:
         return ""
     total = difference.distances.get(direction, 0)
@@ -211,14 +219,12 @@ def also_written(move: Move, scale: Scale) -> str:
 def partition_words(partition: PartitionText) -> str:
     """`orders/3` for a partition of a Kafka topic, as sinks have; else its canonical JSON."""
     match json.loads(partition):
-        case {"kafka_topic": str(topic), "kafka_partition": int(number), **more} if _is_plain(topic, number, more):
-            return f"{topic}/{number}"
+        case {"kafka_topic": str(topic), "kafka_partition": int(number), **more}:
+            if not more and not isinstance(number, bool) and number >= 0 and _TOPIC.fullmatch(topic):
+                return f"{topic}/{number}"
         case _:
-            return shortened(escaped(partition))
-
-
-def _is_plain(topic: str, number: Any, more: dict[Any, Any]) -> bool:
-    return not more and not isinstance(number, bool) and number >= 0 and _TOPIC.fullmatch(topic) is not None
+            pass
+    return shortened(escaped(partition))
 
 
 def offset_words(offset: OffsetText | None) -> str:
@@ -270,7 +276,7 @@ def stray_lines(plan: Plan, limit: int | None, printed: Reasons | None = None) -
     """The block of changes whose connector is not declared. `printed` are reasons that were printed before."""
     strays = strays_of(plan)
     if strays:
-        yield Line("offset changes without a declared connector:", inner=False)
+        yield Line("offset changes without a declared connector:", kind=LineKind.REMARK)
     for one in strays:
         for line in waiting_lines(one, limit, printed):
             yield Line(line.text, line.mark)
@@ -287,7 +293,7 @@ def applied_sentence(applied: Sequence[PlannedOperation]) -> Iterator[Sentence]:
 def applied_lines(applied: Sequence[PlannedOperation]) -> Iterator[Line]:
     """All changes that were applied before, the last one first."""
     if applied:
-        yield Line("offset changes applied before:", inner=False)
+        yield Line("offset changes applied before:", kind=LineKind.REMARK)
     for one in applied:
         name = label(one) if one.kind is OperationKind.SEED else f"{one.name} ({one.kind.value}) of {one.connector}"
         yield Line(f"{name}: {one_line(one.message) or OperationStatus.APPLIED.value}")

@@ -13,32 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.differences import Difference, Direction, Move, ResumeLine
+from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import Revision
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.plans import Action, ConnectorPlan, HeapEstimate, Plan, PlannedOperation, Step
-from gitops_connect.model.restart_records import Restart
-from gitops_connect.model.reviewed_plans import UnreviewedChange
-from gitops_connect.model.suspensions import Suspension
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan, PlannedOperation, Step
 from gitops_connect.model.units import Scale
 from gitops_connect.report import offset_lines, words
-from gitops_connect.report.health_lines import unhealthy_value
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.summary import summarise
 from gitops_connect.report.table import as_json
+from gitops_connect.report.words import unhealthy_value
 
 FORMAT_VERSION = "1.6"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOrigin:
-    """Where and when a plan was made. `path` is set if a directory was read instead of a commit.
-
-    The last field is the prefix of the path of every document.
-    """
+    """`path` is set if a directory was read instead of a commit. `directory` precedes the path of every document."""
 
     made: datetime
     revision: Revision
@@ -79,27 +72,30 @@ def _cluster(plan: Plan, directory: str) -> dict[str, Any]:
         "adopted": list(plan.adopted),
         "unmanaged": list(plan.unmanaged),
         "suspension": None if plan.suspension is None else plan.suspension.value(),
-        "suspended": [_suspended(one, one.suspension) for one in plan.connectors if one.suspension is not None],
+        "suspended": [
+            {"connector": one.name, **one.suspension.value(), "steps": 0 if one.applicable else len(one.steps)}
+            for one in plan.connectors
+            if one.suspension is not None
+        ],
         "warnings": list(plan.warnings),
         "refusals": list(plan.refusals),
     }
 
 
-def _suspended(connector: ConnectorPlan, suspension: Suspension) -> dict[str, Any]:
-    held = 0 if connector.applicable else len(connector.steps)
-    return {"connector": connector.name, **suspension.value(), "steps": held}
+_ACTIONS = {"create": "create", "change": "update", "delete": "delete", "keep": "no-op"}
 
 
 def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:
-    changes = [change for step in connector.steps for change in step.changes]
-    actions = {"create": ["create"], "change": ["update"], "delete": ["delete"], "keep": ["no-op"]}
+    changes, blocked = [change for step in connector.steps for change in step.changes], connector.unreviewed
     return {
         "name": connector.name,
         "location": str(connector.location.under(directory)) if connector.location else None,
         "applicable": connector.applicable,
-        "unreviewed": None if connector.unreviewed is None else _unreviewed(connector.unreviewed),
+        "unreviewed": None
+        if blocked is None
+        else {"planned": list(blocked.planned), "reviewed": list(blocked.reviewed)},
         "change": {
-            "actions": actions[words.kind(connector)],
+            "actions": [_ACTIONS[words.kind(connector)]],
             "before": {one.key: one.shown_before for one in changes if one.before is not None and not one.sensitive},
             "after": {one.key: one.shown_after for one in changes if one.after is not None and not one.sensitive},
             "before_sensitive": [one.key for one in changes if one.before is not None and one.sensitive],
@@ -107,10 +103,6 @@ def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:
         },
         "steps": [_step(step) for step in connector.steps],
     }
-
-
-def _unreviewed(change: UnreviewedChange) -> dict[str, Any]:
-    return {"planned": list(change.planned), "reviewed": list(change.reviewed)}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -142,14 +134,10 @@ _REQUESTS = {
 
 def endpoint(step: Step) -> str | None:
     """The request that the step sends; None if the step only writes to the ledger."""
-    path = f"/connectors/{quote(step.connector, safe='', errors='replace')}"
-    if step.restart is not None:
-        return _restart_endpoint(path, step.restart)
-    request = _REQUESTS[step.action]
-    return None if request is None else request.replace("{}", path)
-
-
-def _restart_endpoint(path: str, restart: Restart) -> str:
+    path, restart = words.connector_path(step.connector), step.restart
+    if restart is None:
+        request = _REQUESTS[step.action]
+        return None if request is None else request.replace("{}", path)
     parts = ("" if task is None else f"/tasks/{task}" for task in restart.parts)
     single = ", ".join(f"POST {path}{part}/restart" for part in parts)
     query = f"includeTasks={str(restart.include_tasks).lower()}&onlyFailed={str(restart.only_failed).lower()}"
@@ -165,7 +153,7 @@ def offset_changes(plan: Plan, directory: str) -> list[dict[str, Any]]:
 
 
 def _change(operation: PlannedOperation, directory: str, *, due: bool) -> dict[str, Any]:
-    location = operation.location
+    location, difference, heap = operation.location, operation.difference, operation.heap
     return {
         "name": operation.name,
         "connector": operation.connector,
@@ -176,13 +164,9 @@ def _change(operation: PlannedOperation, directory: str, *, due: bool) -> dict[s
         "reason": operation.reason,
         "location": str(location.under(directory)) if location else None,
         "digest": operation.digest,
-        "difference": difference_value(operation.difference) if operation.difference is not None else None,
-        "worker_heap": _heap(operation.heap) if operation.heap is not None else None,
+        "difference": None if difference is None else difference_value(difference),
+        "worker_heap": None if heap is None else {"bytes": heap.size, "arithmetic": heap.arithmetic},
     }
-
-
-def _heap(heap: HeapEstimate) -> dict[str, Any]:
-    return {"bytes": heap.size, "arithmetic": heap.arithmetic}
 
 
 def difference_value(difference: Difference) -> dict[str, Any]:
@@ -193,12 +177,11 @@ def difference_value(difference: Difference) -> dict[str, Any]:
         "counts": {one.value: difference.counts.get(one, 0) for one in Direction},
         "distances": {one.value: difference.distances[one] for one in Direction if one in difference.distances},
         "moves": [_move(move, difference.scale) for move in difference.moves],
-        "resume": [_resume(line) for line in difference.resume],
+        "resume": [
+            {"aspect": line.aspect.name.lower(), "message": line.message, "external": line.external}
+            for line in difference.resume
+        ],
     }
-
-
-def _resume(line: ResumeLine) -> dict[str, Any]:
-    return {"aspect": line.aspect.name.lower(), "message": line.message, "external": line.external}
 
 
 def _move(move: Move, scale: Scale) -> dict[str, Any]:

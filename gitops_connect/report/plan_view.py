@@ -1,19 +1,18 @@
-"""A plan as rows, which every report in text shows: the terminal, Markdown, comments and the pages of the server.
+"""A plan as lines, which every report in text shows: the terminal, Markdown, comments and the pages of the server.
 
-`text.py` and `markdown.py` decide how a row looks. So each of them shows the same steps, offset changes and notes.
+`text.py` and `markdown.py` decide how a line looks. So each of them shows the same steps, offset changes and notes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from gitops_connect.report import offset_lines, words
-from gitops_connect.report.health_lines import unhealthy_lines
-from gitops_connect.report.offset_lines import Line
+from gitops_connect.report.offset_lines import Line, LineKind
 from gitops_connect.report.printable import Sentence, one_line
+from gitops_connect.report.words import unhealthy_lines
 
 MEANINGS = {
     "&": "adopt",
@@ -38,45 +37,17 @@ NOT_MERGED = (
 _DRIFT = "drift: changed on the cluster since the last apply"
 
 
-class RowPart(Enum):
-    """What a row is about."""
-
-    CONNECTOR = "connector"
-    STEP = "step"
-    NEW_KEY = "new key"
-    """A config key of a connector that is created."""
-    KEY = "key"
-    EFFECT = "effect"
-    """What a step means for offsets that it does not change."""
-    REMARK = "remark"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row below a plan. `name` is a connector, an action or a config key; `note` is what is special about it.
-
-    `number` counts the steps of a connector.
-    """
-
-    part: RowPart
-    text: str
-    mark: str = ""
-    name: str = ""
-    note: str = ""
-    number: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ConnectorView:
-    """A connector of a plan: its rows, and lines about its offsets."""
+    """A connector of a plan with its lines."""
 
     connector: ConnectorPlan
-    rows: tuple[Row | Line, ...]
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A plan with the rows of its connectors, and the lines of offset changes whose connector is not declared."""
+    """A plan with the lines of its connectors, and those of offset changes whose connector is not declared."""
 
     plan: Plan
     connectors: tuple[ConnectorView, ...]
@@ -84,16 +55,12 @@ class PlanView:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The symbols of all rows."""
-        return frozenset(row.mark for rows in (*(one.rows for one in self.connectors), self.strays) for row in rows)
+        """The symbols of all lines."""
+        return frozenset(line.mark for part in (*(one.lines for one in self.connectors), self.strays) for line in part)
 
 
 def view(plan: Plan, moves: int | None, printed: offset_lines.Reasons | None = None) -> PlanView:
-    """The rows of a plan.
-
-    `moves`: so many partitions of each offset change are shown; None: all. `printed` are reasons that were printed
-    before.
-    """
+    """The lines of a plan, with `moves` partitions of each offset change (None: all), without `printed` reasons."""
     connectors = tuple(view_connector(one, moves, printed) for one in plan.connectors)
     return PlanView(plan, connectors, tuple(offset_lines.stray_lines(plan, moves, printed)))
 
@@ -101,26 +68,26 @@ def view(plan: Plan, moves: int | None, printed: offset_lines.Reasons | None = N
 def view_connector(
     connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None = None
 ) -> ConnectorView:
-    """The rows of one connector, as in `view`."""
-    return ConnectorView(connector, tuple(_rows(connector, moves, printed)))
+    """The lines of one connector, as in `view`."""
+    return ConnectorView(connector, tuple(_lines(connector, moves, printed)))
 
 
-def _rows(connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None) -> Iterator[Row | Line]:
+def _lines(connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None) -> Iterator[Line]:
     drift = _DRIFT if connector.drifted else ""
-    yield Row(RowPart.CONNECTOR, extent(connector), words.symbol(connector), connector.name, drift)
+    yield Line(extent(connector), words.symbol(connector), LineKind.CONNECTOR, connector.name, drift)
     operations = {operation.name: operation for operation in connector.operations}
     for number, step in enumerate(connector.steps, start=1):
-        yield Row(RowPart.STEP, step.reason, step.action.symbol, words.action(step), number=number)
-        part = RowPart.NEW_KEY if step.action is Action.CREATE else RowPart.KEY
+        yield Line(step.reason, step.action.symbol, LineKind.STEP, words.action(step), number=number)
+        kind = LineKind.NEW_KEY if step.action is Action.CREATE else LineKind.KEY
         for change in step.changes:
-            yield Row(part, words.values(change), words.change_symbol(change), change.key)
-        yield from (Row(RowPart.EFFECT, effect) for effect in words.effect_lines(step))
+            yield Line(words.values(change), words.change_symbol(change), kind, change.key)
+        yield from (Line(effect, kind=LineKind.EFFECT) for effect in words.effect_lines(step))
         if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
             yield from offset_lines.planned_lines(operations[step.operation.name], moves)
     for operation in offset_lines.waiting_of(connector):
         yield from offset_lines.waiting_lines(operation, moves, printed)
-    yield from (Row(RowPart.REMARK, suspended) for suspended in words.suspended_lines(connector))
-    yield from (Row(RowPart.REMARK, f"note: {note}") for note in connector.notes)
+    yield from (Line(suspended, kind=LineKind.REMARK) for suspended in words.suspended_lines(connector))
+    yield from (Line(f"note: {note}", kind=LineKind.REMARK) for note in connector.notes)
 
 
 def extent(connector: ConnectorPlan) -> str:

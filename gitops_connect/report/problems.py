@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, assert_never
+from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.report.printable import escaped, one_line, output
@@ -13,6 +13,7 @@ from gitops_connect.report.words import plural
 
 _RESET = "\x1b[0m"
 _DIM = "\x1b[2m"
+_COLOURS = {Severity.ERROR: "\x1b[31m", Severity.WARNING: "\x1b[33m", Severity.NOTE: "\x1b[36m"}
 
 
 def problems_text(
@@ -41,10 +42,8 @@ def summary_line(diagnostics: Diagnostics, documents: int | None = None) -> str:
 
 def totals(errors: int, warnings: int, notes: int = 0) -> str:
     """As in `2 errors, 1 warning`."""
-    counts = [plural(errors, "error")] if errors else []
-    counts += [plural(warnings, "warning")] if warnings else []
-    counts += [plural(notes, "note")] if notes else []
-    return ", ".join(counts) or "no problems"
+    counts = ((errors, "error"), (warnings, "warning"), (notes, "note"))
+    return ", ".join(plural(count, noun) for count, noun in counts if count) or "no problems"
 
 
 def problems_json(diagnostics: Diagnostics, *, documents: int, skipped: int = 0) -> Iterator[str]:
@@ -75,22 +74,10 @@ def problem_value(item: Diagnostic) -> dict[str, Any]:
 
 
 def _lines(item: Diagnostic, *, coloured: bool) -> list[str]:
-    word = f"{_colour(item.severity)}{item.severity.value}{_RESET}" if coloured else item.severity.value
+    word = f"{_COLOURS[item.severity]}{item.severity.value}{_RESET}" if coloured else item.severity.value
     rule = f"{_DIM}[{item.rule}]{_RESET}" if coloured else f"[{item.rule}]"
     first = f"{escaped(str(item.location))}: {word}: {one_line(item.summary)} {rule}"
     return [first, f"    hint: {one_line(item.hint)}"] if item.hint else [first]
-
-
-def _colour(severity: Severity) -> str:
-    match severity:
-        case Severity.ERROR:
-            return "\x1b[31m"
-        case Severity.WARNING:
-            return "\x1b[33m"
-        case Severity.NOTE:
-            return "\x1b[36m"
-        case _:
-            assert_never(severity)
 
 
 _TOKENS = 4096

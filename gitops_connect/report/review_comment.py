@@ -26,13 +26,12 @@ from gitops_connect.report.comment_writer import (
     destructive_words,
     severity,
 )
-from gitops_connect.report.health_lines import unhealthy_lines
-from gitops_connect.report.markdown import legend, stray_lines
-from gitops_connect.report.markdown_blocks import Markdown, bold, heading, paragraph
+from gitops_connect.report.markdown import Markdown, bold, heading, legend, paragraph, stray_lines
 from gitops_connect.report.plan_view import PlanView, suspended_cluster, view, view_connector
 from gitops_connect.report.printable import Sentence
 from gitops_connect.report.problems import summary_line
 from gitops_connect.report.summary import headline
+from gitops_connect.report.words import unhealthy_lines
 
 _NEXT = {
     NotPlanned.FORK: "A pull request from a fork is never planned: a plan shows current configs and offsets. To plan"
@@ -133,7 +132,6 @@ class _Review:
         return self.writer.fact(Sentence.joined([Sentence.of("cluster {}", cluster), sentence], ": "))
 
     def _of(self, plan: Plan) -> ClusterName | None:
-        """The cluster's name, if there are several."""
         return plan.cluster if len(self.reviewed.plans) + len(self.reviewed.unread) > 1 else None
 
     def _tail(self, *, is_blocked: bool) -> Iterator[Markdown]:
@@ -157,7 +155,6 @@ class _Review:
         return _NOTHING if all(plan.is_empty for plan in one.plans) else _MERGE
 
     def _reviewed(self) -> Iterator[Sentence]:
-        """What this comment is about."""
         one = self.reviewed
         if not one.plans:
             yield Sentence.of("Reviewed: commit {}", short(one.head))
@@ -177,7 +174,6 @@ class _Review:
 
 
 def _facts(plan: Plan) -> Iterator[Sentence]:
-    """What reviewers should know of a plan, apart from its steps."""
     yield from suspended_cluster(plan)
     for warning in plan.warnings:
         yield Sentence.of("{}", warning)

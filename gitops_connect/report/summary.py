@@ -12,10 +12,9 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.plans import Action, Plan, PlannedOperation
 from gitops_connect.model.units import OTHER, Scale, Unit
 from gitops_connect.report import offset_lines, words
-from gitops_connect.report.health_lines import unhealthy_sentence
 from gitops_connect.report.offset_lines import quantity
 from gitops_connect.report.printable import Sentence
-from gitops_connect.report.words import plural
+from gitops_connect.report.words import plural, unhealthy_sentence
 
 IN_SYNC = "No changes. Your connectors match the configuration."
 NOT_PLANNED = "No plan could be made."
@@ -56,7 +55,6 @@ def summary_line(plans: Sequence[Plan], errors: int) -> str:
 
 
 def _lists(plans: Sequence[Plan]) -> Iterator[str]:
-    """The steps that only write current offsets."""
     if count := sum(plan.count()[Action.LIST] for plan in plans):
         yield f"{count} to list"
 
@@ -74,7 +72,6 @@ def headline(plans: Sequence[Plan], errors: int) -> Sentence:
 
 
 def _summary(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, steps: str) -> str:
-    """All sentences. `steps` is the one about the steps of the plans, if they have some."""
     if not plans:
         return NOT_PLANNED
     return " ".join([*_changes(plans, counts, errors, steps), *unhealthy_sentence(counts["unhealthy"])])
@@ -101,7 +98,6 @@ def _offset_changes(counts: Mapping[str, int], errors: int) -> Iterator[str]:
 
 
 def _left_out(plans: Sequence[Plan], errors: int) -> Iterator[str]:
-    """Sentences about other differences from the documents that the plan does not change."""
     connectors = [one for plan in plans for one in plan.connectors]
     if count := sum(len(plan.unread) for plan in plans):
         yield f"The state of {words.plural(count, 'connector')} could not be read."

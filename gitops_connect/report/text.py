@@ -11,8 +11,8 @@ from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOut
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import origin
 from gitops_connect.report import offset_lines, words
-from gitops_connect.report.offset_lines import Line
-from gitops_connect.report.plan_view import PlanView, Row, RowPart, asides, legend, view
+from gitops_connect.report.offset_lines import Line, LineKind
+from gitops_connect.report.plan_view import PlanView, asides, legend, view
 from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.summary import summary_line
 
@@ -38,6 +38,11 @@ _OF_SYMBOL = {
     "|": Colour.YELLOW,
     "?": Colour.YELLOW,
 }
+_WORDS = {
+    Result.APPLIED: ("applied", Colour.GREEN),
+    Result.FAILED: ("FAILED", Colour.RED),
+    Result.SKIPPED: ("skipped", Colour.YELLOW),
+}
 _WIDTH = 40
 _ACTION_WIDTH = len("create (stopped)")
 _WIDEST = 100
@@ -57,10 +62,7 @@ class TextReport:
         self._applied = applied
 
     def plans(self, plans: Sequence[Plan], errors: int = 0) -> str:
-        """The symbols, every plan, and one summary at the end. `errors` is the number of errors in the documents.
-
-        The caller prints the diagnostics of the plans before.
-        """
+        """The symbols, every plan without its diagnostics, and a summary, which counts `errors`."""
         views = [view(plan, self._moves, offset_lines.reasons(plan.diagnostics)) for plan in plans]
         blocks = ["\n".join(self._plan(one)) for one in views]
         if symbols := legend(views):
@@ -69,7 +71,7 @@ class TextReport:
 
     def step(self, outcome: StepOutcome) -> str:
         """One line at the end of a step. Its warnings are printed once, at the end of an apply."""
-        word, colour = _word(outcome.result)
+        word, colour = _WORDS[outcome.result]
         step = outcome.step
         line = f"  {step.action.symbol} {escaped(step.connector)}: {step.action.value} {self._paint(word, colour)}"
         message = one_line(outcome.message.removeprefix(f"{word}: "))
@@ -114,8 +116,9 @@ class TextReport:
         if plan.connectors:
             yield ""
         for connector in shown.connectors:
-            yield from self._rows(connector.rows)
-        yield from self._asides(plan)
+            yield from self._lines(connector.lines, "      ")
+        if notes := [f"  {line.render(escaped)}" for line in asides(plan)]:
+            yield from ("", *notes)
         applied = offset_lines.applied_lines(plan.applied) if self._applied else ()
         for block in (shown.strays, applied):
             if lines := list(self._lines(block, "  ")):
@@ -123,60 +126,35 @@ class TextReport:
         if not self._applied:
             yield from (f"\n  {one.render('`{}`'.format)}" for one in offset_lines.applied_sentence(plan.applied))
 
-    def _rows(self, rows: Iterable[Row | Line]) -> Iterator[str]:
-        """The rows; the values of neighbouring config keys are aligned."""
-        for _, same in groupby(rows, key=lambda row: row.part if isinstance(row, Row) else None):
-            group = list(same)
-            width = min(max((len(escaped(row.name)) for row in group if isinstance(row, Row)), default=0), _WIDEST) + 1
-            for row in group:
-                yield self._row(row, width) if isinstance(row, Row) else self._line(row, "      ")
-
-    def _row(self, row: Row, width: int) -> str:
-        mark, name, text = self._mark(row.mark), escaped(row.name), escaped(row.text)
-        match row.part:
-            case RowPart.CONNECTOR:
-                return f"  {mark} {name:<{_WIDTH}}  {text}{f'  {row.note}' if row.note else ''}"
-            case RowPart.STEP:
-                return f"      {row.number} {mark} {name:<{_ACTION_WIDTH}} {self._paint(text, Colour.DIM)}"
-            case RowPart.NEW_KEY:
-                return f"          {f'{name}:':<{width}} {text}"
-            case RowPart.KEY:
-                return f"          {mark} {f'{name}:':<{width}} {text}"
-            case RowPart.EFFECT:
-                return f"          {self._paint(text, Colour.YELLOW)}"
-            case RowPart.REMARK:
-                return f"      {text}"
-            case _:
-                assert_never(row.part)
-
-    def _asides(self, plan: Plan) -> Iterator[str]:
-        lines = list(asides(plan))
-        if lines:
-            yield ""
-        for line in lines:
-            yield f"  {line.render(escaped)}"
-
     def _lines(self, lines: Iterable[Line], indent: str) -> Iterator[str]:
-        return (self._line(line, indent) for line in lines)
+        """The lines; the values of neighbouring config keys are aligned. `indent` is that of remarks."""
+        for _, same in groupby(lines, key=lambda line: line.kind):
+            group = list(same)
+            width = min(max(len(escaped(line.name)) for line in group), _WIDEST) + 1
+            yield from (self._line(line, width, indent) for line in group)
 
-    def _line(self, line: Line, indent: str) -> str:
-        mark = f"{self._mark(line.mark)} " if line.mark else ""
-        return f"{indent}{'    ' if line.inner else ''}{mark}{escaped(line.text)}"
+    def _line(self, line: Line, width: int, indent: str) -> str:
+        mark, name, text = self._mark(line.mark), escaped(line.name), escaped(line.text)
+        marked = f"{mark} {text}" if mark else text
+        match line.kind:
+            case LineKind.CONNECTOR:
+                return f"  {mark} {name:<{_WIDTH}}  {text}{f'  {line.note}' if line.note else ''}"
+            case LineKind.STEP:
+                return f"      {line.number} {mark} {name:<{_ACTION_WIDTH}} {self._paint(text, Colour.DIM)}"
+            case LineKind.NEW_KEY | LineKind.KEY:
+                symbol = f"{mark} " if line.kind is LineKind.KEY else ""
+                return f"          {symbol}{f'{name}:':<{width}} {text}"
+            case LineKind.EFFECT:
+                return f"          {self._paint(text, Colour.YELLOW)}"
+            case LineKind.REMARK:
+                return f"{indent}{marked}"
+            case LineKind.DETAIL:
+                return f"{indent}    {marked}"
+            case _:
+                assert_never(line.kind)
 
     def _mark(self, mark: str) -> str:
         return self._paint(mark, _OF_SYMBOL.get(mark, Colour.NONE))
 
     def _paint(self, text: str, colour: Colour) -> str:
         return f"{colour.value}{text}{_RESET}" if self._coloured and colour is not Colour.NONE else text
-
-
-def _word(result: Result) -> tuple[str, Colour]:
-    match result:
-        case Result.APPLIED:
-            return "applied", Colour.GREEN
-        case Result.FAILED:
-            return "FAILED", Colour.RED
-        case Result.SKIPPED:
-            return "skipped", Colour.YELLOW
-        case _:
-            assert_never(result)

@@ -1,14 +1,24 @@
-"""The words that all reports of a plan share."""
+"""The words that all reports share: about steps and config keys, and about connectors that do not work.
+
+They say what to do about such a connector, too.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote as url_quote
 
 from gitops_connect.model.credentials import MASK
+from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
-from gitops_connect.report.printable import LONGEST, escaped, one_line
+from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
+from gitops_connect.report.printable import LONGEST, Sentence, escaped, one_line, shortened
 
 CHANGE_OFFSETS = (Action.ALTER, Action.RESET, Action.RECORD)
 _SYMBOLS = {
@@ -113,3 +123,105 @@ def unreviewed_lines(connector: ConnectorPlan) -> Iterator[str]:
 def plural(count: int, noun: str) -> str:
     """`1 step`, `2,000 steps`."""
     return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+# Connectors that do not work
+
+_REMEDY = "fix the cause, then run: {}"
+
+
+def connector_path(connector: str) -> str:
+    """The path of the connector in Connect's REST API."""
+    return f"/connectors/{url_quote(connector, safe='', errors='replace')}"
+
+
+def problem_words(one: UnhealthyConnector) -> str:
+    """The problems of the connector and its automatic restarts, on one line."""
+    return "; ".join([*(shortened(one_line(problem)) for problem in one.problems), *_restart_words(one.restarts)])
+
+
+def restarted_words(count: int, last: datetime) -> str:
+    """The automatic restarts of a connector."""
+    times = "once" if count == 1 else f"{count} times"
+    return f"restarted {times}, last at {last:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
+    if outlook is None:
+        return
+    if outlook.last is not None:
+        yield restarted_words(outlook.count, outlook.last)
+    if outlook.why_not:
+        yield f"no automatic restart: {one_line(outlook.why_not)}"
+    elif outlook.last is not None and outlook.next is not None:
+        yield f"next automatic restart ({outlook.count + 1} of {outlook.limit}) at {outlook.next:%H:%M:%S} UTC"
+
+
+def remedy(connector: str) -> str:
+    """How to fix failed parts."""
+    return _REMEDY.format(f"gitops-connect restart connector {shlex.quote(connector)} --failed")
+
+
+def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
+    """A line for each connector, and a line with the fix."""
+    for one in unhealthy:
+        yield Sentence.of("unhealthy: {}: {}", one.name, problem_words(one))
+    yield from hints(unhealthy)
+
+
+def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
+    """How to fix everything that has FAILED, on one line; nothing if no part has FAILED."""
+    failed = [one.name for one in unhealthy if one.failures]
+    if failed:
+        name = shlex.quote(failed[0] if len(failed) == 1 else "NAME")
+        yield Sentence.of(f"hint: {_REMEDY}", f"gitops-connect restart connector {name} --failed")
+
+
+def unhealthy_sentence(count: int) -> Iterator[str]:
+    """The last sentence of a summary; nothing if all connectors work."""
+    if count:
+        yield "1 connector is unhealthy." if count == 1 else f"{count} connectors are unhealthy."
+
+
+def time_value(when: datetime | None) -> str | None:
+    """ISO 8601 in UTC, in seconds."""
+    return None if when is None else when.isoformat(timespec="seconds")
+
+
+def unhealthy_value(one: UnhealthyConnector) -> dict[str, Any]:
+    """The connector as a JSON value, with the request that restarts only what has failed (KIP-745, Kafka 3.0)."""
+    outlook = one.restarts
+    restart = f"POST {connector_path(one.name)}/restart?includeTasks=true&onlyFailed=true"
+    return {
+        "connector": one.name,
+        "failures": [{"task": failure.task, "reason": failure.reason} for failure in one.failures],
+        "no_tasks": one.no_tasks or None,
+        "restart": restart if one.failures else None,
+        "automatic_restarts": None
+        if outlook is None
+        else {
+            "count": outlook.count,
+            "limit": outlook.limit,
+            "last": time_value(outlook.last),
+            "next": time_value(outlook.next),
+            "why_not": outlook.why_not or None,
+        },
+    }
+
+
+def auto_restart_status(name: ConnectorName, record: RestartRecord | None) -> dict[str, Any] | None:
+    """The automatic restarts in the words of Strimzi's status (proposal 007); None if there were none."""
+    if record is None:
+        return None
+    last = record.last.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"count": record.count, "connectorName": name, "lastRestartTimestamp": last}
+
+
+def left_stopped(connector: ConnectorName, worker_url: str) -> str:
+    """What to do about a connector that stays stopped. `worker_url` is the address of any of its workers."""
+    resume = f"{worker_url.rstrip('/')}{connector_path(connector)}/resume"
+    return (
+        f"connector {connector} is still stopped, because this process ended before it could resume the connector:"
+        " run `gitops-connect apply` to finish its steps, or resume it with its current offsets:"
+        f" curl -X PUT {resume}"
+    )

@@ -27,10 +27,7 @@ _DUE = (OperationStatus.PLANNED, OperationStatus.WAITING)
 
 @dataclass(slots=True)
 class PullRequestPlanner:
-    """Plans pull requests, one at a time, and changes nothing.
-
-    It has clients of its own, because a client masks the secrets of the reconciliation that uses it.
-    """
+    """Plans pull requests with clients of its own: a client masks the secrets of the reconciliation that uses it."""
 
     runtime: Runtime
     caches: Caches = field(default_factory=Caches)
@@ -90,7 +87,6 @@ class PullRequestPlanner:
         )
 
     def _located(self, diagnostics: Diagnostics) -> Diagnostics:
-        """With paths from the root of the repository."""
         return diagnostics.under(Path(self.runtime.settings.repository.path).as_posix().removeprefix("."))
 
 

@@ -16,6 +16,7 @@ from datetime import timedelta
 from itertools import count
 
 from gitops_connect.daemon import events
+from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.events import NewItems
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import PullRequestView
@@ -36,8 +37,8 @@ from gitops_connect.report.comment_writer import CommentKind
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.summary import summary_line
-from gitops_connect.review.forge_writer import ForgeWriter
-from gitops_connect.review.merge_reports import MergeReports, ReviewedDaemon
+from gitops_connect.review.comments import ForgeWriter
+from gitops_connect.review.merges import MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner, offset_changes
 
 # The result of a review: the commit status, and the annotations at lines.
@@ -128,7 +129,7 @@ class PullRequestReviews:
     writer: ForgeWriter
     planner: PullRequestPlanner
     merges: MergeReports
-    daemon: ReviewedDaemon
+    daemon: Daemon
     clock: Clock
     schedule: PollSchedule
     plan_timeout: float
@@ -174,7 +175,6 @@ class PullRequestReviews:
                 return
 
     def _review_and_log(self) -> list[Exception]:
-        """Review once. Returns the errors."""
         errors = [*_contained(self.merges.report), *_contained(self.review_all)]
         found = {f"{type(error).__name__}: {error}": error for error in errors}
         for text in self._errors.of(found):
@@ -235,12 +235,10 @@ class PullRequestReviews:
         return sorted(filter(is_waiting, found.values()), key=urgency)
 
     def _is_outdated(self, listed: float) -> bool:
-        """Whether the list of pull requests is to be read again, because there can be pushes."""
         age = self.clock.monotonic() - listed
         return age >= self.schedule.interval or (self._due.is_set() and age >= _LIST_AGAIN)
 
     def _must_stop(self, errors: Sequence[Exception]) -> bool:
-        """Whether to end the review: the forge limits the rate, or does not answer again and again."""
         unavailable = [error for error in errors if isinstance(error, ForgeUnavailable)]
         self._unanswered = self._unanswered + 1 if unavailable else 0
         is_limited = any(error.retry_at is not None for error in unavailable)
@@ -248,7 +246,6 @@ class PullRequestReviews:
         return has_ended or is_limited or self._unanswered >= _UNANSWERED
 
     def _review(self, one: PullRequest) -> Iterator[Exception]:
-        """Plan and publish one pull request. Returns the errors, also those that are bugs."""
         self._attempts[one.number] = one.head, next(self._counter)
         try:
             self._announce(one)
@@ -264,7 +261,6 @@ class PullRequestReviews:
         yield from self._show(one, plan)
 
     def _show(self, one: PullRequest, plan: PullRequestPlan) -> Iterator[Exception]:
-        """Publish a plan on the status page and on the forge. Returns the errors."""
         try:
             view = self._view(one, replace(plan, others=self._others(one.number)))
             self._set_views({**self._views, one.number: view})
@@ -276,7 +272,6 @@ class PullRequestReviews:
             yield error
 
     def _correct_conflicts(self) -> Iterator[Exception]:
-        """Publish again what names other pull requests, if a later plan has changed that."""
         for view in [*self._views.values()]:
             if view.plan.others != self._others(view.plan.number):
                 errors = [*self._show(view.pull_request, view.plan)]
@@ -285,7 +280,6 @@ class PullRequestReviews:
                     return
 
     def _others(self, number: int) -> tuple[OtherPullRequest, ...]:
-        """The other pull requests that change offsets of the same connectors, as far as they were planned."""
         found = self._conflicts.others(number)
         return tuple(
             OtherPullRequest(other, self._views[other].pull_request.url, names)
@@ -339,7 +333,6 @@ class PullRequestReviews:
         return not self.writer.forge.is_open(pull_request.number)
 
     def _page(self, pull_request: PullRequest) -> str | None:
-        """The page of the whole plan."""
         status_page = self.writer.status_page
         return status_page and f"{status_page.rstrip('/')}/pull-requests/{pull_request.number}"
 
@@ -349,7 +342,6 @@ class PullRequestReviews:
 
 
 def _contained(work: Callable[[], Iterator[Exception]]) -> Iterator[Exception]:
-    """The errors of the work; a bug is the last one."""
     try:
         yield from work()
     except Exception as error:  # a bug: the reviews continue later

@@ -85,7 +85,6 @@ def _is_ip(host: str) -> bool:
 
 
 def _given(headers: Headers) -> str:
-    """The bearer token, or the password of basic authentication; empty without either."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     match scheme.lower():
         case "bearer":

@@ -15,7 +15,7 @@ from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
-from gitops_connect.report.health_lines import auto_restart_status
+from gitops_connect.report.words import auto_restart_status
 from gitops_connect.server import queries, values
 from gitops_connect.server.access import Access
 from gitops_connect.server.error_answers import JSONAnswer
@@ -240,7 +240,6 @@ def reconciliation(request: Request) -> Response:
 
 
 def _result(one: Served, name: ClusterName, number: int) -> Mapping[str, Any] | None:
-    """The result of a reconciliation that began after the request; None if there is none yet."""
     result = one.daemon.reconciliations.result(name, number)
     return None if result is None else {"cluster": name, "result": outcome_word(result), **_outcome(result)}
 

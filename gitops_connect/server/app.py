@@ -44,10 +44,10 @@ def metrics(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """An event for each change of the daemon's state."""
-    changes = served(request).changes
-    if changes.has_most_streams:
+    stream = served(request).events
+    if stream.has_most_streams:
         return problem(503, "too many pages are open", {"Retry-After": "60"})
-    return StreamingResponse(changes.stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    return StreamingResponse(stream.stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 API = (
@@ -97,7 +97,7 @@ def application(one: Served) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        watching = asyncio.create_task(one.changes.watch())
+        watching = asyncio.create_task(one.events.watch())
         try:
             yield
         finally:

@@ -92,7 +92,6 @@ def daemon_url(settings: ServerSettings, server: str | None) -> str:
 
 
 def _reason(error: requests.RequestException) -> str:
-    """The reason of the operating system, without the wrappings of the libraries."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:

@@ -245,13 +245,10 @@ class Metrics:
 
 
 class _EventHandler(logging.Handler):
-    """Passes each log event to the counters."""
-
     def __init__(self, metrics: Metrics) -> None:
         super().__init__()
         self._metrics = metrics
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count one event."""
         if isinstance(record.msg, str) and hasattr(record, "fields"):
             self._metrics.event(record.msg, record.levelname.lower(), record.fields)

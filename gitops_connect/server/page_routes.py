@@ -20,6 +20,8 @@ from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in
 
 _RECENT = 12
 """Steps of the first page."""
+_MOST_MOVES = 500
+"""Partitions of an offset change on its page. The API returns more."""
 _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -35,7 +37,7 @@ def front(request: Request) -> Response:
         path="/",
         tiles=page_values.tiles(snapshot),
         cards=[page_values.cluster_card(view) for view in snapshot.clusters.values()],
-        connectors=page_values.all_connectors(snapshot, ConnectorFilter.of(request.query_params)),
+        connectors=page_values.connector_list(snapshot, ConnectorFilter.of(request.query_params), "/"),
         changes=changes,
         more_changes=more,
         has_clusters=len(snapshot.clusters) > 1,
@@ -56,7 +58,7 @@ def cluster(request: Request) -> Response:
         bar=page_values.health_bar(view.connectors),
         conditions=page_values.conditions_of(view),
         plan=coloured_plan(view.plan) if view.plan else None,
-        connectors=page_values.connectors_of(snapshot, view, chosen, url("clusters", view.cluster)),
+        connectors=page_values.connector_list(snapshot, chosen, url("clusters", view.cluster), view),
         changes=_changes(one, view),
         restarts=page_values.restarts_of(view),
         rollbacks=page_values.rollbacks_of(view),
@@ -115,8 +117,8 @@ def offset_change(request: Request) -> Response:
         line, difference = page_values.planned_line(view.cluster, planned), planned.difference
     else:
         raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
-    moves = page_values.moves(difference)
-    return _page("offset_change.html", name, snapshot, view=view, line=line, record=record, moves=moves)
+    shown = {"line": line, "record": record, "difference": difference, "most_moves": _MOST_MOVES}
+    return _page("offset_change.html", name, snapshot, view=view, **shown)
 
 
 def pull_requests(request: Request) -> Response:

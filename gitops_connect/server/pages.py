@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from urllib.parse import quote
@@ -22,7 +22,7 @@ from gitops_connect.model.masking import mask
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import PullRequestPlan
 from gitops_connect.model.revisions import short
-from gitops_connect.report.offset_lines import offset_words, partition_words
+from gitops_connect.report.offset_lines import counts, offset_words, partition_words
 from gitops_connect.report.page import THEME, own_templates, templates
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
@@ -85,9 +85,10 @@ def _environment() -> Environment:
     environment = templates(
         "gitops_connect.server",
         {
-            "badge": lambda state: _kept("parts.html", "mark", *astuple(look_of(state))),
+            "badge": lambda state: _kept("parts.html", "mark", *look_of(state)),
             "before_and_after": values,
             "clamp": lambda text: text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…",
+            "counts": counts,
             "comma_separated": ", ".join,
             "connector_row": lambda one, with_cluster: _kept("connectors.html", "connector_row", one, with_cluster),
             "iso": lambda when: f"{when:%Y-%m-%dT%H:%M:%SZ}",

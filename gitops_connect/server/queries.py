@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -47,12 +46,12 @@ class ConnectorFilter:
             if self.cluster in ("", cluster):
                 yield from (one for one in view.connectors if self._selects(one, words))
 
-    def _selects(self, one: ConnectorStatus, words: Iterable[str]) -> bool:
+    def _selects(self, one: ConnectorStatus, words: Sequence[str]) -> bool:
         if self.sync not in ("", one.sync.value) or self.health not in ("", one.health.value):
             return False
         if self.attention and one.is_fine:
             return False
-        text = f"{one.name} {one.state} {one.reason.value} {one.message}".lower()
+        text = f"{one.name} {one.state} {one.reason.value} {one.message}".lower() if words else ""
         return all(word in text for word in words)
 
     @property
@@ -60,16 +59,9 @@ class ConnectorFilter:
         """Whether every connector is selected."""
         return self == ConnectorFilter()
 
-    def query(self, **changes: Any) -> str:
-        """The query string of this filter with changes, with its question mark; empty if it selects everything."""
-        values = {
-            "cluster": self.cluster,
-            "sync": self.sync,
-            "health": self.health,
-            "attention": "1" if self.attention else "",
-            "search": self.search,
-            **changes,
-        }
+    def query(self) -> str:
+        """The query string of this filter, with its question mark; empty if it selects everything."""
+        values = {**asdict(self), "attention": "1" if self.attention else ""}
         text = urlencode({name: value for name, value in values.items() if value})
         return f"?{text}" if text else ""
 

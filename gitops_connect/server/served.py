@@ -17,7 +17,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.status import ConnectorStatus
-from gitops_connect.server.changes import Changes
+from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.settings.sections import Settings
 
@@ -27,10 +27,7 @@ log = logging.getLogger("gitops_connect")
 
 
 class WebhookLog:
-    """Logs webhooks. Anyone may send a wrong one, so that rejected webhooks are logged at most once a minute.
-
-    Safe for several threads.
-    """
+    """Logs webhooks: rejected ones at most once a minute, because anyone may send them. Safe for several threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -62,7 +59,7 @@ class Served:
     daemon: Daemon
     ledger: Ledger
     metrics: Metrics
-    changes: Changes
+    events: EventStream
     webhook_log: WebhookLog
 
     @property

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.runtime import Runtime
 from gitops_connect.server.app import application
-from gitops_connect.server.changes import Changes
+from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.listen_address import ListenAddress, open_socket, require_safe
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.served import Served, WebhookLog
@@ -96,7 +96,6 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _update(self) -> None:
-        """Start the time of a phase if it has begun."""
         request = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
         if request is None:
             phase = Phase.HEAD
@@ -138,9 +137,9 @@ def serving(
     require_safe(settings, address)
     with open_socket(address) as opened:
         metrics = Metrics(daemon.state, settings.metrics_connectors)
-        changes = Changes(daemon.state)
+        events = EventStream(daemon.state)
         log = WebhookLog(runtime.clock)
-        app = application(Served(runtime.settings, daemon, runtime.ledger, metrics, changes, log))
+        app = application(Served(runtime.settings, daemon, runtime.ledger, metrics, events, log))
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -162,6 +161,6 @@ def serving(
             try:
                 yield ListenAddress(address.host, opened.getsockname()[1])
             finally:
-                changes.close_soon()
+                events.close_soon()
                 server.should_exit = True
                 thread.join(2 * GRACE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView, Snapshot
@@ -15,16 +14,12 @@ from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, StepOutcome
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
-from gitops_connect.model.status import Condition, Conditions, ConnectorStatus, Health, Sync
+from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
 from gitops_connect.report.plan_json import value as offset_value
 from gitops_connect.report.problems import problem_value
+from gitops_connect.report.words import time_value
 
 Value = dict[str, Any]
-
-
-def time_value(when: datetime | None) -> str | None:
-    """ISO 8601 in UTC, in seconds."""
-    return None if when is None else when.isoformat(timespec="seconds")
 
 
 def status_value(snapshot: Snapshot) -> Value:
@@ -78,25 +73,21 @@ def connector_value(one: ConnectorStatus) -> Value:
 
 def condition_values(cluster: ClusterName, conditions: Conditions, of: ConnectorName | None = None) -> list[Value]:
     """The conditions of one connector (empty: the cluster itself), or all of them, in a fixed order."""
-    chosen = ((key, one) for key, one in conditions.items() if of is None or key[0] == of)
-    return [_condition(cluster, key[0], one) for key, one in sorted(chosen, key=lambda found: _order(found[0]))]
-
-
-def _order(key: tuple[ConnectorName, Any]) -> tuple[str, str]:
-    return key[0], key[1].value
-
-
-def _condition(cluster: ClusterName, connector: ConnectorName, one: Condition) -> Value:
-    return {
-        "cluster": cluster,
-        "connector": connector,
-        "type": one.type.value,
-        "status": one.status.value,
-        "reason": one.reason,
-        "message": one.message,
-        "lastTransitionTime": time_value(one.since),
-        "observedCommit": one.revision,
-    }
+    found = [
+        {
+            "cluster": cluster,
+            "connector": connector,
+            "type": one.type.value,
+            "status": one.status.value,
+            "reason": one.reason,
+            "message": one.message,
+            "lastTransitionTime": time_value(one.since),
+            "observedCommit": one.revision,
+        }
+        for (connector, _), one in conditions.items()
+        if of is None or connector == of
+    ]
+    return sorted(found, key=lambda value: (value["connector"], value["type"]))
 
 
 def diagnostic_values(diagnostics: Diagnostics, cluster: ClusterName | None) -> list[Value]:
@@ -167,9 +158,12 @@ def moves_value(difference: Difference | None, limit: int) -> Value | None:
         "counts": {one.value: difference.counts.get(one, 0) for one in Direction},
         "complete": len(difference.moves) <= limit,
         "moves": [
-            {"partition": offset_value(move.partition), "before": offset_value(move.current), "after": after}
+            {
+                "partition": offset_value(move.partition),
+                "before": offset_value(move.current),
+                "after": offset_value(move.declared),
+            }
             for move in difference.moves[:limit]
-            for after in [offset_value(move.declared)]
         ],
     }
 

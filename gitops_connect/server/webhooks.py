@@ -40,8 +40,6 @@ class Provider:
 
 
 def _signed(*names: str) -> Callable[[Headers, bytes, str], bool]:
-    """The check of a header with the HMAC-SHA256 of the body, in hex."""
-
     def check(headers: Headers, body: bytes, secret: str) -> bool:
         given = next((headers[name] for name in names if name in headers), "").removeprefix("sha256=")
         expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
@@ -93,7 +91,6 @@ async def webhook(request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes | None:
-    """The body; None as soon as it is known to be too long, without reading the rest."""
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > LARGEST:
         return None
@@ -106,7 +103,6 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _why_not(headers: Headers, provider: Provider, body: bytes, repository: RepositorySettings) -> str:
-    """Why this webhook starts no poll; empty if it starts one."""
     event = headers.get(provider.event_header, "")
     if event not in provider.push_events:
         return f"the event is {event[:_LONGEST_NAME]!r} and not a push"
@@ -132,7 +128,6 @@ def _payload(headers: Headers, body: bytes) -> Mapping[str, Any]:
 
 
 def _end(one: Served, provider: str, answer: Response) -> Response:
-    """Count and log the webhook."""
     word = {202: "accepted", 401: "unauthorized", 413: "too_large"}[answer.status_code]
     one.metrics.webhooks.labels(provider, word).inc()
     content = json.loads(bytes(answer.body))

@@ -10,7 +10,7 @@ import error_page
 from support.docs.package_source import MODULES, nodes
 
 from gitops_connect import errors
-from gitops_connect.report.rule_explanations import rule_explanations
+from gitops_connect.report.code_scanning import rule_explanations
 
 RAISED = sorted(
     (

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from forge.descriptions import Description
+from forge.http_answers import Asked, HttpAnswer, answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,49 +51,20 @@ class FakeForge:
 
     @contextmanager
     def running(self) -> Iterator[FakeForge]:
-        fake = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                fake.authorizations.append(self.headers["Authorization"])
-                length = int(self.headers.get("content-length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
-                status, headers, content = fake.answer(self.command, self.path, body)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are http.server's
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-                """Write nothing."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        self.url = f"http://127.0.0.1:{server.server_port}"
-        try:
+        with answering(self._checked) as self.url:
             yield self
-        finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
 
-    def answer(self, method: str, target: str, body: Any) -> tuple[int, dict[str, str], bytes]:
-        """The status, headers and content for a request. A problem fails the test, and is answered with 500."""
+    def _checked(self, asked: Asked) -> HttpAnswer:
+        """A problem fails the test, and is answered with 500."""
+        self.authorizations.append(asked.headers["Authorization"])
+        body = json.loads(asked.body) if asked.body else None
         try:
-            return self._answer(method, target, body)
+            return self._answer(asked.method, asked.target, body)
         except (AssertionError, LookupError) as error:
-            self.problems.append(f"{method} {target} {body}: {error!r}")
+            self.problems.append(f"{asked.method} {asked.target} {body}: {error!r}")
             return 500, {}, b"{}"
 
-    def _answer(self, method: str, target: str, body: Any) -> tuple[int, dict[str, str], bytes]:
+    def _answer(self, method: str, target: str, body: Any) -> HttpAnswer:
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query))
         path = parts.path.removeprefix(self._prefix)

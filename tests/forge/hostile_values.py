@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from forge.exchanges import CREATED, HEAD, MERGED, OTHER, PATCH, SHOWN, exchanges
+from forge.exchanges import GITEA_ANSWERS, exchanges
 from gitops_connect.settings.sections import ForgeKind
 
 VALUES: tuple[Any, ...] = (
@@ -37,45 +37,13 @@ VALUES: tuple[Any, ...] = (
 BODIES = (b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b"\x00")
 """Instead of a whole answer."""
 
-_GITEA = "/repos/platform/connectors"
-_PULL = {
-    "number": 1,
-    "title": "Add orders",
-    "state": "open",
-    "user": {"login": "wendy"},
-    "head": {"sha": HEAD, "repo_id": 1, "label": "orders"},
-    "base": {"ref": "main", "repo_id": 1},
-    "html_url": "https://gitea.example/platform/connectors/pulls/1",
-    "draft": False,
-}
-_GITEA_ANSWERS: dict[str, Any] = {
-    "GET /user": {"login": "gitops"},
-    f"GET {_GITEA}": {"permissions": {"admin": True}},
-    f"GET {_GITEA}/issues/comments": [],
-    f"GET {_GITEA}/pulls": [_PULL],
-    f"GET {_GITEA}/pulls/1": _PULL,
-    f"GET {_GITEA}/commits/{MERGED}/pull": _PULL,
-    f"GET {_GITEA}/git/commits/{MERGED}": {"parents": [{"sha": OTHER}]},
-    f"GET {_GITEA}/issues/1/comments": [
-        {"id": 5, "user": {"login": "wendy"}, "body": "hello", "created_at": CREATED, "updated_at": CREATED}
-    ],
-    f"POST {_GITEA}/issues/1/comments": {"id": 501},
-    f"PATCH {_GITEA}/issues/comments/501": {"id": 501},
-    f"POST {_GITEA}/statuses/{HEAD}": {},
-    f"GET {_GITEA}/collaborators/wendy/permission": {"permission": "write"},
-    f"GET {_GITEA}/pulls/1.diff": f"+++ b/orders.yaml\n{PATCH}\n",
-    f"GET {_GITEA}/pulls/1/reviews": [{"id": 7, "user": {"login": "gitops"}}],
-    f"GET {_GITEA}/pulls/1/reviews/7/comments": [{"path": "orders.yaml", "position": 1, "body": SHOWN[0]["body"]}],
-    f"DELETE {_GITEA}/pulls/1/reviews/7": None,
-    f"POST {_GITEA}/pulls/1/reviews": {},
-}
 _TESTS = ("user", "permissions of the account", "open", "is open", "merged", "parents", "comments", "statuses")
 
 
 def answers(kind: ForgeKind) -> dict[str, Any]:
     """The answer of a forge to each request, as `METHOD PATH` without a query: those of the contract."""
     if kind is ForgeKind.GITEA:
-        return _GITEA_ANSWERS
+        return GITEA_ANSWERS
     found: dict[str, Any] = {}
     for test in (*_TESTS, "permissions", "annotations"):
         for one in exchanges(kind, test):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from support.cluster.manual_clock import START
 
+from forge.http_answers import Asked, HttpAnswer, answering
 from forge.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeNotFound, ForgeRefused, ForgeUnavailable, GitopsConnectError, UsageError
 from gitops_connect.forge.forge import Forge
@@ -37,33 +35,9 @@ class Server:
         self.body: object = {}
         self.requests: list[str] = []
 
-    @contextmanager
-    def running(self) -> Iterator[Server]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                server.requests.append(self.path)
-                self.send_response(server.status)
-                for name, value in server.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                body = server.body
-                self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-                """Write nothing."""
-
-        http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
-        self.url = f"http://127.0.0.1:{http.server_port}"
-        try:
-            yield self
-        finally:
-            http.shutdown()
-            thread.join()
-            http.server_close()
+    def answer(self, asked: Asked) -> HttpAnswer:
+        self.requests.append(asked.target)
+        return self.status, self.headers, self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
 @pytest.fixture(params=ForgeKind, ids=lambda kind: kind.value)
@@ -74,8 +48,9 @@ def kind(request: pytest.FixtureRequest) -> ForgeKind:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server().running() as running:
-        yield running
+    found = Server()
+    with answering(found.answer) as found.url:
+        yield found
 
 
 @pytest.fixture

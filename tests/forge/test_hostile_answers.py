@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import fields, is_dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,10 +18,11 @@ from standin.raw_answers import drops, endless, head, whole, worker
 
 from forge.exchanges import HEAD, MERGED
 from forge.hostile_values import answers, spoiled
+from forge.http_answers import Asked, HttpAnswer, answering
 from forge.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeRefused, ForgeUnavailable, GitopsConnectError
-from gitops_connect.forge.answers import MOST
 from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge_api import MOST
 from gitops_connect.model.pull_requests import Annotation, CommitState, CommitStatus, PullRequest
 from gitops_connect.settings.sections import ForgeKind
 
@@ -67,40 +66,16 @@ class Answering:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        answering = self
+        with answering(self._answer) as url:
+            yield f"{url}{self._prefix}"
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-
-            def do_GET(self) -> None:
-                self.rfile.read(int(self.headers.get("content-length") or 0))
-                asked = f"{self.command} {urlsplit(self.path).path.removeprefix(answering._prefix)}"
-                answering.requests.append(asked)
-                answering.before(urlsplit(self.path).query)
-                body = answering.bodies.get(asked)
-                self.send_response(404 if body is None else 200)
-                for name, value in answering.headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                self.wfile.write(body or b"")
-
-            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are http.server's
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-                """Write nothing."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}{self._prefix}"
-        finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
+    def _answer(self, request: Asked) -> HttpAnswer:
+        parts = urlsplit(request.target)
+        asked = f"{request.method} {parts.path.removeprefix(self._prefix)}"
+        self.requests.append(asked)
+        self.before(parts.query)
+        body = self.bodies.get(asked)
+        return 404 if body is None else 200, self.headers, body or b""
 
 
 def assert_typed(value: Any) -> None:
@@ -125,15 +100,15 @@ def test_every_answer_is_a_typed_value_or_a_named_error(kind: ForgeKind) -> None
         asked: answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         for asked, answer in answers(kind).items()
     }
-    answering = Answering(kind)
+    forge_server = Answering(kind)
     tried, errors = 0, list[str]()
-    with answering.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
+    with forge_server.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
         for method in METHODS:
-            answering.bodies, answering.requests = usual, []
+            forge_server.bodies, forge_server.requests = usual, []
             assert_typed(method(forge))
-            for asked in dict.fromkeys(answering.requests):
+            for asked in dict.fromkeys(forge_server.requests):
                 for body in spoiled(answers(kind)[asked]):
-                    answering.bodies, tried = {**usual, asked: body}, tried + 1
+                    forge_server.bodies, tried = {**usual, asked: body}, tried + 1
                     try:
                         assert_typed(method(forge))
                     except GitopsConnectError as error:
@@ -144,33 +119,33 @@ def test_every_answer_is_a_typed_value_or_a_named_error(kind: ForgeKind) -> None
 
 
 def test_a_list_without_an_end_is_an_error(kind: ForgeKind) -> None:
-    answering = Answering(kind)
-    answering.headers = {"Link": '</next>; rel="next"'}
-    answering.bodies = {asked: json.dumps(answer).encode() for asked, answer in answers(kind).items()}
-    with answering.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
+    forge_server = Answering(kind)
+    forge_server.headers = {"Link": '</next>; rel="next"'}
+    forge_server.bodies = {asked: json.dumps(answer).encode() for asked, answer in answers(kind).items()}
+    with forge_server.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
         for method in (lambda forge: forge.open_pull_requests(), lambda forge: forge.comments(1)):
-            answering.requests = []
+            forge_server.requests = []
             with pytest.raises(ForgeRefused, match="more than 10,000 results"):
                 method(forge)
-            assert len(answering.requests) <= MOST / 50
+            assert len(forge_server.requests) <= MOST / 50
 
 
 def test_a_page_that_is_too_large_is_read_in_smaller_parts(kind: ForgeKind) -> None:
     """Anyone may open pull requests whose descriptions together are larger than the largest answer."""
-    answering = Answering(kind)
+    forge_server = Answering(kind)
     found = answers(kind)
     asked = next(one for one in found if one.endswith(("/pulls", "/merge_requests")))
     large = [{**found[asked][0], "description": "x" * 900_000} for _ in range(10)]
     small = json.dumps(large[:5]).encode()
-    answering.bodies = {asked: json.dumps(large).encode()}
+    forge_server.bodies = {asked: json.dumps(large).encode()}
 
     def take_part(query: str) -> None:
-        answering.bodies = {asked: small if query.endswith("=5") else answering.bodies[asked]}
+        forge_server.bodies = {asked: small if query.endswith("=5") else forge_server.bodies[asked]}
 
-    answering.before = take_part
-    with answering.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
+    forge_server.before = take_part
+    with forge_server.running() as url, closing(forge_of(kind, url, TOKEN)) as forge:
         assert len(forge.open_pull_requests()) == 5
-    assert answering.requests == [asked, asked]
+    assert forge_server.requests == [asked, asked]
 
 
 LAST = "Fri, 31 Dec 9999 23:59:59"

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from forge.conftest import described
-from forge.exchanges import HUB, LAB, OPENED, USER
+from forge.exchanges import HUB, LAB, OPENED, exchanges
 from forge.fake_forge import Exchange, FakeForge
 from forge.gitea_server import GiteaServer
 from forge.worlds import REPOSITORY, World
@@ -22,6 +22,7 @@ from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
 
+(USER,) = exchanges(ForgeKind.GITLAB, "user")
 LOGIN = Exchange("GET /user", {"login": "gitops"})
 PULLS = Exchange(f"GET {HUB}/pulls?state=open&base=main&per_page=100", [])
 SELF = Exchange("GET /users?username=gitops", [{"id": 5, "username": "gitops"}])

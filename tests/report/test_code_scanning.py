@@ -1,6 +1,6 @@
 """Diagnostics for views of code: SARIF, the code quality report of GitLab, and workflow commands of GitHub.
 
-SARIF is checked with what SARIF 2.1.0 requires, and with what code scanning also requires to show a result.
+`sarif.yaml` is what SARIF 2.1.0 requires, and what code scanning also requires to show a result.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 from support.files.document_files import connector, declare
 
@@ -18,68 +19,13 @@ import gitops_connect
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.offsets.rules.rules import RULES as MANIFEST_RULES
 from gitops_connect.report import code_scanning
-from gitops_connect.report.rule_explanations import rule_explanations
+from gitops_connect.report.code_scanning import rule_explanations
 
 PACKAGE = Path(gitops_connect.__file__).parent
 RULE_IDS = re.compile(
     r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest|strimzi|convert|internal)/[a-z][a-z0-9-]+)"'
 )
-TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
-POSITIVE = {"type": "integer", "minimum": 1}
-
-
-def closed(**properties: Any) -> dict[str, Any]:
-    """An object with exactly these properties."""
-    return {
-        "type": "object",
-        "required": list(properties),
-        "additionalProperties": False,
-        "properties": properties,
-    }
-
-
-RULE = closed(
-    id={"type": "string", "maxLength": 255},
-    name={"type": "string", "maxLength": 255, "pattern": "^[A-Za-z]+$"},
-    shortDescription=TEXT,
-    fullDescription=TEXT,
-    help=TEXT,
-)
-PLACE = closed(
-    artifactLocation=closed(
-        uri={"type": "string", "pattern": r"^(?!/)([A-Za-z0-9._~/-]|%[0-9A-F]{2})+$"}, uriBaseId={"const": "SRCROOT"}
-    ),
-    region=closed(startLine=POSITIVE, startColumn=POSITIVE),
-)
-RESULT = closed(
-    ruleId={"type": "string"},
-    ruleIndex={"type": "integer", "minimum": 0},
-    level={"enum": ["none", "note", "warning", "error"]},
-    message=TEXT,
-    locations={"type": "array", "minItems": 1, "maxItems": 1, "items": closed(physicalLocation=PLACE)},
-    partialFingerprints={"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}},
-)
-DRIVER = closed(
-    name={"const": "gitops-connect"},
-    semanticVersion={"type": "string", "pattern": r"^\d+\.\d+\.\d+"},
-    rules={"type": "array", "items": RULE},
-)
-LOG = closed(
-    **{
-        "$schema": {"type": "string", "format": "uri"},
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "items": closed(
-                tool=closed(driver=DRIVER),
-                columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                results={"type": "array", "items": RESULT},
-            ),
-        },
-    }
-)
+LOG = yaml.safe_load(Path(__file__).with_name("sarif.yaml").read_text())
 
 
 def rendered(diagnostics: Diagnostics) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.report.health_lines import left_stopped
+from gitops_connect.report.words import left_stopped
 
 
 def test_the_line_names_the_connector_and_both_ways_out() -> None:

@@ -172,16 +172,10 @@ def test_every_partition_is_shown_where_that_is_asked_for(made: Plan) -> None:
         assert all(f'"/{name}"' in text or f'"{name}"' in text for name in (f"f{number:02}" for number in range(12)))
 
 
-def test_nothing_that_drives_a_terminal_gets_there(made: Plan) -> None:
-    loud = replace(made, strays=tuple(replace(one, message=f"no\n{CONTROL}", reason=CONTROL) for one in made.strays))
-    for text in (TextReport(coloured=False, moves=None).plans([loud]), markdown.render([loud], None)):
-        assert all(character.isprintable() for character in text.replace("\n", ""))
-        assert r"\u001b[2J\u009b31m\u202e" in text
-
-
 def test_colour_adds_nothing_but_colour(made: Plan) -> None:
     coloured = TextReport(coloured=True).plans([made])
     assert "\x1b[31m<\x1b[0m" in coloured
+    assert "\x1b[32m+\x1b[0m" in coloured
     for sequence in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"):
         coloured = coloured.replace(sequence, "")
     assert coloured == TextReport(coloured=False).plans([made])
@@ -360,11 +354,3 @@ def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
         "\n"
         "Apply: 2 of 2 steps applied, 0 failed, 0 skipped, 1 warning.\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("action", "request_line"),
-    [(Action.ALTER, "PATCH /connectors/a%20b/offsets"), (Action.RESET, "DELETE /connectors/a%20b/offsets")],
-)
-def test_the_requests_of_offset_steps(action: Action, request_line: str) -> None:
-    assert plan_json.endpoint(Step(ConnectorName("a b"), action, "x")) == request_line

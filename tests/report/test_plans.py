@@ -65,14 +65,6 @@ def test_text(made: Plan) -> None:
     assert_golden("plan.txt", TextReport(coloured=False).plans([made], errors=1))
 
 
-def test_colour_adds_nothing_but_colour(made: Plan) -> None:
-    coloured = TextReport(coloured=True).plans([made])
-    assert "\x1b[32m+\x1b[0m" in coloured
-    for sequence in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"):
-        coloured = coloured.replace(sequence, "")
-    assert coloured == TextReport(coloured=False).plans([made])
-
-
 def test_markdown(made: Plan) -> None:
     assert_golden("plan.md", markdown.render([made], errors=1))
 
@@ -112,20 +104,6 @@ def test_no_secret_is_in_any_rendering(made: Plan) -> None:
     assert not [text for text in texts if "hunter" in text]
 
 
-def test_nothing_to_do_is_said_in_terraforms_words() -> None:
-    empty = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"]))
-    assert "No changes. Your connectors match the configuration." in TextReport(coloured=False).plans([empty])
-    assert markdown.render([empty]).startswith("**No changes. Your connectors match the configuration.**")
-
-
 def test_nothing_is_claimed_of_clusters_that_could_not_be_planned() -> None:
     assert TextReport(coloured=False).plans([]) == "No plan could be made.\n"
     assert markdown.render([]) == "**No plan could be made.**\n"
-
-
-def test_a_match_is_not_claimed_where_something_was_left_out() -> None:
-    made = plan(situation([wanted("orders")], [seen("orders")], owned=["orders"], held=["broken"]))
-    assert "match the configuration" not in TextReport(coloured=False).plans([made])
-    assert markdown.render([made], errors=2).startswith(
-        "**No changes can be applied now. 2 errors: fix them, then plan again.**"
-    )

@@ -28,52 +28,25 @@ from gitops_connect.cli.logs import JsonFormatter, TextFormatter
 from gitops_connect.cli.main import run_command
 from gitops_connect.daemon.notifications import _notification
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.report import code_scanning, problems
+from gitops_connect.report import problems
+from gitops_connect.report.code_scanning import code_quality, sarif, workflow_commands
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.yaml_text import in_json
 from gitops_connect.server.app import application
 
 __all__ = ["ledger_directory", "made"]
-ODD = "".join(
-    map(
-        chr,
-        [
-            *(code for code in range(0xA0) if code < 0x20 or code > 0x7E),
-            *(
-                0xAD,
-                0x61C,
-                0x180E,
-                0x200B,
-                0x200C,
-                0x200D,
-                0x200E,
-                0x200F,
-                0x2028,
-                0x2029,
-                0xFEFF,
-                0xFFF9,
-                0xE0001,
-                0xE0041,
-            ),
-            *range(0x202A, 0x202F),
-            *range(0x2060, 0x2070),
-        ],
-    )
+ODD = (
+    "".join(chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
+    + "\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u2029\ufeff\ufff9\U000e0001\U000e0041"
 )
 """Control characters, marks of direction, invisible characters, line ends of Unicode, and tags."""
 HALF = "\ud800"
+CHECK_FORMATS = ("text", "json", "sarif", "github")
 MORE = (
     "validate repository -o github",
     "validate repository -o gitlab",
     "offsets diff orders manifest.jsonl --cluster hostile",
     "offsets diff orders manifest.jsonl --cluster hostile -o json",
-    "offsets check manifest.jsonl --connector orders --cluster hostile -o text",
-    "offsets check manifest.jsonl --connector orders --cluster hostile -o json",
-    "offsets check manifest.jsonl --connector orders --cluster hostile -o sarif",
-    "offsets check manifest.jsonl --connector orders --cluster hostile -o github",
-    "offsets get orders --cluster hostile --save offsets.json --force",
-    "offsets get orders --cluster hostile --save offsets.yaml --force",
-    "offsets get orders --cluster hostile --save offsets.jsonl --force",
     "import --cluster hostile --with-offsets --out imported --force",
     "import --cluster hostile --format strimzi --out resources --force",
     "import --cluster hostile --format json --out bodies --force",
@@ -82,6 +55,8 @@ MORE = (
     "ledger export ledger.json",
     "ledger export",
     "--debug status repository",
+    *(f"offsets check manifest.jsonl --connector orders --cluster hostile -o {one}" for one in CHECK_FORMATS),
+    *(f"offsets get orders --cluster hostile --save offsets.{one} --force" for one in ("json", "yaml", "jsonl")),
 )
 
 
@@ -172,7 +147,7 @@ def test_every_page_and_answer(made: World) -> None:
         error=f"error{odd}",
     )
     client = TestClient(application(made.served), base_url="http://localhost", raise_server_exceptions=True)
-    api = (
+    api = [
         "status",
         "clusters",
         "clusters/local",
@@ -181,7 +156,7 @@ def test_every_page_and_answer(made: World) -> None:
         "diagnostics",
         "conditions",
         "journal",
-    )
+    ]
     paths = (*PAGES, "/metrics", "/clusters/local/plan.txt", *(f"/api/v1/{one}" for one in api))
     quoted = "%E2%80%AE%C2%9B%1B"
     echoes = (f"/clusters/{quoted}", f"/api/v1/clusters/{quoted}", f"/api/v1/journal?limit={quoted}", f"/{quoted}")
@@ -213,15 +188,15 @@ def test_problems_in_every_format() -> None:
     odd = ODD + HALF
     item = Diagnostic(Severity.ERROR, "rule", f"what{odd}", Location(f"a{odd}"), f"hint{odd}", f"one{odd}")
     found = Diagnostics.of([item])
-    for pieces in (
+    formats = (
         problems.problems_json(found, documents=1),
-        code_scanning.sarif(found),
-        code_scanning.code_quality(found),
-    ):
-        text = "".join(pieces)
+        sarif(found),
+        code_quality(found),
+    )
+    for text in map("".join, formats):
         assert is_printable(text)
         json.loads(text)
-    assert is_printable("".join(code_scanning.workflow_commands(found)))
+    assert is_printable("".join(workflow_commands(found)))
     assert is_printable(problems.problems_text(found))
 
 

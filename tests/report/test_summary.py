@@ -98,6 +98,10 @@ def test_an_error_that_was_printed_before_is_not_repeated_in_the_plan() -> None:
             "No changes can be applied now. 1 connector out of sync: the notes in the plan give the reason.",
         ),
         (
+            {"desired": [wanted("orders")], "observed": [seen("orders")], "held": ["broken"]},
+            "No changes can be applied now. The plan is not complete.",
+        ),
+        (
             {"desired": [], "observed": [seen("orders")]},
             "No changes can be applied now. 1 warning in the plan.",
         ),

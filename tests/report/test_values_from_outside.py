@@ -22,7 +22,7 @@ from gitops_connect.model.plans import HeapEstimate, Plan
 from gitops_connect.model.units import OTHER, Unit
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown
-from gitops_connect.report.markdown_blocks import bold, bullets, code, folded_diff, paragraph
+from gitops_connect.report.markdown import bold, bullets, code, folded_diff, paragraph
 from gitops_connect.report.printable import Sentence, escaped
 from gitops_connect.report.text import TextReport
 

@@ -18,10 +18,8 @@ from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, Reviews
 from gitops_connect.plan.reviewed import blocked, missing_review, reviewed_plan
-from gitops_connect.review.forge_writer import ForgeWriter
-from gitops_connect.review.merge_reports import MergeReports
-from gitops_connect.review.merged_plans import APPLY, MergedPlans
-from gitops_connect.review.review_commands import ReviewCommands
+from gitops_connect.review.comments import ForgeWriter, ReviewCommands
+from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
 from gitops_connect.settings.sections import Settings
 
 LOCAL = ClusterName("local")

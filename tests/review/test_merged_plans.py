@@ -14,7 +14,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.pull_requests import PullRequest
 from gitops_connect.model.reviewed_plans import PlanPurpose, ReviewedPlan
-from gitops_connect.review.merged_plans import MergedPlans
+from gitops_connect.review.merges import MergedPlans
 from gitops_connect.settings.sections import ClusterSettings, Settings
 
 CLOCK = ManualClock()

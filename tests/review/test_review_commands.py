@@ -15,7 +15,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.pull_requests import Comment
 from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.plan.reviewed import reviewed_plan
-from gitops_connect.review.review_commands import ReviewCommands
+from gitops_connect.review.comments import ReviewCommands
 
 
 def test_an_edited_comment_approves_nothing_and_a_new_one_does(

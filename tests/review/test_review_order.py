@@ -16,11 +16,9 @@ from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.model.names import Revision
 from gitops_connect.model.reviewed_plans import PlanPurpose
-from gitops_connect.review.forge_writer import ForgeWriter
-from gitops_connect.review.merge_reports import MergeReports
-from gitops_connect.review.merged_plans import MergedPlans
+from gitops_connect.review.comments import ForgeWriter, ReviewCommands
+from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
-from gitops_connect.review.review_commands import ReviewCommands
 from gitops_connect.review.reviews import PLAN, PullRequestReviews
 from gitops_connect.runtime import open_runtime
 from gitops_connect.settings.settings_file import load_settings

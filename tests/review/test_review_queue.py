@@ -20,7 +20,7 @@ from gitops_connect.model.names import ConnectorName, OperationName, Revision
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation
 from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
-from gitops_connect.review.forge_writer import ForgeWriter
+from gitops_connect.review.comments import ForgeWriter
 from gitops_connect.review.reviews import PLAN, PullRequestReviews
 
 

@@ -15,7 +15,7 @@ from acceptance.workplace import Workplace
 from server.test_serving import ENVIRONMENT, at, get, push, running, standin
 from support.daemon_log import AsProcess
 
-from gitops_connect.server.changes import MOST_STREAMS
+from gitops_connect.server.event_stream import MOST_STREAMS
 from gitops_connect.server.serving import ConnectionLimits
 
 __all__ = ["at", "standin"]

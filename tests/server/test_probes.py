@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from support.cluster.manual_clock import ManualClock
 from support.server.made_up import World, made_up_state
 
-from gitops_connect.server.changes import Changes
+from gitops_connect.server.event_stream import EventStream
 
 
 def test_alive_is_the_daemon_and_not_the_cluster(client: TestClient, made: World) -> None:
@@ -32,15 +32,15 @@ def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> Non
     state = made_up_state(ManualClock().now())
 
     async def listen() -> list[str]:
-        changes = Changes(state)
-        watching, found = asyncio.create_task(changes.watch()), []
-        async for event in changes.stream():
+        events = EventStream(state)
+        watching, found = asyncio.create_task(events.watch()), []
+        async for event in events.stream():
             found.append(event)
             if len(found) == 3:
-                changes.close_soon()
+                events.close_soon()
             else:
                 state.set_leader(is_leader=not state.snapshot.is_leader)
-        assert changes.streams == 0
+        assert events.streams == 0
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         return found

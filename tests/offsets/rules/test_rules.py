@@ -29,7 +29,7 @@ from support.files.manifests import (
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.rules import DEPENDENT, RULES
-from gitops_connect.report.rule_explanations import rule_explanations
+from gitops_connect.report.code_scanning import rule_explanations
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "manifest-rules.md"
 ROW = re.compile(r"^\| \[`(manifest/[a-z-]+)`\]", re.MULTILINE)

@@ -34,7 +34,7 @@ from gitops_connect.model.status import (
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import review_digest, reviewed_plan
-from gitops_connect.server.changes import Changes
+from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.served import Served, WebhookLog
 from gitops_connect.settings.sections import (
@@ -308,7 +308,7 @@ def world(directory: Path, state: DaemonState | None = None, **server: object) -
     try:
         daemon = MadeUpDaemon(state)
         most = settings.server.metrics_connectors
-        served = Served(settings, daemon, ledger, Metrics(state, most), Changes(state), WebhookLog(clock))
+        served = Served(settings, daemon, ledger, Metrics(state, most), EventStream(state), WebhookLog(clock))
         yield World(daemon, ledger, served, clock)
     finally:
         ledger.close()

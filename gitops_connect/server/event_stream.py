@@ -21,7 +21,7 @@ _RETRY = 3000
 """Milliseconds until a browser connects again."""
 
 
-class Changes:
+class EventStream:
     """Wakes every stream when there is a new snapshot. Its other methods belong to the event loop of the server."""
 
     def __init__(self, state: DaemonState) -> None:

@@ -1,19 +1,58 @@
-"""The commands in comments of people with write access: `plan`, `approve DIGEST` and `help`."""
+"""Comments and commit statuses on the forge, of which nothing is written twice, and the commands in comments.
+
+People with write access use the commands `plan`, `approve DIGEST` and `help`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from gitops_connect.daemon import events
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.review_store import ReviewStore
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import Digest
-from gitops_connect.model.pull_requests import Comment, PullRequest
+from gitops_connect.model.names import Digest, Revision
+from gitops_connect.model.pull_requests import Comment, CommentOptions, CommitStatus, PullRequest
 from gitops_connect.model.reviewed_plans import Approval
-from gitops_connect.report.comment_writer import APPROVE, HELP, PLAN, find_marker, help_comment
+from gitops_connect.report.comment_writer import APPROVE, HELP, PLAN, CommentKind, find_marker, help_comment
+from gitops_connect.report.printable import one_line
+
+
+@dataclass(slots=True)
+class ForgeWriter:
+    """Writes what has changed. `status_page` is the URL of the server, if any."""
+
+    forge: Forge
+    status_page: str | None
+    _statuses: dict[tuple[int, str], tuple[Revision, CommitStatus]] = field(default_factory=dict)
+
+    def options(self, pull_request: PullRequest, page: str | None) -> CommentOptions:
+        """How a comment is rendered. `page` has the whole plan."""
+        return CommentOptions(pull_request.files_url, page, self.forge.longest_comment)
+
+    def set_status(self, pull_request: PullRequest, commit: Revision, status: CommitStatus) -> None:
+        """Set a status, unless it is the last one that this process has set for the pull request."""
+        key = pull_request.number, status.context
+        if self._statuses.get(key) != (commit, status):
+            self.forge.set_status(commit, replace(status, description=one_line(status.description)))
+            self._statuses[key] = commit, status
+
+    def write(self, pull_request: PullRequest, kind: CommentKind, body: str, comments: Sequence[Comment]) -> bool:
+        """Write the comment of this kind, or replace it. Returns False if it is there already."""
+        own = self.own_comment(kind, comments)
+        if own is not None and own.body == body:
+            return False
+        self.forge.write_comment(pull_request.number, body, own.id if own else None)
+        return True
+
+    def own_comment(self, kind: CommentKind, comments: Sequence[Comment]) -> Comment | None:
+        """The comment of this kind by our own account: others can write the same marker."""
+        user = self.forge.user()
+        markers = ((one, find_marker(one.body)) for one in comments if one.author == user)
+        return next((one for one, marker in markers if marker is not None and marker.kind is kind), None)
+
 
 _COMMAND = re.compile(rf"{PLAN}|{HELP}|{APPROVE} (?P<digest>[0-9a-f]{{64}})")
 
@@ -65,7 +104,6 @@ class ReviewCommands:
         return False  # `plan`: every pull request is planned again at each review
 
     def _help(self, number: int) -> None:
-        """Write the help, unless the pull request has it."""
         body, user = help_comment(number), self.forge.user()
         if not any(one.author == user and one.body == body for one in self.forge.comments(number)):
             self.forge.write_comment(number, body, None)
