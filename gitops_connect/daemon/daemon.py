@@ -16,6 +16,7 @@ from contextlib import suppress
 from enum import Enum
 from functools import partial
 from itertools import count
+from logging import INFO
 from queue import Empty, SimpleQueue
 
 from gitops_connect import __version__
@@ -138,7 +139,7 @@ class Daemon:
 
         Raises LedgerBusy if the ledger allows one daemon, and there is another one.
         """
-        events.started(self._progress, __version__)
+        events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
             self.leadership.begin()
@@ -150,7 +151,7 @@ class Daemon:
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
-                events.stopping(self._acting.clusters)
+                events.say(INFO, "daemon_stopping", in_progress=sorted(self._acting.clusters))
         self._jobs.end()
         timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
@@ -161,7 +162,7 @@ class Daemon:
             events.abandoned(cluster, step, timeout)
         if not self.abandoned:
             self.leadership.end()
-        events.stopped()
+        events.say(INFO, "daemon_stopped")
 
     def _next_request(self) -> _Over:
         """Wait for the next request of a signal or a job.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from logging import INFO, WARNING
 from typing import Any
 
 from gitops_connect.connect.client import ConnectClient
@@ -31,14 +32,14 @@ def reload(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
         settings = in_effect(runtime.settings, read)
         reloaded = replace(runtime, settings=settings, clients=_clients(runtime, settings))
     except UsageError as error:
-        events.settings_rejected(error)
+        events.say_error("settings_rejected", error)
         return None
     except Exception as error:  # a bug: the earlier settings remain in effect
         events.bug(error)
         return None
-    events.settings_reloaded(list(differences(runtime.settings, settings)))
+    events.say(INFO, "settings_reloaded", changed=list(differences(runtime.settings, settings)))
     if needed := list(differences(settings, read)):
-        events.restart_needed(needed)
+        events.say(WARNING, "settings_need_restart", settings=needed)
     return reloaded
 
 
