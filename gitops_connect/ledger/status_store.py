@@ -6,14 +6,15 @@ its lease also records what it did.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import delete, insert, select
 
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, rows_of, upsert
+from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, ConnectorValues, rows_of, upsert
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.outcomes import JournalEntry
@@ -29,6 +30,9 @@ class StatusStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        columns = attrgetter("digest", "since")
+        self.offset_positions = ConnectorValues(database, database.write, OFFSET_POSITIONS, OffsetPosition, columns)
+        """The current offsets of connectors that must move within a time, as a digest, and since when."""
 
     def conditions(self, cluster: ClusterName) -> Conditions:
         """All conditions of the cluster and its connectors."""
@@ -50,27 +54,6 @@ class StatusStore:
             for (connector, kind), one in changed.items():
                 key = {"cluster": cluster, "connector": connector, "type": kind}
                 upsert(connection, CONDITIONS, key, attributes(one, "status", "reason", "message", "since", "revision"))
-
-    def offset_positions(self, cluster: ClusterName) -> Mapping[ConnectorName, OffsetPosition]:
-        """The current offsets of connectors that must move within a time, as a digest, and since when."""
-        found = rows_of(self._database, OFFSET_POSITIONS, cluster)
-        return {row.connector: OffsetPosition(row.digest, row.since) for row in found}
-
-    def record_offset_positions(
-        self,
-        cluster: ClusterName,
-        changed: Mapping[ConnectorName, OffsetPosition],
-        ended: Collection[ConnectorName],
-    ) -> None:
-        """Record positions that have moved, and forget those of connectors that need not move any more."""
-        if not changed and not ended:
-            return
-        with self._database.write() as connection:
-            here = OFFSET_POSITIONS.c.cluster == cluster
-            connection.execute(delete(OFFSET_POSITIONS).where(here, OFFSET_POSITIONS.c.connector.in_(ended)))
-            for connector, one in changed.items():
-                key = {"cluster": cluster, "connector": connector}
-                upsert(connection, OFFSET_POSITIONS, key, attributes(one, "digest", "since"))
 
     def record_step(self, entry: JournalEntry) -> int:
         """Add a step to the journal, and return its id."""

@@ -33,7 +33,7 @@ def reset(at: Workplace, name: str) -> None:
 
 def stopped(at: Workplace) -> dict[str, object]:
     with closing(Ledger.open("sqlite:///state.db", at.directory, None)) as ledger:
-        return dict(ledger.stopped(ClusterName("local")))
+        return dict(ledger.stopped.of(ClusterName("local")))
 
 
 def test_a_paused_connector_stays_paused_until_its_document_changes(applied: Workplace, standin: StandIn) -> None:

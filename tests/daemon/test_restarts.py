@@ -100,7 +100,7 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
     with InThread(at) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
-        assert daemon.runtime.ledger.restarts(LOCAL)[name].count == 1
+        assert daemon.runtime.ledger.restarts.of(LOCAL)[name].count == 1
     standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
     with InThread(at) as daemon:
         daemon.wait("connector_unhealthy", connector=name)
@@ -113,7 +113,7 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     later = FastClock(ahead=timedelta(minutes=3))
     with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
-        at.await_that(lambda: daemon.runtime.ledger.restarts(LOCAL), lambda restarts: not restarts)
+        at.await_that(lambda: daemon.runtime.ledger.restarts.of(LOCAL), lambda restarts: not restarts)
     assert "restarted" not in at.run("status").out
 
 

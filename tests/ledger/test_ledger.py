@@ -19,6 +19,7 @@ from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 LOCAL = ClusterName("local")
+A, B = ConnectorName("a"), ConnectorName("b")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ORDERS = Ownership(
     LOCAL,
@@ -117,45 +118,32 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
     assert ledger.revisions(ClusterName("other")) == Revisions()
 
 
-class TestRestarts:
-    A, B = ConnectorName("a"), ConnectorName("b")
-
-    def test_the_last_record_of_each_connector_is_kept(self, ledger: Ledger, place: LedgerPlace) -> None:
-        ledger.record_restart(LOCAL, self.A, RestartRecord(1, NOON))
-        ledger.record_restart(LOCAL, self.B, RestartRecord(1, NOON))
-        ledger.record_restart(LOCAL, self.A, RestartRecord(2, NOON + timedelta(minutes=2)))
-        again = place.open()
-        expected = {"a": RestartRecord(2, NOON + timedelta(minutes=2)), "b": RestartRecord(1, NOON)}
-        assert again.restarts(LOCAL) == expected
-        assert again.restarts(ClusterName("other")) == {}
-
-    def test_forgetting_takes_away_those_only(self, ledger: Ledger) -> None:
-        for name in (self.A, self.B):
-            ledger.record_restart(LOCAL, name, RestartRecord(1, NOON))
-        ledger.forget_restarts(LOCAL, [self.A])
-        ledger.forget_restarts(ClusterName("other"), [self.B])
-        assert ledger.restarts(LOCAL).keys() == {"b"}
-
-    def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(self, ledger: Ledger) -> None:
-        whole, tasks = RestartRequest(RestartKind.CONNECTOR, "1"), RestartRequest(RestartKind.TASKS, "1", tasks=(0,))
-        for request in (whole, replace(whole, id="2"), tasks):
-            ledger.record_restart_request(LOCAL, self.A, request)
-        expected = {(self.A, RestartKind.CONNECTOR): "2", (self.A, RestartKind.TASKS): "1"}
-        assert ledger.restart_requests(LOCAL) == expected
-        ledger.forget(LOCAL, self.B)
-        assert ledger.restart_requests(LOCAL) == expected
-        ledger.forget(LOCAL, self.A)
-        assert ledger.restart_requests(LOCAL) == {}
+def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(ledger: Ledger) -> None:
+    whole, tasks = RestartRequest(RestartKind.CONNECTOR, "1"), RestartRequest(RestartKind.TASKS, "1", tasks=(0,))
+    for request in (whole, replace(whole, id="2"), tasks):
+        ledger.record_restart_request(LOCAL, A, request)
+    expected = {(A, RestartKind.CONNECTOR): "2", (A, RestartKind.TASKS): "1"}
+    assert ledger.restart_requests(LOCAL) == expected
+    ledger.forget(LOCAL, B)
+    assert ledger.restart_requests(LOCAL) == expected
+    ledger.forget(LOCAL, A)
+    assert ledger.restart_requests(LOCAL) == {}
 
 
-def test_the_state_to_which_a_stopped_connector_returns(ledger: Ledger) -> None:
-    for name, state in (("a", TargetState.RUNNING), ("a", TargetState.PAUSED), ("b", TargetState.RUNNING)):
-        ledger.record_stopped(LOCAL, ConnectorName(name), state)
-    assert ledger.stopped(LOCAL) == {"a": TargetState.PAUSED, "b": TargetState.RUNNING}
-    ledger.forget_stopped(LOCAL, [ConnectorName("a")])
-    assert ledger.stopped(LOCAL).keys() == {"b"}
-    ledger.forget(LOCAL, ConnectorName("b"))
-    assert ledger.stopped(LOCAL) == {}
+def test_the_values_of_connectors_are_replaced_and_removed(ledger: Ledger, place: LedgerPlace) -> None:
+    first, second = RestartRecord(1, NOON), RestartRecord(2, NOON + timedelta(minutes=2))
+    ledger.restarts.record(LOCAL, {A: first, B: first})
+    ledger.restarts.record(LOCAL, {A: second})
+    ledger.stopped.record(LOCAL, {A: TargetState.RUNNING, B: TargetState.PAUSED})
+    again = place.open()
+    assert again.restarts.of(LOCAL) == {A: second, B: first}
+    assert again.stopped.of(LOCAL) == {A: TargetState.RUNNING, B: TargetState.PAUSED}
+    assert again.restarts.of(ClusterName("other")) == {}
+    ledger.restarts.record(LOCAL, {}, [A])
+    ledger.restarts.record(ClusterName("other"), {}, [B])
+    assert ledger.restarts.of(LOCAL) == {B: first}
+    ledger.forget(LOCAL, B)
+    assert ledger.stopped.of(LOCAL) == {A: TargetState.RUNNING}
 
 
 class TestSuspensions:

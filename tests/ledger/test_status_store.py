@@ -36,9 +36,9 @@ def test_conditions_are_replaced_and_removed(ledger: Ledger) -> None:
 
 def test_offset_positions_are_replaced_and_removed(ledger: Ledger) -> None:
     first, second = (OffsetPosition(Digest(text), NOON) for text in "ab")
-    ledger.status.record_offset_positions(LOCAL, {ORDERS: first, ConnectorName("x"): first}, [])
-    ledger.status.record_offset_positions(LOCAL, {ORDERS: second}, [ConnectorName("x")])
-    assert ledger.status.offset_positions(LOCAL) == {ORDERS: second}
+    ledger.status.offset_positions.record(LOCAL, {ORDERS: first, ConnectorName("x"): first}, [])
+    ledger.status.offset_positions.record(LOCAL, {ORDERS: second}, [ConnectorName("x")])
+    assert ledger.status.offset_positions.of(LOCAL) == {ORDERS: second}
 
 
 def test_the_journal_returns_the_newest_steps_first_in_pages(ledger: Ledger) -> None:
