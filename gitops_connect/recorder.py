@@ -113,8 +113,8 @@ class LedgerRecords:
         for name in self._plan.forgotten:
             self._ledger.forget(self._cluster, name)
         self._ledger.stopped.record(self._cluster, {}, tuple(_returned(self._situation)))
-        for name, request in seen_before_managed(self._situation):
-            self._ledger.record_restart_request(self._cluster, name, request)
+        seen = {(name, request.kind): request.id for name, request in seen_before_managed(self._situation)}
+        self._ledger.restart_requests.record(self._cluster, seen)
         self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation, self._plan)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
@@ -233,8 +233,10 @@ class LedgerRecords:
     def _record_restart(self, step: Step) -> None:
         """Record that the restarts which the document requests were carried out."""
         if step.restart is not None and step.restart.request is not None:
-            for request in (step.restart.request, *step.restart.also):
-                self._ledger.record_restart_request(self._cluster, step.connector, request)
+            requests = (step.restart.request, *step.restart.also)
+            self._ledger.restart_requests.record(
+                self._cluster, {(step.connector, one.kind): one.id for one in requests}
+            )
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.

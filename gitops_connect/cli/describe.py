@@ -150,7 +150,7 @@ def _situation(
         quoted={**passwords.known, **own},
         undescribed=passwords.undescribed - own.keys(),
         secrets=resolved.values,
-        conditions=runtime.ledger.status.conditions(state.cluster),
+        conditions=runtime.ledger.status.conditions.of(state.cluster),
     )
 
 

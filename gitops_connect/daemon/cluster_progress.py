@@ -208,7 +208,7 @@ class ClusterProgress:
 
     def _record(self, after: Conditions) -> None:
         changed, gone = changes(self._conditions, after)
-        self._parts.ledger.status.record_conditions(self._cluster, changed, gone)
+        self._parts.ledger.status.conditions.record(self._cluster, changed, gone)
         self._conditions = after
         self._publish(conditions=after)
 

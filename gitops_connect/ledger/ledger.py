@@ -28,7 +28,7 @@ from gitops_connect.ledger.tables import (
     REVISIONS,
     STOPPED,
     SUSPENSIONS,
-    ConnectorValues,
+    RecordedValues,
     rows_of,
     upsert,
 )
@@ -38,7 +38,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.operations import OperationHistory
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
@@ -62,11 +62,17 @@ class Ledger:
         self.operations = Operations(database, lease)
         self.status = StatusStore(database)
         self.reviews = ReviewStore(database)
-        self.configs = ConnectorValues[ConfigHistory](database, self._write, CONFIG_HISTORIES)
+        self.configs = RecordedValues[ConnectorName, ConfigHistory](database, self._write, CONFIG_HISTORIES)
         """The configs on trial and those that were rolled back."""
-        self.restarts = ConnectorValues(database, self._write, RESTARTS, RestartRecord, attrgetter("count", "last"))
+        self.restarts = RecordedValues[ConnectorName, RestartRecord](
+            database, self._write, RESTARTS, RestartRecord, attrgetter("count", "last")
+        )
         """The automatic restarts of connectors that have failed. A restart is recorded before it is requested."""
-        self.stopped = ConnectorValues[TargetState](database, self._write, STOPPED)
+        self.restart_requests = RecordedValues[tuple[ConnectorName, RestartKind], str](
+            database, self._write, RESTART_REQUESTS, lambda _, number: number
+        )
+        """The id of the last requested restart of each kind that was carried out."""
+        self.stopped = RecordedValues[ConnectorName, TargetState](database, self._write, STOPPED)
         """The connectors that are stopped for an offset change, with the state to which each returns."""
 
     @property
@@ -124,17 +130,6 @@ class Ledger:
             for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED):
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
-
-    def restart_requests(self, cluster: ClusterName) -> Mapping[tuple[ConnectorName, RestartKind], str]:
-        """The id of the last requested restart that was carried out."""
-        rows = rows_of(self._database, RESTART_REQUESTS, cluster)
-        return {(row.connector, row.kind): row.id for row in rows}
-
-    def record_restart_request(self, cluster: ClusterName, connector: ConnectorName, request: RestartRequest) -> None:
-        """Record that the requested restart was carried out."""
-        key = {"cluster": cluster, "connector": connector, "kind": request.kind}
-        with self._write() as connection:
-            upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
         """What commands have suspended: the cluster, and single connectors."""

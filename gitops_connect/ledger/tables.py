@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Column, Connection, MetaData, Row, Table, delete, insert, select, update
@@ -27,7 +28,7 @@ from gitops_connect.ledger.column_types import (
 )
 from gitops_connect.ledger.database import Database, Write
 from gitops_connect.model.desired import OnDelete, TargetState
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName
 from gitops_connect.model.operations import OperationKind, OperationState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.ownership import Origin
@@ -36,7 +37,8 @@ from gitops_connect.model.restart_records import RestartKind
 from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.model.status import ConditionStatus, ConditionType
 
-T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class OffsetsPart(Enum):
@@ -215,17 +217,16 @@ def upsert(
 
     Two statements, because each database has a different syntax for a single one.
     """
-    this = update(table).values(**values)
-    for column, value in key.items():
-        this = this.where(table.c[column] == value)
-    if connection.execute(this).rowcount == 0:
+    if connection.execute(update(table).filter_by(**key).values(**values)).rowcount == 0:
         connection.execute(insert(table).values(**key, **values, **(first or {})))
 
 
-class ConnectorValues(Generic[T]):
-    """A table with one value for each connector; the methods raise what those of `Ledger` raise.
+class RecordedValues(Generic[K, V]):
+    """A table of values of each cluster; the methods raise what those of `Ledger` raise.
 
-    `read` makes a value of the columns after the key, and `columns` returns them. By default, one column is the value.
+    A key is the name of a connector, or if the primary key has more columns, a tuple of the name and these. `read`
+    makes a value of the columns after the name, and `columns` returns those after the primary key. By default, the only
+    column is the value.
     """
 
     def __init__(
@@ -233,27 +234,33 @@ class ConnectorValues(Generic[T]):
         database: Database,
         write: Write,
         table: Table,
-        read: Callable[..., T] = lambda value: value,
-        columns: Callable[[T], tuple[Any, ...]] = lambda value: (value,),
+        read: Callable[..., V] = lambda value: value,
+        columns: Callable[[V], tuple[Any, ...]] = lambda value: (value,),
     ) -> None:
         """`write` begins a transaction, under the lease of the ledger if it has one."""
         self._database, self._write, self._table = database, write, table
         self._read, self._columns = read, columns
+        self._key: Callable[[Row[Any]], Any] = attrgetter(
+            *(one.name for one in table.primary_key if one.name != "cluster")
+        )
+        self._others = [one.name for one in table.c if not one.primary_key]
 
-    def of(self, cluster: ClusterName) -> Mapping[ConnectorName, T]:
-        """The value of each connector that has one."""
+    def of(self, cluster: ClusterName) -> Mapping[K, V]:
+        """All values of the cluster."""
         rows = rows_of(self._database, self._table, cluster)
-        return {row.connector: self._read(*tuple[Any, ...](row)[2:]) for row in rows}
+        return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}
 
-    def record(
-        self, cluster: ClusterName, changed: Mapping[ConnectorName, T], ended: Collection[ConnectorName] = ()
-    ) -> None:
+    def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:
         """Replace and remove these values: all of them or none. Without any, nothing is written."""
         if not changed and not ended:
             return
-        of, names = self._table.c, self._table.c.keys()[2:]
         with self._write() as connection:
-            connection.execute(delete(self._table).where(of.cluster == cluster, of.connector.in_(ended)))
-            for name, value in changed.items():
-                key = {"cluster": cluster, "connector": name}
-                upsert(connection, self._table, key, dict(zip(names, self._columns(value), strict=True)))
+            for key in ended:
+                connection.execute(delete(self._table).filter_by(**self._row(cluster, key)))
+            for key, value in changed.items():
+                values = dict(zip(self._others, self._columns(value), strict=True))
+                upsert(connection, self._table, self._row(cluster, key), values)
+
+    def _row(self, cluster: ClusterName, key: K) -> dict[str, Any]:
+        parts = key if isinstance(key, tuple) else (key,)
+        return dict(zip(self._table.primary_key.columns.keys(), (cluster, *parts), strict=True))

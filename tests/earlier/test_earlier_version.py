@@ -60,7 +60,7 @@ def content(ledger: Ledger) -> dict[str, Any]:
     names = operations.records(LOCAL)
     return {
         "ownership": ledger.ownership(LOCAL),
-        "restarts": (ledger.restarts.of(LOCAL), ledger.restart_requests(LOCAL)),
+        "restarts": (ledger.restarts.of(LOCAL), ledger.restart_requests.of(LOCAL)),
         "suspensions": ledger.suspensions(LOCAL),
         "stopped": ledger.stopped.of(LOCAL),
         "revisions": ledger.revisions(LOCAL),
@@ -69,7 +69,7 @@ def content(ledger: Ledger) -> dict[str, Any]:
         "offsets": {name: (operations.declared(LOCAL, name), operations.snapshot(LOCAL, name)) for name in names},
         "saved": [operations.saved(LOCAL, OperationName(name)) for name in (SKIP.name, "open", LARGE.name, "seed")],
         "pieces": {part: [*operations.pieces(LOCAL, LARGE.name, part)] for part in OffsetsPart},
-        "conditions": status.conditions(LOCAL),
+        "conditions": status.conditions.of(LOCAL),
         "positions": status.offset_positions.of(LOCAL),
         "steps": status.steps(),
         "plans": [reviews.plans([7], purpose) for purpose in PlanPurpose],

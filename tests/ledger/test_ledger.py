@@ -14,7 +14,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
@@ -119,15 +119,15 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
 
 
 def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(ledger: Ledger) -> None:
-    whole, tasks = RestartRequest(RestartKind.CONNECTOR, "1"), RestartRequest(RestartKind.TASKS, "1", tasks=(0,))
-    for request in (whole, replace(whole, id="2"), tasks):
-        ledger.record_restart_request(LOCAL, A, request)
-    expected = {(A, RestartKind.CONNECTOR): "2", (A, RestartKind.TASKS): "1"}
-    assert ledger.restart_requests(LOCAL) == expected
+    whole, tasks = (A, RestartKind.CONNECTOR), (A, RestartKind.TASKS)
+    for requests in ({whole: "1"}, {whole: "2", tasks: "1"}):
+        ledger.restart_requests.record(LOCAL, requests)
+    expected = {whole: "2", tasks: "1"}
+    assert ledger.restart_requests.of(LOCAL) == expected
     ledger.forget(LOCAL, B)
-    assert ledger.restart_requests(LOCAL) == expected
+    assert ledger.restart_requests.of(LOCAL) == expected
     ledger.forget(LOCAL, A)
-    assert ledger.restart_requests(LOCAL) == {}
+    assert ledger.restart_requests.of(LOCAL) == {}
 
 
 def test_the_values_of_connectors_are_replaced_and_removed(ledger: Ledger, place: LedgerPlace) -> None:

@@ -28,10 +28,10 @@ def step(number: int, cluster: ClusterName = LOCAL, connector: str = "orders") -
 
 def test_conditions_are_replaced_and_removed(ledger: Ledger) -> None:
     key, other = (ORDERS, ConditionType.READY), (ConnectorName(""), ConditionType.READY)
-    ledger.status.record_conditions(LOCAL, {key: READY, other: READY}, [])
-    ledger.status.record_conditions(LOCAL, {key: FAILED}, [other])
-    assert ledger.status.conditions(LOCAL) == {key: FAILED}
-    assert ledger.status.conditions(ClusterName("another")) == {}
+    ledger.status.conditions.record(LOCAL, {key: READY, other: READY})
+    ledger.status.conditions.record(LOCAL, {key: FAILED}, [other])
+    assert ledger.status.conditions.of(LOCAL) == {key: FAILED}
+    assert ledger.status.conditions.of(ClusterName("another")) == {}
 
 
 def test_offset_positions_are_replaced_and_removed(ledger: Ledger) -> None:
