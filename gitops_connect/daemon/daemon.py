@@ -64,7 +64,7 @@ class Daemon:
     def __init__(
         self, runtime: Runtime, source: Source, *, once: bool = False, load: Callable[[], Settings] | None = None
     ) -> None:
-        """`load` reads the settings again. Raises UsageError if an interval in the settings is 0."""
+        """`load` reads the settings again."""
         self._runtime = runtime
         self._load = load or (lambda: runtime.settings)
         self.schedule = PollSchedule.of(runtime.settings)

@@ -9,7 +9,6 @@ from typing import Any
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon import events
-from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.errors import UsageError
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
@@ -28,7 +27,6 @@ def reload(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
     try:
         read = load()
         require_clusters(read)
-        PollSchedule.of(read)
         settings = in_effect(runtime.settings, read)
         reloaded = replace(runtime, settings=settings, clients=_clients(runtime, settings))
     except UsageError as error:

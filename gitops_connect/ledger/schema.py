@@ -66,7 +66,7 @@ def upgrade(connection: Connection) -> None:
     if version == 0:
         METADATA.create_all(connection)
     elif version < SCHEMA_VERSION:
-        from gitops_connect.ledger.migrations.migrate import migrate  # noqa: PLC0415 - takes 0.1 s, and is rarely used
+        from gitops_connect.ledger.migrations import migrate  # noqa: PLC0415 - takes 0.1 s, and is rarely used
 
         migrate(connection, version)
     set_property(connection, _VERSION, str(SCHEMA_VERSION))

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from gitops_connect.daemon.jobs import PollSchedule
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized, UsageError
-from gitops_connect.model.clock import Duration
-from gitops_connect.settings.sections import DaemonSettings, RepositorySettings, Settings
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized
 
 STEADY = PollSchedule(interval=60, retry=10, longest=300, jitter=0)
 
@@ -39,18 +33,6 @@ def test_jitter_is_added_and_spreads() -> None:
     waits = {cadence.usual() for _ in range(50)}
     assert len(waits) > 1
     assert all(60 <= wait <= 65 for wait in waits)
-
-
-@pytest.mark.parametrize("name", ["interval", "retry_interval", "max_retry_interval"])
-def test_no_server_is_asked_without_a_pause(name: str) -> None:
-    nothing = {name: Duration(0)}
-    settings = Settings(
-        Path(),
-        repository=RepositorySettings(**(nothing if name == "interval" else {})),
-        daemon=DaemonSettings(**({} if name == "interval" else nothing)),
-    )
-    with pytest.raises(UsageError, match=rf"{name}: expected a duration longer than 0s"):
-        PollSchedule.of(settings)
 
 
 def test_a_poll_that_failed_is_repeated_earlier_and_never_later() -> None:
