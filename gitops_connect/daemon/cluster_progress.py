@@ -10,7 +10,7 @@ from datetime import timedelta
 from logging import ERROR, INFO, WARNING
 
 from gitops_connect.daemon import events
-from gitops_connect.daemon.events import NewItems, say
+from gitops_connect.daemon.events import say
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.declare import Declared
@@ -75,7 +75,9 @@ class ClusterProgress:
         self._unhealthy: frozenset[ConnectorName] = frozenset()
         self._given_up = events.NewItems()
         self._rolled_back = events.NewItems()
-        self._held_back = HeldBack()
+        self._cluster_is_suspended = False
+        self._suspended: frozenset[ConnectorName] = frozenset()
+        self._drifted = events.NewItems()
         self.last: Ended | None = None
         """How the last reconciliation ended; None before the first one."""
 
@@ -107,12 +109,9 @@ class ClusterProgress:
         self._conditions = before
         if records:
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
-                fields = {
-                    "revision": rolled_back.revision,
-                    "keys": list(rolled_back.keys),
-                    "message": rolled_back.reason,
-                }
-                say(ERROR, "config_rolled_back", cluster=self._cluster, connector=name, **fields)
+                about = {"cluster": self._cluster, "connector": name, "revision": rolled_back.revision}
+                keys = list(rolled_back.keys)
+                say(ERROR, "config_rolled_back", **about, keys=keys, message=rolled_back.reason)
             of_cluster = {key: one for key, one in before.items() if not _is_of_connectors(key)}
             self._record({**after, **of_cluster})
         self._publish(
@@ -164,7 +163,11 @@ class ClusterProgress:
         for connector, message in self._notes.of(events.notes(outcome.plan)):
             say(WARNING, "note", cluster=outcome.cluster, connector=connector, message=message)
         self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
-        self._held_back.log(outcome)
+        self._log_cluster_suspension(outcome)
+        self._log_suspensions(outcome)
+        drifted = [one for one in outcome.plan.connectors if one.drifted and not one.applicable]
+        for name, steps in self._drifted.of((one.name, events.step_words(one.steps)) for one in drifted):
+            say(WARNING, "drift_detected", cluster=outcome.cluster, connector=name, message=f"not corrected: {steps}")
         events.drift_corrected(outcome)
         given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
         for name in self._given_up.of(given_up):
@@ -174,6 +177,26 @@ class ClusterProgress:
         if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:
             self._logged_at = now
             events.cycle_ended(outcome, seconds)
+
+    def _log_cluster_suspension(self, outcome: ReconciliationOutcome) -> None:
+        suspension, before = outcome.plan.suspension, self._cluster_is_suspended
+        self._cluster_is_suspended = suspension is not None
+        if suspension is not None and not before:
+            say(WARNING, "cluster_suspended", cluster=outcome.cluster, message=f"suspended {suspension.origin}")
+        elif suspension is None and before:
+            say(INFO, "cluster_resumed", cluster=outcome.cluster)
+
+    def _log_suspensions(self, outcome: ReconciliationOutcome) -> None:
+        """A connector whose document has errors keeps its state: it is unknown whether the document suspends it."""
+        connectors = outcome.plan.connectors
+        suspended = {one.name: one for one in connectors if one.suspension and not one.suspension.whole_cluster}
+        unknown = {one.connector for one in outcome.diagnostics.errors}
+        before, self._suspended = self._suspended, frozenset({*suspended, *(self._suspended & unknown)})
+        for name in sorted(self._suspended - before):
+            message = " ".join(suspended_lines(suspended[name]))
+            say(WARNING, "connector_suspended", cluster=outcome.cluster, connector=name, message=message)
+        for name in sorted(before - self._suspended):
+            say(INFO, "connector_resumed", cluster=outcome.cluster, connector=name)
 
     def _record_cluster(self, ended: Ended, declared: Declared) -> None:
         """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
@@ -241,48 +264,3 @@ def went_well(ended: Ended | None) -> bool:
 
 def _error_text(ended: Ended) -> str:
     return "" if isinstance(ended, ReconciliationOutcome | Interrupted) else f"{type(ended).__name__}: {ended}"
-
-
-# What the daemon leaves unchanged on purpose: log events when a suspension begins and ends, and for observed drift.
-
-
-class HeldBack:
-    """The suspensions and the drift of one cluster that were already logged: each is logged once."""
-
-    def __init__(self) -> None:
-        self._cluster_is_suspended = False
-        self._suspended: frozenset[ConnectorName] = frozenset()
-        self._drifted = NewItems()
-
-    def log(self, outcome: ReconciliationOutcome) -> None:
-        """Log what began and ended since the last reconciliation."""
-        self._log_cluster(outcome)
-        self._log_connectors(outcome)
-        drifted = [
-            (one.name, events.step_words(one.steps))
-            for one in outcome.plan.connectors
-            if one.drifted and not one.applicable
-        ]
-        for name, steps in self._drifted.of(drifted):
-            message = f"not corrected: {steps}"
-            say(WARNING, "drift_detected", cluster=outcome.cluster, connector=name, message=message)
-
-    def _log_cluster(self, outcome: ReconciliationOutcome) -> None:
-        suspension, before = outcome.plan.suspension, self._cluster_is_suspended
-        self._cluster_is_suspended = suspension is not None
-        if suspension is not None and not before:
-            say(WARNING, "cluster_suspended", cluster=outcome.cluster, message=f"suspended {suspension.origin}")
-        elif suspension is None and before:
-            say(INFO, "cluster_resumed", cluster=outcome.cluster)
-
-    def _log_connectors(self, outcome: ReconciliationOutcome) -> None:
-        """A connector whose document has errors keeps its state: it is unknown whether the document suspends it."""
-        connectors = outcome.plan.connectors
-        suspended = {one.name: one for one in connectors if one.suspension and not one.suspension.whole_cluster}
-        unknown = {one.connector for one in outcome.diagnostics.errors}
-        before, self._suspended = self._suspended, frozenset({*suspended, *(self._suspended & unknown)})
-        for name in sorted(self._suspended - before):
-            message = " ".join(suspended_lines(suspended[name]))
-            say(WARNING, "connector_suspended", cluster=outcome.cluster, connector=name, message=message)
-        for name in sorted(before - self._suspended):
-            say(INFO, "connector_resumed", cluster=outcome.cluster, connector=name)

@@ -36,8 +36,6 @@ _MINIMAL_CLUSTER = """\
     [clusters.local]
     url = ["http://127.0.0.1:8083"]"""
 _SECTIONS: Mapping[str, Any] = {name: hint for name, hint in get_type_hints(Settings).items() if is_dataclass(hint)}
-    name: hint for name, hint in get_type_hints(Settings).items() if is_dataclass(hint)
-}
 """The class of each section, except `[clusters]`."""
 
 
