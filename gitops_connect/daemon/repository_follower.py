@@ -35,11 +35,13 @@ class RepositoryFollower:
             self.failures, self.error = self.failures + 1, error
             kept = before or self._last_good()
             self._tell_of_failure(error, kept)
-            self._tell_of_revision(kept, before)
-            return kept
-        self._tell_of_success(declared)
-        self._tell_of_revision(declared, before)
-        return declared
+        else:
+            if self.failures:
+                events.say(INFO, "repository_recovered", revision=declared.revision)
+            self._news.of(())
+            self.failures, self.error, kept = 0, None, declared
+        self._tell_of_revision(kept, before)
+        return kept
 
     def view(self, declared: Declared | None, now: datetime) -> RepositoryView:
         """The repository after a poll that ended at `now` and returned `declared`."""
@@ -57,12 +59,6 @@ class RepositoryFollower:
             return declare(pinned, self._clusters, self._caches, strimzi=self._strimzi) if pinned else None
         except Exception:  # after any error; the error of the poll itself is more informative
             return None
-
-    def _tell_of_success(self, declared: Declared) -> None:
-        if self.failures:
-            events.say(INFO, "repository_recovered", revision=declared.revision)
-        self._news.of(())
-        self.failures, self.error = 0, None
 
     def _tell_of_revision(self, declared: Declared | None, before: Declared | None) -> None:
         if declared is None or (before is not None and before.revision == declared.revision):

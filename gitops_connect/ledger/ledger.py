@@ -14,11 +14,10 @@ from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.archive import Archive, Restored, put_in, take_out
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.key import prepare
 from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, held, require_idle, writes_under
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.review_store import ReviewStore
-from gitops_connect.ledger.schema import find_version, is_current
+from gitops_connect.ledger.schema import find_version, is_current, prepare
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.ledger.tables import (
     CONFIG_HISTORIES,

@@ -11,7 +11,7 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.daemon_log import AsProcess, InThread
 
-from gitops_connect.daemon.settings_reload import differences, in_effect
+from gitops_connect.daemon.daemon import differences, in_effect
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 

@@ -19,7 +19,7 @@ from support.planner.operation_values import LOCAL, NOON
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.migrations import find_migrations
+from gitops_connect.ledger.migrations.migrate import find_migrations
 from gitops_connect.ledger.schema import SCHEMA_VERSION
 from gitops_connect.ledger.tables import METADATA, get_property, set_property
 from gitops_connect.model.desired import OnDelete
