@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from sqlite3 import connect
 from typing import Any
 
 import pytest
@@ -34,7 +33,6 @@ pytestmark = pytest.mark.slow
 
 LARGE = replace(SKIP, offsets={}, is_large=True)
 AFTER = Digest("f" * 64)
-VERSION_2 = Path(__file__).with_name("schemas") / "version_2.sql"
 BOTH = (OffsetsPart.DECLARED, OffsetsPart.BEFORE)
 
 
@@ -262,7 +260,6 @@ DAMAGE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named(operations: Operations, place: LedgerPlace, damage: str) -> None:
     begin(operations, lines(90_000), lines(90_000))
@@ -303,7 +300,6 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
         lost.acquire()
 
 
-@pytest.mark.slow
 def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerPlace, clock: ManualClock) -> None:
     """One of these writes is the renewal of the lease."""
     with ledger.lease(LOCAL, clock, 60) as lease:
@@ -319,7 +315,6 @@ def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerP
     assert ledger.operations.records(LOCAL)[SKIP.name].entries == 120_000
 
 
-@pytest.mark.slow
 class TestExport:
     @pytest.fixture
     def full(self, ledger: Ledger) -> Ledger:
@@ -378,21 +373,3 @@ class TestExport:
 
 NEWER_TABLES = ("restarts", "restart_requests", "config_histories", "suspensions", "stopped_connectors")
 """Tables that an archive of version 2 does not have."""
-
-
-def test_a_ledger_of_version_2_keeps_its_operations(sqlite_ledger: Ledger, tmp_path: Path) -> None:
-    ledger = sqlite_ledger
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    known = ledger.operations.records(LOCAL)
-    columns = "cluster, name, connector, kind, state, digest, revision, since, failures, final, message, warning,"
-    columns += " digest_before, digest_after, acknowledged, declared, snapshot"
-    with closing(connect(tmp_path / "old.db", isolation_level=None)) as database:
-        database.executescript(VERSION_2.read_text())
-        database.execute("DELETE FROM operations")
-        database.execute("ATTACH ? AS newer", (str(tmp_path / "state.db"),))
-        database.execute(f"INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations")  # noqa: S608
-    upgraded = Ledger.open("sqlite:///old.db", tmp_path, ledger.key).operations
-    assert upgraded.records(LOCAL) == known
-    assert upgraded.saved(LOCAL, SKIP.name) == SKIP
-    upgraded.begin_large(LOCAL, replace(LARGE, name=OperationName("large")), BEFORE, DECLARED, NOON)
-    assert upgraded.records(LOCAL)[OperationName("large")].entries == 20_000
