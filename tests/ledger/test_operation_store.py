@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -31,7 +32,7 @@ from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.tables import OPERATIONS
-from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.offsets import offset_text, offsets_digest, partition_text
 from gitops_connect.model.operations import NOTHING_SENT, Operation, OperationState
 
@@ -43,12 +44,22 @@ def operations(ledger: Ledger) -> Operations:
     return ledger.operations
 
 
-BEFORE = offsets_digest(STOOD)
+def large(operation: Operation) -> Operation:
+    return replace(operation, offsets={}, is_large=True)
+
+
+PRESENT = offsets(9)
+BEFORE = offsets_digest(PRESENT)
+LINE = b'{"partition":{"filename":"/0"},"offset":{"position":9}}\n'
 BEGINNINGS: Mapping[str, tuple[Callable[[Operations, Operation], None], Mapping[str, Any]]] = {
     "intend": (lambda one, operation: one.intend(LOCAL, operation, LATER), {"state": OperationState.INTENDED}),
-    "begin": (lambda one, operation: one.begin(LOCAL, operation, STOOD, LATER), {"before": BEFORE}),
+    "begin": (lambda one, operation: one.begin(LOCAL, operation, PRESENT, LATER), {"before": BEFORE}),
+    "begin large": (
+        lambda one, operation: one.begin_large(LOCAL, large(operation), [LINE], [LINE, LINE], LATER),
+        {"before": Digest(hashlib.sha256(LINE).hexdigest()), "entries": 2, "sent": 0},
+    ),
     "record": (
-        lambda one, operation: one.record(LOCAL, operation, STOOD, LATER),
+        lambda one, operation: one.record(LOCAL, operation, PRESENT, LATER),
         {"state": OperationState.SETTLED, "before": BEFORE, "after": BEFORE, "message": NOTHING_SENT},
     ),
 }
@@ -71,10 +82,10 @@ def test_what_may_begin(operations: Operations, call: str, state: OperationState
         failures = before.failures if before and is_repeated else 0
         begun = replace(record_of(operation), since=LATER, failures=failures, **fields)
         assert operations.records(LOCAL) == {"skip": begun}
-        assert operations.saved(LOCAL, SKIP.name) == operation
-        assert operations.snapshot(LOCAL, SKIP.name) == (STOOD if begun.before else None)
-    elif (call, state, operation) == ("begin", OperationState.OPEN, SKIP):
-        operations.begin(LOCAL, SKIP, offsets(99), LATER)
+        assert operations.saved(LOCAL, SKIP.name) == (large(operation) if begun.entries else operation)
+        assert operations.snapshot(LOCAL, SKIP.name) == (PRESENT if begun.before == BEFORE else None)
+    elif call.startswith("begin") and (state, operation) == (OperationState.OPEN, SKIP):
+        begin(operations, operation)
         assert operations.records(LOCAL) == {"skip": before}
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD
     else:
@@ -102,7 +113,7 @@ def test_what_may_fail(operations: Operations, state: OperationState | None, ope
 
 
 def test_a_large_one_is_recorded_without_its_offsets(operations: Operations) -> None:
-    operations.record(LOCAL, replace(SKIP, offsets={}, is_large=True), None, LATER)
+    operations.record(LOCAL, large(SKIP), None, LATER)
     recorded = operations.records(LOCAL)["skip"]
     assert (recorded.state, recorded.before, recorded.entries) == (OperationState.SETTLED, None, None)
     assert operations.snapshot(LOCAL, SKIP.name) is None

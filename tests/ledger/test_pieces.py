@@ -20,7 +20,7 @@ from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, bring_to, offsets, record_of
 
-from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled, UsageError
+from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
@@ -140,32 +140,6 @@ def test_a_change_in_progress_is_not_begun_again(operations: Operations) -> None
     operations.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), LATER)
     assert operations.records(LOCAL) == before
     assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
-
-
-@pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.UNKNOWN])
-def test_a_change_that_may_have_been_applied_is_not_begun(
-    operations: Operations, place: LedgerPlace, state: OperationState
-) -> None:
-    before = bring_to(operations, state)
-    with pytest.raises(OperationSettled):
-        begin(operations)
-    assert operations.records(LOCAL) == {"skip": before}
-    assert stored(place) == []
-
-
-def test_other_offsets_under_the_name_of_a_change_in_progress_are_refused(operations: Operations) -> None:
-    begin(operations)
-    with pytest.raises(OperationSettled, match="with other offsets"):
-        operations.begin_large(LOCAL, replace(LARGE, digest=Digest("e" * 64)), [], [], LATER)
-    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
-
-
-@pytest.mark.parametrize("state", [OperationState.INTENDED, OperationState.FAILED, OperationState.RELEASED])
-def test_a_change_that_had_no_effect_is_begun(operations: Operations, state: OperationState) -> None:
-    bring_to(operations, state)
-    begin(operations)
-    assert operations.saved(LOCAL, SKIP.name) == LARGE
-    assert operations.snapshot(LOCAL, SKIP.name) is None
 
 
 def test_a_large_change_is_intended_without_offsets(operations: Operations) -> None:
