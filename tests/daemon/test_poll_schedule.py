@@ -12,14 +12,8 @@ def test_waits_double_up_to_the_longest() -> None:
     error = ConnectUnavailable("no worker answered")
     assert [STEADY.after(error, failures) for failures in range(1, 8)] == [10, 20, 40, 80, 160, 300, 300]
     assert STEADY.after(error, 100_000) == 300, "and no number grows too large"
-
-
-def test_a_step_that_failed_waits_like_an_error_of_the_world() -> None:
-    assert STEADY.after(None, 2) == 20
-
-
-def test_what_time_does_not_mend_waits_longest_from_the_first() -> None:
-    assert STEADY.after(Unauthorized("401"), 1) == 300
+    assert STEADY.after(None, 2) == 20, "a step has failed"
+    assert STEADY.after(Unauthorized("401"), 1) == 300, "waiting does not help"
 
 
 def test_a_cluster_that_another_process_holds_is_tried_again_soon() -> None:
