@@ -82,7 +82,7 @@ def _observe(
     """Read the cluster and the secrets. Returns what the plan depends on, and the problems of the documents."""
     untrusted, client = options.untrusted, runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
-    histories = runtime.ledger.configs.histories(cluster)
+    histories = runtime.ledger.configs.of(cluster)
     desired = in_effect(declared.states[cluster], histories)
     if untrusted:
         resolved = secret_values.check_references(desired, runtime.settings)
@@ -108,14 +108,14 @@ def _observe(
         secrets=resolved.values,
         key=runtime.ledger.key,
         families=runtime.families,
-        restarts=runtime.ledger.restarts(cluster),
-        restart_requests=runtime.ledger.restart_requests(cluster),
-        conditions=runtime.ledger.status.conditions(cluster),
+        restarts=runtime.ledger.restarts.of(cluster),
+        restart_requests=runtime.ledger.restart_requests.of(cluster),
+        conditions=runtime.ledger.status.conditions.of(cluster),
         positions=_positions(runtime, desired, observed),
         config_histories=histories,
         author=declared.checkout.author,
         suspensions=runtime.suspensions(cluster),
-        stopped=runtime.ledger.stopped(cluster),
+        stopped=runtime.ledger.stopped.of(cluster),
         reviews=options.reviews,
         untrusted=untrusted,
     )
@@ -180,7 +180,7 @@ def _positions(
     if not GET_OFFSETS.is_in(observed.version):
         return {}
     moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
-    before = runtime.ledger.status.offset_positions(desired.cluster)
+    before = runtime.ledger.status.offset_positions.of(desired.cluster)
     return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())
 
 

@@ -96,13 +96,13 @@ class LedgerRecords:
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
-            self._ledger.record_stopped(self._cluster, connector, state)
+            self._ledger.stopped.record(self._cluster, {connector: state})
             self._stopped.add(connector)
 
     def count_restart(self, connector: ConnectorName) -> None:
         earlier = self._situation.restarts.get(connector)
         count = 1 if earlier is None else earlier.count + 1
-        self._ledger.record_restart(self._cluster, connector, RestartRecord(count, self._clock.now()))
+        self._ledger.restarts.record(self._cluster, {connector: RestartRecord(count, self._clock.now())})
 
     def before(self) -> None:
         """Record changes without a step: documents that match their connector, and deleted connectors."""
@@ -112,12 +112,10 @@ class LedgerRecords:
             self._ledger.record_attempt(self._cluster, self._revision, self._clock.now())
         for name in self._plan.forgotten:
             self._ledger.forget(self._cluster, name)
-        if returned := tuple(_returned(self._situation)):
-            self._ledger.forget_stopped(self._cluster, returned)
-        for name, request in seen_before_managed(self._situation):
-            self._ledger.record_restart_request(self._cluster, name, request)
-        if names := tuple(uncounted(self._situation, self._plan)):
-            self._ledger.forget_restarts(self._cluster, names)
+        self._ledger.stopped.record(self._cluster, {}, tuple(_returned(self._situation)))
+        seen = {(name, request.kind): request.id for name, request in seen_before_managed(self._situation)}
+        self._ledger.restart_requests.record(self._cluster, seen)
+        self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation, self._plan)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
         planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
@@ -127,9 +125,9 @@ class LedgerRecords:
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
 
     def _record_positions(self) -> None:
-        before, now = self._ledger.status.offset_positions(self._cluster), self._situation.positions
+        before, now = self._ledger.status.offset_positions.of(self._cluster), self._situation.positions
         changed = {name: one for name, one in now.items() if before.get(name) != one}
-        self._ledger.status.record_offset_positions(self._cluster, changed, before.keys() - now.keys())
+        self._ledger.status.offset_positions.record(self._cluster, changed, before.keys() - now.keys())
 
     def _record_operations(self) -> None:
         """Record operations without a step, before the revision: a ledger with a revision is no longer new."""
@@ -230,13 +228,15 @@ class LedgerRecords:
     def _record_start(self, step: Step) -> None:
         """Record that a connector which was stopped for an offset change has returned to its state."""
         if step.action in _STARTS and step.connector in self._stopped:
-            self._ledger.forget_stopped(self._cluster, [step.connector])
+            self._ledger.stopped.record(self._cluster, {}, [step.connector])
 
     def _record_restart(self, step: Step) -> None:
         """Record that the restarts which the document requests were carried out."""
         if step.restart is not None and step.restart.request is not None:
-            for request in (step.restart.request, *step.restart.also):
-                self._ledger.record_restart_request(self._cluster, step.connector, request)
+            requests = (step.restart.request, *step.restart.also)
+            self._ledger.restart_requests.record(
+                self._cluster, {(step.connector, one.kind): one.id for one in requests}
+            )
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.

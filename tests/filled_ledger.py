@@ -19,7 +19,7 @@ from gitops_connect.model.operations import OperationState
 from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
-from gitops_connect.model.restart_records import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.reviewed_plans import (
     Approval,
     DestructiveEffect,
@@ -69,12 +69,12 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.record(ORDERS, Ownership(LOCAL, PAYMENTS, Origin.ADOPTED, BEFORE, LATER))
     ledger.record_attempt(LOCAL, AFTER, LATER, "1 of 3 steps failed")
     ledger.record_applied(LOCAL, BEFORE, NOON)
-    ledger.record_restart(LOCAL, NAME, RestartRecord(2, LATER))
-    ledger.record_restart_request(LOCAL, NAME, RestartRequest(RestartKind.CONNECTOR, "INC-1"))
+    ledger.restarts.record(LOCAL, {NAME: RestartRecord(2, LATER)})
+    ledger.restart_requests.record(LOCAL, {(NAME, RestartKind.CONNECTOR): "INC-1"})
     ledger.configs.record(LOCAL, {NAME: HISTORY, PAYMENTS: ConfigHistory()})
     for name in (NAME, None):
         ledger.suspend(LOCAL, name, Suspension(SuspendedBy.COMMAND, name is None, "ana@ops-1", NOON, "INC-1"))
-    ledger.record_stopped(LOCAL, NAME, TargetState.RUNNING)
+    ledger.stopped.record(LOCAL, {NAME: TargetState.RUNNING})
     ledger.reviews.record(REVIEWED, PlanPurpose.REVIEW, NOON)
     assert ledger.reviews.approve(Approval(7, REVIEWED.digest, "ana", LATER, "https://git.example/7#1"))
     _fill_operations(ledger)
@@ -113,8 +113,8 @@ def _fill_operations(ledger: Ledger) -> None:
 def _fill_status(ledger: Ledger) -> None:
     ready = Condition(ConditionType.READY, ConditionStatus.FALSE, "TaskFailed", "task 0 is FAILED", NOON, BEFORE)
     keys = [(NAME, ConditionType.READY), (ConnectorName(""), ConditionType.READY)]
-    ledger.status.record_conditions(LOCAL, dict.fromkeys(keys, ready), [])
-    ledger.status.record_offset_positions(LOCAL, {NAME: OffsetPosition(Digest("f" * 64), NOON)}, [])
+    ledger.status.conditions.record(LOCAL, dict.fromkeys(keys, ready))
+    ledger.status.offset_positions.record(LOCAL, {NAME: OffsetPosition(Digest("f" * 64), NOON)})
     names = (LOCAL, LATER, BEFORE, "Ann", NAME)
     ledger.status.record_step(JournalEntry(*names, Action.ALTER, "skip", Result.APPLIED, "declared", "", 0.5))
     ledger.status.record_step(JournalEntry(*names, Action.CONFIGURE, "", Result.FAILED, "differs", "400: no", 1.25))

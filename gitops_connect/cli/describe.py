@@ -110,7 +110,9 @@ def _describe_in(runtime: Runtime, cluster: ClusterName, name: str, repository: 
 
 def _strimzi_status(runtime: Runtime, situation: Situation, observed: ObservedConnector) -> dict[str, Any]:
     """What the status of a Strimzi resource has: automatic restarts, and the condition that the daemon recorded."""
-    restarts = auto_restart_status(observed.name, runtime.ledger.restarts(situation.desired.cluster).get(observed.name))
+    restarts = auto_restart_status(
+        observed.name, runtime.ledger.restarts.of(situation.desired.cluster).get(observed.name)
+    )
     warning = situation.conditions.get((observed.name, ConditionType.WARNING))
     found: dict[str, Any] = {} if restarts is None else {"autoRestart": restarts}
     if warning is not None:
@@ -148,7 +150,7 @@ def _situation(
         quoted={**passwords.known, **own},
         undescribed=passwords.undescribed - own.keys(),
         secrets=resolved.values,
-        conditions=runtime.ledger.status.conditions(state.cluster),
+        conditions=runtime.ledger.status.conditions.of(state.cluster),
     )
 
 

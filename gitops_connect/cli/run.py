@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -76,7 +77,8 @@ def _start_services(stack: ExitStack, runtime: Runtime, daemon: Daemon) -> None:
     """Start what the settings turn on, until the stack is closed."""
     settings = runtime.settings
     if settings.server.listen is not None:
-        events.server_started(stack.enter_context(_serving(runtime, daemon, settings.server.listen)).url)
+        url = stack.enter_context(_serving(runtime, daemon, settings.server.listen)).url
+        events.say(logging.INFO, "server_started", url=url)
     if settings.notifications.targets:
         stack.enter_context(_notifying(runtime))
     if (forge := open_forge(settings, runtime.clock)) is not None:
@@ -115,7 +117,8 @@ def _exporting() -> AbstractContextManager[None]:
     try:
         from gitops_connect.tracing.export import exporting  # noqa: PLC0415 - an extra
     except ImportError as error:
-        events.traces_not_exported(str(error.name))
+        message = f"the package {error.name} is not installed; pip install 'gitops-connect[tracing]'"
+        events.say(logging.WARNING, "traces_not_exported", message=message)
         return nullcontext()
     return exporting()
 

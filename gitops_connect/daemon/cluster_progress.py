@@ -5,12 +5,12 @@ Conditions are also recorded in the ledger, so that the time since when they are
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from datetime import timedelta
+from logging import ERROR, INFO, WARNING
 
 from gitops_connect.daemon import events
-from gitops_connect.daemon.events import NewItems, say
+from gitops_connect.daemon.events import say
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.declare import Declared
@@ -19,7 +19,6 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
-from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.model.status import (
     Condition,
     ConditionKey,
@@ -32,6 +31,7 @@ from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, clu
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.propose import Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
+from gitops_connect.report.health_lines import problem_words, remedy
 from gitops_connect.report.words import suspended_lines
 from gitops_connect.tracing.spans import ended_span, mark_failed
 
@@ -75,7 +75,9 @@ class ClusterProgress:
         self._unhealthy: frozenset[ConnectorName] = frozenset()
         self._given_up = events.NewItems()
         self._rolled_back = events.NewItems()
-        self._held_back = HeldBack()
+        self._cluster_is_suspended = False
+        self._suspended: frozenset[ConnectorName] = frozenset()
+        self._drifted = events.NewItems()
         self.last: Ended | None = None
         """How the last reconciliation ended; None before the first one."""
 
@@ -107,7 +109,9 @@ class ClusterProgress:
         self._conditions = before
         if records:
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
-                events.rolled_back(self._cluster, name, rolled_back)
+                about = {"cluster": self._cluster, "connector": name, "revision": rolled_back.revision}
+                keys = list(rolled_back.keys)
+                say(ERROR, "config_rolled_back", **about, keys=keys, message=rolled_back.reason)
             of_cluster = {key: one for key, one in before.items() if not _is_of_connectors(key)}
             self._record({**after, **of_cluster})
         self._publish(
@@ -157,17 +161,42 @@ class ClusterProgress:
         for diagnostic in self._diagnostics.of(one for one in outcome.diagnostics if one not in known):
             events.diagnosed(diagnostic, outcome.cluster)
         for connector, message in self._notes.of(events.notes(outcome.plan)):
-            events.noted(outcome.cluster, connector, message)
+            say(WARNING, "note", cluster=outcome.cluster, connector=connector, message=message)
         self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
-        self._held_back.log(outcome)
+        self._log_cluster_suspension(outcome)
+        self._log_suspensions(outcome)
+        drifted = [one for one in outcome.plan.connectors if one.drifted and not one.applicable]
+        for name, steps in self._drifted.of((one.name, events.step_words(one.steps)) for one in drifted):
+            say(WARNING, "drift_detected", cluster=outcome.cluster, connector=name, message=f"not corrected: {steps}")
         events.drift_corrected(outcome)
         given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
         for name in self._given_up.of(given_up):
-            events.given_up(outcome.cluster, given_up[name])
+            fields = {"message": problem_words(given_up[name]), "hint": remedy(name)}
+            say(ERROR, "connector_given_up", cluster=outcome.cluster, connector=name, **fields)
         now = self._parts.clock.monotonic()
         if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:
             self._logged_at = now
             events.cycle_ended(outcome, seconds)
+
+    def _log_cluster_suspension(self, outcome: ReconciliationOutcome) -> None:
+        suspension, before = outcome.plan.suspension, self._cluster_is_suspended
+        self._cluster_is_suspended = suspension is not None
+        if suspension is not None and not before:
+            say(WARNING, "cluster_suspended", cluster=outcome.cluster, message=f"suspended {suspension.origin}")
+        elif suspension is None and before:
+            say(INFO, "cluster_resumed", cluster=outcome.cluster)
+
+    def _log_suspensions(self, outcome: ReconciliationOutcome) -> None:
+        """A connector whose document has errors keeps its state: it is unknown whether the document suspends it."""
+        connectors = outcome.plan.connectors
+        suspended = {one.name: one for one in connectors if one.suspension and not one.suspension.whole_cluster}
+        unknown = {one.connector for one in outcome.diagnostics.errors}
+        before, self._suspended = self._suspended, frozenset({*suspended, *(self._suspended & unknown)})
+        for name in sorted(self._suspended - before):
+            message = " ".join(suspended_lines(suspended[name]))
+            say(WARNING, "connector_suspended", cluster=outcome.cluster, connector=name, message=message)
+        for name in sorted(before - self._suspended):
+            say(INFO, "connector_resumed", cluster=outcome.cluster, connector=name)
 
     def _record_cluster(self, ended: Ended, declared: Declared) -> None:
         """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
@@ -202,7 +231,7 @@ class ClusterProgress:
 
     def _record(self, after: Conditions) -> None:
         changed, gone = changes(self._conditions, after)
-        self._parts.ledger.status.record_conditions(self._cluster, changed, gone)
+        self._parts.ledger.status.conditions.record(self._cluster, changed, gone)
         self._conditions = after
         self._publish(conditions=after)
 
@@ -235,53 +264,3 @@ def went_well(ended: Ended | None) -> bool:
 
 def _error_text(ended: Ended) -> str:
     return "" if isinstance(ended, ReconciliationOutcome | Interrupted) else f"{type(ended).__name__}: {ended}"
-
-
-# What the daemon leaves unchanged on purpose: log events when a suspension begins and ends, and for observed drift.
-
-
-class HeldBack:
-    """The suspensions and the drift of one cluster that were already logged: each is logged once."""
-
-    def __init__(self) -> None:
-        self._cluster_is_suspended = False
-        self._suspended: frozenset[ConnectorName] = frozenset()
-        self._drifted = NewItems()
-
-    def log(self, outcome: ReconciliationOutcome) -> None:
-        """Log what began and ended since the last reconciliation."""
-        self._log_cluster(outcome)
-        self._log_connectors(outcome)
-        drifted = [(one.name, _steps(one)) for one in outcome.plan.connectors if one.drifted and not one.applicable]
-        for name, steps in self._drifted.of(drifted):
-            say(
-                logging.WARNING,
-                "drift_detected",
-                cluster=outcome.cluster,
-                connector=name,
-                message=f"not corrected: {steps}",
-            )
-
-    def _log_cluster(self, outcome: ReconciliationOutcome) -> None:
-        suspension, before = outcome.plan.suspension, self._cluster_is_suspended
-        self._cluster_is_suspended = suspension is not None
-        if suspension is not None and not before:
-            say(logging.WARNING, "cluster_suspended", cluster=outcome.cluster, message=f"suspended {suspension.origin}")
-        elif suspension is None and before:
-            say(logging.INFO, "cluster_resumed", cluster=outcome.cluster)
-
-    def _log_connectors(self, outcome: ReconciliationOutcome) -> None:
-        """A connector whose document has errors keeps its state: it is unknown whether the document suspends it."""
-        connectors = outcome.plan.connectors
-        suspended = {one.name: one for one in connectors if one.suspension and not one.suspension.whole_cluster}
-        unknown = {one.connector for one in outcome.diagnostics.errors}
-        before, self._suspended = self._suspended, frozenset({*suspended, *(self._suspended & unknown)})
-        for name in sorted(self._suspended - before):
-            message = " ".join(suspended_lines(suspended[name]))
-            say(logging.WARNING, "connector_suspended", cluster=outcome.cluster, connector=name, message=message)
-        for name in sorted(before - self._suspended):
-            say(logging.INFO, "connector_resumed", cluster=outcome.cluster, connector=name)
-
-
-def _steps(connector: ConnectorPlan) -> str:
-    return ", ".join(f"{step.action.value} ({step.reason})" for step in connector.steps)

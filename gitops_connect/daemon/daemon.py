@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import fields, replace
 from enum import Enum
 from functools import partial
 from itertools import count
+from logging import INFO, WARNING
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from gitops_connect import __version__
 from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon import events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
 from gitops_connect.daemon.jobs import Jobs, PollSchedule
 from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.repository_follower import RepositoryFollower
-from gitops_connect.daemon.settings_reload import reload
 from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.declare import Declared
+from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
@@ -37,6 +41,7 @@ from gitops_connect.propose import Proposal, ProposeOptions, propose
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
+from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
 from gitops_connect.tracing.spans import span
 
@@ -63,7 +68,7 @@ class Daemon:
     def __init__(
         self, runtime: Runtime, source: Source, *, once: bool = False, load: Callable[[], Settings] | None = None
     ) -> None:
-        """`load` reads the settings again. Raises UsageError if an interval in the settings is 0."""
+        """`load` reads the settings again."""
         self._runtime = runtime
         self._load = load or (lambda: runtime.settings)
         self.schedule = PollSchedule.of(runtime.settings)
@@ -138,7 +143,7 @@ class Daemon:
 
         Raises LedgerBusy if the ledger allows one daemon, and there is another one.
         """
-        events.started(self._progress, __version__)
+        events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
             self.leadership.begin()
@@ -150,7 +155,7 @@ class Daemon:
         with self._scheduling, self._work:
             self._interrupted.set()
             if self.stop_requested:
-                events.stopping(self._acting.clusters)
+                events.say(INFO, "daemon_stopping", in_progress=sorted(self._acting.clusters))
         self._jobs.end()
         timeout = self._runtime.settings.daemon.shutdown_timeout
         with self._work:
@@ -161,7 +166,7 @@ class Daemon:
             events.abandoned(cluster, step, timeout)
         if not self.abandoned:
             self.leadership.end()
-        events.stopped()
+        events.say(INFO, "daemon_stopped")
 
     def _next_request(self) -> _Over:
         """Wait for the next request of a signal or a job.
@@ -175,7 +180,7 @@ class Daemon:
 
     def _reload(self) -> None:
         """Use other settings in all reconciliations that begin from now on, and begin them now."""
-        if (reloaded := reload(self._runtime, self._load)) is None:
+        if (reloaded := reload_settings(self._runtime, self._load)) is None:
             return
         with self._scheduling:
             self._runtime = reloaded
@@ -341,3 +346,75 @@ class StepsInProgress:
         """The next step to end of each connector, sorted: once no other step begins, these are in progress."""
         left = sorted((cluster, name, number) for number, (cluster, names) in self._left.items() for name in names)
         return [(cluster, steps[0]) for cluster, name, number in left if (steps := self._left[number][1][name])]
+
+
+# Settings that were read again while the daemon runs: which take effect at once, and which need a restart.
+
+_PLACE = ("directory", "file")
+"""Where the settings are. These are no settings."""
+
+
+def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
+    """The runtime with the settings that can change now. None, with an event in the log, if they have an error.
+
+    A reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
+    changed is replaced; it closes its connections when nothing uses it any more (urllib3).
+    """
+    try:
+        read = load()
+        require_clusters(read)
+        settings = in_effect(runtime.settings, read)
+        reloaded = replace(runtime, settings=settings, clients=_clients(runtime, settings))
+    except UsageError as error:
+        events.say_error("settings_rejected", error)
+        return None
+    except Exception as error:  # a bug: the earlier settings remain in effect
+        events.bug(error)
+        return None
+    events.say(INFO, "settings_reloaded", changed=list(differences(runtime.settings, settings)))
+    if needed := list(differences(settings, read)):
+        events.say(WARNING, "settings_need_restart", settings=needed)
+    return reloaded
+
+
+def in_effect(current: Settings, read: Settings) -> Settings:
+    """The settings that were read, as far as they can change without a restart; else the current ones."""
+    return replace(
+        current,
+        clusters={
+            name: replace(read.clusters.get(name, cluster), strimzi=cluster.strimzi)
+            for name, cluster in current.clusters.items()
+        },
+        secrets=read.secrets,
+        repository=replace(current.repository, interval=read.repository.interval),
+        daemon=replace(read.daemon, log_format=current.daemon.log_format),
+    )
+
+
+def differences(one: Settings, other: Settings) -> Iterator[str]:
+    """The names of the settings that differ, without their values, which may be secrets."""
+    for section in fields(Settings):
+        before, after = getattr(one, section.name), getattr(other, section.name)
+        if section.name in _PLACE:
+            continue
+        if section.name != "clusters":
+            yield from _fields(section.name, before, after)
+            continue
+        for name in sorted(before.keys() | after.keys()):
+            if name in before and name in after:
+                yield from _fields(f"clusters.{name}", before[name], after[name])
+            else:
+                yield f"[clusters.{name}]"
+
+
+def _fields(section: str, one: Any, other: Any) -> Iterator[str]:
+    return (f"[{section}] {each.name}" for each in fields(one) if getattr(one, each.name) != getattr(other, each.name))
+
+
+def _clients(runtime: Runtime, settings: Settings) -> dict[Any, ConnectClient]:
+    clients = dict(runtime.clients)
+    for name, cluster in settings.clusters.items():
+        if cluster != runtime.cluster(name):
+            earlier, clients[name] = clients[name], ConnectClient(cluster, runtime.clock)
+            clients[name].conceal(earlier.concealed)
+    return clients

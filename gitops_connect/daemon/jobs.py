@@ -15,7 +15,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
 from gitops_connect.daemon import events
-from gitops_connect.errors import LedgerBusy, Stalled, UsageError
+from gitops_connect.errors import LedgerBusy, Stalled
 from gitops_connect.model.clock import Backoff
 from gitops_connect.settings.sections import Settings
 
@@ -108,21 +108,12 @@ class PollSchedule:
 
     @staticmethod
     def of(settings: Settings) -> PollSchedule:
-        """The schedule of the settings. Raises UsageError for an interval of 0, as polls would have no pause."""
-        for name, value in (
-            ("[repository] interval", settings.repository.interval),
-            ("[daemon] retry_interval", settings.daemon.retry_interval),
-            ("[daemon] max_retry_interval", settings.daemon.max_retry_interval),
-        ):
-            if not value:
-                raise UsageError(f"{name}: expected a duration longer than 0s")
-        daemon = settings.daemon
-        return PollSchedule(
-            settings.repository.interval, daemon.retry_interval, daemon.max_retry_interval, daemon.jitter
-        )
+        """The schedule of the settings."""
+        repository, daemon = settings.repository, settings.daemon
+        return PollSchedule(repository.interval, daemon.retry_interval, daemon.max_retry_interval, daemon.jitter)
 
     def change(self, settings: Settings) -> None:
-        """Use other settings from the next wait on. Raises UsageError as `of` does, and changes nothing then."""
+        """Use other settings from the next wait on."""
         new = PollSchedule.of(settings)
         self.interval, self.retry, self.longest, self.jitter = new.interval, new.retry, new.longest, new.jitter
 

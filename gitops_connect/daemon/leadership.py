@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from logging import INFO, WARNING
 from threading import Event, Thread
 
 from gitops_connect.daemon import events
@@ -80,11 +81,11 @@ class Leadership:
         except LedgerBusy as busy:
             self.leader = str(busy)
             if self._news.of([self.leader]):
-                events.leader_followed(self.leader)
+                events.say(INFO, "leader_followed", message=self.leader)
             return RETRY
         except GitopsConnectError as error:
             if self._news.of([str(error)]):
-                events.leader_unknown(error)
+                events.say_error("leader_unknown", error)
             return RETRY
         self._win(lease, now)
         return lease.ttl / 3
@@ -92,7 +93,7 @@ class Leadership:
     def _win(self, lease: Lease, now: float) -> None:
         self._renewed, self.lease, self.leader = now, lease, ""
         self._news.of(())
-        events.leader_elected(lease.number)
+        events.say(INFO, "leader_elected", number=lease.number)
         self._elected()
 
     def _renew(self, lease: Lease) -> float:
@@ -103,7 +104,7 @@ class Leadership:
         except GitopsConnectError as error:
             if now - self._renewed >= lease.ttl:
                 self.lease = None
-                events.leader_lost(error)
+                events.say_error("leader_lost", error, WARNING)
             return RETRY
         self._renewed = now
         return lease.ttl / 3

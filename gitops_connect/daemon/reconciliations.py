@@ -9,25 +9,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 
 Result = ReconciliationOutcome | Exception
 Listener = Callable[[ClusterName, Result, float], None]
-
-
 KEPT = 50
 """Results of requests that are kept for each cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Carried:
-    """The first reconciliation that carries out the requests up to the number `request`."""
-
-    request: int
-    result: Result
 
 
 class Reconciliations:
@@ -39,44 +28,37 @@ class Reconciliations:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last = 0
-        self._requested: dict[ClusterName, int] = {}
-        self._carried: dict[ClusterName, deque[_Carried]] = {}
-        self._polled = 0
-        self.listeners: list[Listener] = []
-
-    @property
-    def last(self) -> int:
+        self.last = 0
         """The number of the last request; 0 if there was none."""
-        return self._last
-
-    @property
-    def polled(self) -> int:
+        self.polled = 0
         """The number of the last request for which the repository was polled."""
-        return self._polled
+        self._requested: dict[ClusterName, int] = {}
+        self._carried: dict[ClusterName, deque[tuple[int, Result]]] = {}
+        """The first reconciliation that carries out the requests up to a number, with that number."""
+        self.listeners: list[Listener] = []
 
     def request(self, clusters: Iterable[ClusterName]) -> int:
         """Record a request for these clusters (none: only for a poll), and return its number."""
         with self._lock:
-            self._last += 1
-            self._requested |= dict.fromkeys(clusters, self._last)
-            return self._last
+            self.last += 1
+            self._requested |= dict.fromkeys(clusters, self.last)
+            return self.last
 
     def poll_ended(self, number: int) -> None:
         """Record a poll; `number` was the last request when the poll began."""
         with self._lock:
-            self._polled = max(self._polled, number)
+            self.polled = max(self.polled, number)
 
     def due(self, clusters: Collection[ClusterName]) -> list[ClusterName]:
         """Those of the clusters that were requested, polled for, and not reconciled since then."""
         with self._lock:
-            return [one for one in clusters if self._covered(one) < self._requested.get(one, 0) <= self._polled]
+            return [one for one in clusters if self._covered(one) < self._requested.get(one, 0) <= self.polled]
 
     def end(self, cluster: ClusterName, number: int, result: Result, seconds: float) -> None:
         """Record a result; `number` was the last request that was polled for when the reconciliation began."""
         with self._lock:
             if number > self._covered(cluster):
-                self._carried.setdefault(cluster, deque(maxlen=KEPT)).append(_Carried(number, result))
+                self._carried.setdefault(cluster, deque(maxlen=KEPT)).append((number, result))
         for listen in self.listeners:
             listen(cluster, result, seconds)
 
@@ -84,7 +66,7 @@ class Reconciliations:
         """The result of the first reconciliation of the cluster that carries out this request; None before its end."""
         with self._lock:
             found = self._carried.get(cluster, ())
-            return next((one.result for one in found if one.request >= number), None)
+            return next((result for request, result in found if request >= number), None)
 
     def _covered(self, cluster: ClusterName) -> int:
-        return self._carried[cluster][-1].request if cluster in self._carried else 0
+        return self._carried[cluster][-1][0] if cluster in self._carried else 0

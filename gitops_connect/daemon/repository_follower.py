@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from logging import INFO, WARNING
 
 from gitops_connect.daemon import events
 from gitops_connect.daemon.state import RepositoryView
@@ -34,11 +35,13 @@ class RepositoryFollower:
             self.failures, self.error = self.failures + 1, error
             kept = before or self._last_good()
             self._tell_of_failure(error, kept)
-            self._tell_of_revision(kept, before)
-            return kept
-        self._tell_of_success(declared)
-        self._tell_of_revision(declared, before)
-        return declared
+        else:
+            if self.failures:
+                events.say(INFO, "repository_recovered", revision=declared.revision)
+            self._news.of(())
+            self.failures, self.error, kept = 0, None, declared
+        self._tell_of_revision(kept, before)
+        return kept
 
     def view(self, declared: Declared | None, now: datetime) -> RepositoryView:
         """The repository after a poll that ended at `now` and returned `declared`."""
@@ -57,16 +60,14 @@ class RepositoryFollower:
         except Exception:  # after any error; the error of the poll itself is more informative
             return None
 
-    def _tell_of_success(self, declared: Declared) -> None:
-        if self.failures:
-            events.repository_read_again(declared.revision)
-        self._news.of(())
-        self.failures, self.error = 0, None
-
     def _tell_of_revision(self, declared: Declared | None, before: Declared | None) -> None:
         if declared is None or (before is not None and before.revision == declared.revision):
             return
-        events.revision_seen(declared, before.revision if before else None)
+        revision, earlier = declared.revision, before.revision if before else None
+        counts = {"documents": declared.documents, "errors": len(declared.diagnostics.errors)}
+        events.say(INFO, "revision_changed", revision=revision, before=earlier, **counts)
+        if declared.rewritten:
+            events.say(WARNING, "history_rewritten", revision=revision, before=declared.rewritten)
         for diagnostic in self._diagnostics.of(declared.diagnostics):
             events.diagnosed(diagnostic, None)
 
@@ -75,7 +76,7 @@ class RepositoryFollower:
         if not self._news.of([f"{type(error).__name__} {error}"]):
             return
         if isinstance(error, GitopsConnectError):
-            events.repository_not_read(error, enforced.revision if enforced else None)
+            events.say_error("repository_unreachable", error, enforced=enforced.revision if enforced else None)
         else:
             events.bug(error)
 

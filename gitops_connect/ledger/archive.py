@@ -12,8 +12,8 @@ from sqlalchemy import Column, Connection, Table, delete, insert, select
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.column_types import Count, read_text, type_of
-from gitops_connect.ledger.key import FINGERPRINT
 from gitops_connect.ledger.pieces import BlockCounts, Damaged, StoredBlock
+from gitops_connect.ledger.schema import FINGERPRINT
 from gitops_connect.ledger.tables import (
     APPROVALS,
     CONFIG_HISTORIES,

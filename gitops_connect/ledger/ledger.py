@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, closing
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import Connection, delete, select
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.archive import Archive, Restored, put_in, take_out
 from gitops_connect.ledger.column_types import attributes
-from gitops_connect.ledger.database import Database, Write
-from gitops_connect.ledger.key import prepare
+from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, held, require_idle, writes_under
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.review_store import ReviewStore
-from gitops_connect.ledger.schema import find_version, is_current
+from gitops_connect.ledger.schema import find_version, is_current, prepare
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.ledger.tables import (
     CONFIG_HISTORIES,
@@ -28,6 +27,7 @@ from gitops_connect.ledger.tables import (
     REVISIONS,
     STOPPED,
     SUSPENSIONS,
+    RecordedValues,
     rows_of,
     upsert,
 )
@@ -37,7 +37,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.operations import OperationHistory
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
@@ -61,7 +61,18 @@ class Ledger:
         self.operations = Operations(database, lease)
         self.status = StatusStore(database)
         self.reviews = ReviewStore(database)
-        self.configs = ConfigHistories(database, self._write)
+        self.configs = RecordedValues[ConnectorName, ConfigHistory](database, self._write, CONFIG_HISTORIES)
+        """The configs on trial and those that were rolled back."""
+        self.restarts = RecordedValues[ConnectorName, RestartRecord](
+            database, self._write, RESTARTS, RestartRecord, attrgetter("count", "last")
+        )
+        """The automatic restarts of connectors that have failed. A restart is recorded before it is requested."""
+        self.restart_requests = RecordedValues[tuple[ConnectorName, RestartKind], str](
+            database, self._write, RESTART_REQUESTS, lambda _, number: number
+        )
+        """The id of the last requested restart of each kind that was carried out."""
+        self.stopped = RecordedValues[ConnectorName, TargetState](database, self._write, STOPPED)
+        """The connectors that are stopped for an offset change, with the state to which each returns."""
 
     @property
     def place(self) -> str:
@@ -119,30 +130,6 @@ class Ledger:
                 ours = (table.c.cluster == cluster) & (table.c.connector == connector)
                 connection.execute(delete(table).where(ours))
 
-    def restarts(self, cluster: ClusterName) -> Mapping[ConnectorName, RestartRecord]:
-        """The automatic restarts of connectors that have failed."""
-        rows = rows_of(self._database, RESTARTS, cluster)
-        return {row.connector: RestartRecord(row.number, row.last) for row in rows}
-
-    def record_restart(self, cluster: ClusterName, connector: ConnectorName, record: RestartRecord) -> None:
-        """Record that the connector is about to be restarted; `record` includes that restart."""
-        self._upsert(RESTARTS, cluster, connector, {"number": record.count, "last": record.last})
-
-    def forget_restarts(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
-        """Record that the connectors work again, or no longer exist."""
-        self._remove(RESTARTS, cluster, connectors)
-
-    def restart_requests(self, cluster: ClusterName) -> Mapping[tuple[ConnectorName, RestartKind], str]:
-        """The id of the last requested restart that was carried out."""
-        rows = rows_of(self._database, RESTART_REQUESTS, cluster)
-        return {(row.connector, row.kind): row.id for row in rows}
-
-    def record_restart_request(self, cluster: ClusterName, connector: ConnectorName, request: RestartRequest) -> None:
-        """Record that the requested restart was carried out."""
-        key = {"cluster": cluster, "connector": connector, "kind": request.kind}
-        with self._write() as connection:
-            upsert(connection, RESTART_REQUESTS, key, {"id": request.id})
-
     def suspensions(self, cluster: ClusterName) -> Suspensions:
         """What commands have suspended: the cluster, and single connectors."""
         found = {
@@ -167,18 +154,6 @@ class Ledger:
         this = (SUSPENSIONS.c.cluster == cluster) & (SUSPENSIONS.c.connector == (connector or _WHOLE_CLUSTER))
         with self._database.write() as connection:
             return connection.execute(delete(SUSPENSIONS).where(this)).rowcount > 0
-
-    def stopped(self, cluster: ClusterName) -> Mapping[ConnectorName, TargetState]:
-        """The connectors that are stopped for an offset change, with the state to which each returns."""
-        return {row.connector: row.returns_to for row in rows_of(self._database, STOPPED, cluster)}
-
-    def record_stopped(self, cluster: ClusterName, connector: ConnectorName, returns_to: TargetState) -> None:
-        """Record that the connector is about to be stopped for an offset change."""
-        self._upsert(STOPPED, cluster, connector, {"returns_to": returns_to})
-
-    def forget_stopped(self, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
-        """Record that the connectors are no longer stopped for an offset change."""
-        self._remove(STOPPED, cluster, connectors)
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""
@@ -227,41 +202,11 @@ class Ledger:
         """Release the database. Nothing is held between two calls, so a ledger that is not closed does no harm."""
         self._database.close()
 
-    def _upsert(self, table: Table, cluster: ClusterName, connector: ConnectorName, values: Mapping[str, Any]) -> None:
-        with self._write() as connection:
-            upsert(connection, table, {"cluster": cluster, "connector": connector}, values)
-
-    def _remove(self, table: Table, cluster: ClusterName, connectors: Collection[ConnectorName]) -> None:
-        with self._write() as connection:
-            these = (table.c.cluster == cluster) & table.c.connector.in_(connectors)
-            connection.execute(delete(table).where(these))
-
     def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
         with self._write() as connection:
             upsert(
                 connection, REVISIONS, {"cluster": cluster, "kind": kind}, attributes(mark, "revision", "at", "result")
             )
-
-
-class ConfigHistories:
-    """The configs on trial and those that were rolled back; the methods raise what those of `Ledger` raise."""
-
-    def __init__(self, database: Database, write: Write) -> None:
-        """`write` begins a transaction, under the lease of the ledger if it has one."""
-        self._database = database
-        self._write = write
-
-    def histories(self, cluster: ClusterName) -> Mapping[ConnectorName, ConfigHistory]:
-        """The history of each connector that has one."""
-        return {row.connector: row.history for row in rows_of(self._database, CONFIG_HISTORIES, cluster)}
-
-    def record(self, cluster: ClusterName, changed: Mapping[ConnectorName, ConfigHistory]) -> None:
-        """Replace these histories: all of them or none. Without any, nothing is written."""
-        if not changed:
-            return
-        with self._write() as connection:
-            for name, history in changed.items():
-                upsert(connection, CONFIG_HISTORIES, {"cluster": cluster, "connector": name}, {"history": history})
 
 
 def read_history(url: str, directory: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:

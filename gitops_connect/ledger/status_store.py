@@ -6,18 +6,18 @@ its lease also records what it did.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from operator import attrgetter
 
 from sqlalchemy import delete, insert, select
 
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, rows_of, upsert
+from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, RecordedValues
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.outcomes import JournalEntry
-from gitops_connect.model.status import Condition, ConditionKey, Conditions
+from gitops_connect.model.status import Condition, ConditionKey
 
 KEPT_STEPS = 5000
 """Steps of each cluster that are kept. Older ones are removed."""
@@ -29,48 +29,18 @@ class StatusStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def conditions(self, cluster: ClusterName) -> Conditions:
+        self.conditions = RecordedValues[ConditionKey, Condition](
+            database,
+            database.write,
+            CONDITIONS,
+            Condition,
+            attrgetter("status", "reason", "message", "since", "revision"),
+        )
         """All conditions of the cluster and its connectors."""
-        found = rows_of(self._database, CONDITIONS, cluster)
-        return {(row.connector, row.type): Condition(*tuple[Any, ...](row)[2:]) for row in found}
-
-    def record_conditions(
-        self, cluster: ClusterName, changed: Mapping[ConditionKey, Condition], ended: Iterable[ConditionKey]
-    ) -> None:
-        """Record new and changed conditions, and remove those that have ended. Without any, nothing is written."""
-        gone = list(ended)
-        if not changed and not gone:
-            return
-        with self._database.write() as connection:
-            for connector, kind in gone:
-                of = CONDITIONS.c
-                this = (of.cluster == cluster) & (of.connector == connector) & (of.type == kind)
-                connection.execute(delete(CONDITIONS).where(this))
-            for (connector, kind), one in changed.items():
-                key = {"cluster": cluster, "connector": connector, "type": kind}
-                upsert(connection, CONDITIONS, key, attributes(one, "status", "reason", "message", "since", "revision"))
-
-    def offset_positions(self, cluster: ClusterName) -> Mapping[ConnectorName, OffsetPosition]:
+        self.offset_positions = RecordedValues[ConnectorName, OffsetPosition](
+            database, database.write, OFFSET_POSITIONS, OffsetPosition, attrgetter("digest", "since")
+        )
         """The current offsets of connectors that must move within a time, as a digest, and since when."""
-        found = rows_of(self._database, OFFSET_POSITIONS, cluster)
-        return {row.connector: OffsetPosition(row.digest, row.since) for row in found}
-
-    def record_offset_positions(
-        self,
-        cluster: ClusterName,
-        changed: Mapping[ConnectorName, OffsetPosition],
-        ended: Collection[ConnectorName],
-    ) -> None:
-        """Record positions that have moved, and forget those of connectors that need not move any more."""
-        if not changed and not ended:
-            return
-        with self._database.write() as connection:
-            here = OFFSET_POSITIONS.c.cluster == cluster
-            connection.execute(delete(OFFSET_POSITIONS).where(here, OFFSET_POSITIONS.c.connector.in_(ended)))
-            for connector, one in changed.items():
-                key = {"cluster": cluster, "connector": connector}
-                upsert(connection, OFFSET_POSITIONS, key, attributes(one, "digest", "since"))
 
     def record_step(self, entry: JournalEntry) -> int:
         """Add a step to the journal, and return its id."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Column, Connection, MetaData, Row, Table, delete, insert, select, update
 
 from gitops_connect.ledger.column_types import (
     AcknowledgementList,
+    ColumnType,
     ConfigHistoryText,
     Count,
     EnumText,
@@ -24,7 +26,7 @@ from gitops_connect.ledger.column_types import (
     TextMap,
     UtcTime,
 )
-from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.database import Database, Write
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.operations import OperationKind, OperationState
@@ -34,6 +36,9 @@ from gitops_connect.model.plans import Action
 from gitops_connect.model.restart_records import RestartKind
 from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.model.status import ConditionStatus, ConditionType
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class OffsetsPart(Enum):
@@ -46,25 +51,32 @@ class OffsetsPart(Enum):
 
 
 METADATA = MetaData()
+_Kinds = type[ColumnType] | ColumnType
+_CONNECTOR = {"cluster": ShortText, "connector": ShortText}
 
-PROPERTIES = Table(
-    "ledger_properties",
-    METADATA,
-    Column("name", ShortText, primary_key=True),
-    Column("value", LongText, nullable=False),
-)
+
+def _key(**columns: _Kinds) -> list[Column[Any]]:
+    return [Column(name, kind, primary_key=True, autoincrement=False) for name, kind in columns.items()]
+
+
+def _required(**columns: _Kinds) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name, kind in columns.items()]
+
+
+def _optional(**columns: _Kinds) -> list[Column[Any]]:
+    return [Column(name, kind) for name, kind in columns.items()]
+
+
+PROPERTIES = Table("ledger_properties", METADATA, *_key(name=ShortText), *_required(value=LongText))
 """`schema_version`, and `key_fingerprint`: a keyed digest that shows whether a key is the one used so far."""
 
 OWNERSHIP = Table(
     "ownership",
     METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("origin", EnumText(Origin), nullable=False),
-    Column("revision", ShortText, nullable=False),
-    Column("since", UtcTime, nullable=False),
-    Column("desired", ShortText),
-    Column("applied", TextMap("a JSON object of digests"), nullable=False),
+    *_key(**_CONNECTOR),
+    *_required(origin=EnumText(Origin), revision=ShortText, since=UtcTime),
+    *_optional(desired=ShortText),
+    *_required(applied=TextMap("a JSON object of digests")),
     Column("on_delete", EnumText(OnDelete), nullable=False, server_default="keep"),
     Column("secret_references", TextMap("a JSON object of references"), nullable=False, server_default="{}"),
 )
@@ -76,25 +88,13 @@ OWNERSHIP = Table(
 OPERATIONS = Table(
     "operations",
     METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("name", ShortText, primary_key=True),
-    Column("connector", ShortText, nullable=False),
-    Column("kind", EnumText(OperationKind), nullable=False),
-    Column("state", EnumText(OperationState), nullable=False),
-    Column("digest", ShortText),
-    Column("revision", ShortText, nullable=False),
-    Column("since", UtcTime, nullable=False),
-    Column("failures", Count, nullable=False),
-    Column("final", Flag, nullable=False),
-    Column("message", LongText, nullable=False),
-    Column("warning", LongText, nullable=False),
-    Column("digest_before", ShortText),
-    Column("digest_after", ShortText),
-    Column("acknowledged", AcknowledgementList, nullable=False),
-    Column("declared", PackedOffsets),
-    Column("snapshot", PackedOffsets),
-    Column("entries", Count),
-    Column("sent", Count),
+    *_key(cluster=ShortText, name=ShortText),
+    *_required(connector=ShortText, kind=EnumText(OperationKind), state=EnumText(OperationState)),
+    *_optional(digest=ShortText),
+    *_required(revision=ShortText, since=UtcTime, failures=Count, final=Flag, message=LongText, warning=LongText),
+    *_optional(digest_before=ShortText, digest_after=ShortText),
+    *_required(acknowledged=AcknowledgementList),
+    *_optional(declared=PackedOffsets, snapshot=PackedOffsets, entries=Count, sent=Count),
 )
 """Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
 
@@ -104,12 +104,8 @@ OPERATIONS = Table(
 PIECES = Table(
     "operation_pieces",
     METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("name", ShortText, primary_key=True),
-    Column("part", EnumText(OffsetsPart), primary_key=True),
-    Column("number", Count, primary_key=True, autoincrement=False),
-    Column("entries", Count, nullable=False),
-    Column("content", PackedLines, nullable=False),
+    *_key(cluster=ShortText, name=ShortText, part=EnumText(OffsetsPart), number=Count),
+    *_required(entries=Count, content=PackedLines),
 )
 """Since version 3. `part` is `declared` or `before`; `number` counts from 0; `content` is lines compressed by zlib.
 
@@ -119,140 +115,73 @@ Pieces without a row in `operations` are left over from an attempt that was kill
 REVISIONS = Table(
     "revisions",
     METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("kind", MarkText, primary_key=True),
-    Column("revision", ShortText, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Column("result", LongText, nullable=False),
+    *_key(cluster=ShortText, kind=MarkText),
+    *_required(revision=ShortText, at=UtcTime, result=LongText),
 )
 """At most two rows per cluster: `kind` is `attempted` or `applied`."""
 
-RESTARTS = Table(
-    "restarts",
-    METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("number", Count, nullable=False),
-    Column("last", UtcTime, nullable=False),
-)
+RESTARTS = Table("restarts", METADATA, *_key(**_CONNECTOR), *_required(number=Count, last=UtcTime))
 """Since version 4. A row for each connector with automatic restarts since it last worked for some time."""
 
 RESTART_REQUESTS = Table(
-    "restart_requests",
-    METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("kind", EnumText(RestartKind), primary_key=True),
-    Column("id", ShortText, nullable=False),
+    "restart_requests", METADATA, *_key(**_CONNECTOR, kind=EnumText(RestartKind)), *_required(id=ShortText)
 )
 """Since version 4. `id` is the last id of `spec.restart` or `spec.restartTasks` (`kind`) that was carried out."""
 
 CONDITIONS = Table(
     "conditions",
     METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("type", EnumText(ConditionType), primary_key=True),
-    Column("status", EnumText(ConditionStatus), nullable=False),
-    Column("reason", ShortText, nullable=False),
-    Column("message", LongText, nullable=False),
-    Column("since", UtcTime, nullable=False),
-    Column("revision", ShortText, nullable=False),
+    *_key(**_CONNECTOR, type=EnumText(ConditionType)),
+    *_required(status=EnumText(ConditionStatus), reason=ShortText, message=LongText, since=UtcTime, revision=ShortText),
 )
 """Since version 5. `connector` is empty for a condition of the cluster itself."""
 
-CONFIG_HISTORIES = Table(
-    "config_histories",
-    METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("history", ConfigHistoryText, nullable=False),
-)
+CONFIG_HISTORIES = Table("config_histories", METADATA, *_key(**_CONNECTOR), *_required(history=ConfigHistoryText))
 """Since version 5. `history` is a JSON object; see `ConfigHistoryText`."""
 
-OFFSET_POSITIONS = Table(
-    "offset_positions",
-    METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("digest", ShortText, nullable=False),
-    Column("since", UtcTime, nullable=False),
-)
+OFFSET_POSITIONS = Table("offset_positions", METADATA, *_key(**_CONNECTOR), *_required(digest=ShortText, since=UtcTime))
 """Since version 5. The digest of a connector's current offsets, and when they were first seen."""
 
 STEPS = Table(
     "steps",
     METADATA,
     Column("id", Count, primary_key=True),
-    Column("cluster", ShortText, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Column("revision", ShortText, nullable=False),
-    Column("author", ShortText, nullable=False),
-    Column("connector", ShortText, nullable=False),
-    Column("action", EnumText(Action), nullable=False),
-    Column("operation", ShortText, nullable=False),
-    Column("result", EnumText(Result), nullable=False),
-    Column("reason", LongText, nullable=False),
-    Column("message", LongText, nullable=False),
-    Column("seconds", Number, nullable=False),
+    *_required(cluster=ShortText, at=UtcTime, revision=ShortText, author=ShortText, connector=ShortText),
+    *_required(action=EnumText(Action), operation=ShortText, result=EnumText(Result), reason=LongText),
+    *_required(message=LongText, seconds=Number),
 )
 """Since version 5. The last steps of each cluster; `operation` is empty for a step without an offset change."""
 
 SUSPENSIONS = Table(
-    "suspensions",
-    METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("who", ShortText, nullable=False),
-    Column("since", UtcTime, nullable=False),
-    Column("reason", LongText, nullable=False),
+    "suspensions", METADATA, *_key(**_CONNECTOR), *_required(who=ShortText, since=UtcTime, reason=LongText)
 )
 """Since version 5. What commands have suspended. `connector` is empty if it is the whole cluster."""
 
-STOPPED = Table(
-    "stopped_connectors",
-    METADATA,
-    Column("cluster", ShortText, primary_key=True),
-    Column("connector", ShortText, primary_key=True),
-    Column("returns_to", EnumText(TargetState), nullable=False),
-)
+STOPPED = Table("stopped_connectors", METADATA, *_key(**_CONNECTOR), *_required(returns_to=EnumText(TargetState)))
 """Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""
 
 REVIEWED_PLANS = Table(
     "reviewed_plans",
     METADATA,
-    Column("pull_request", Count, primary_key=True, autoincrement=False),
-    Column("purpose", EnumText(PlanPurpose), primary_key=True),
-    Column("digest", ShortText, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Column("plan", ReviewedPlanText, nullable=False),
+    *_key(pull_request=Count, purpose=EnumText(PlanPurpose)),
+    *_required(digest=ShortText, at=UtcTime, plan=ReviewedPlanText),
 )
 """Since version 6. The last plan that a pull request has shown; `plan` is a JSON object; see `model.reviewed_plans`."""
 
 APPROVALS = Table(
     "approvals",
     METADATA,
-    Column("pull_request", Count, primary_key=True, autoincrement=False),
-    Column("digest", ShortText, primary_key=True),
-    Column("who", ShortText, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Column("place", ShortText, nullable=False),
-    Column("plan", ReviewedPlanText, nullable=False),
+    *_key(pull_request=Count, digest=ShortText),
+    *_required(who=ShortText, at=UtcTime, place=ShortText, plan=ReviewedPlanText),
 )
 """Since version 6. The approved plans, with a copy of each: the pull request may show another one later."""
 
 LEASES = Table(
     "leases",
     METADATA,
-    Column("name", ShortText, primary_key=True),
-    Column("number", Count, nullable=False),
-    Column("token", ShortText, nullable=False),
-    Column("host", ShortText, nullable=False),
-    Column("place", ShortText, nullable=False),
-    Column("pid", Count, nullable=False),
-    Column("process_started", Number, nullable=False),
-    Column("since", UtcTime, nullable=False),
-    Column("expires", UtcTime, nullable=False),
+    *_key(name=ShortText),
+    *_required(number=Count, token=ShortText, host=ShortText, place=ShortText, pid=Count, process_started=Number),
+    *_required(since=UtcTime, expires=UtcTime),
 )
 """A row for each lease that was ever held: `name` is a cluster, or `leases.LEADER`. `number` rises with each holder.
 
@@ -288,8 +217,50 @@ def upsert(
 
     Two statements, because each database has a different syntax for a single one.
     """
-    this = update(table).values(**values)
-    for column, value in key.items():
-        this = this.where(table.c[column] == value)
-    if connection.execute(this).rowcount == 0:
+    if connection.execute(update(table).filter_by(**key).values(**values)).rowcount == 0:
         connection.execute(insert(table).values(**key, **values, **(first or {})))
+
+
+class RecordedValues(Generic[K, V]):
+    """A table of values of each cluster; the methods raise what those of `Ledger` raise.
+
+    A key is the name of a connector, or if the primary key has more columns, a tuple of the name and these. `read`
+    makes a value of the columns after the name, and `columns` returns those after the primary key. By default, the only
+    column is the value.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        write: Write,
+        table: Table,
+        read: Callable[..., V] = lambda value: value,
+        columns: Callable[[V], tuple[Any, ...]] = lambda value: (value,),
+    ) -> None:
+        """`write` begins a transaction, under the lease of the ledger if it has one."""
+        self._database, self._write, self._table = database, write, table
+        self._read, self._columns = read, columns
+        self._key: Callable[[Row[Any]], Any] = attrgetter(
+            *(one.name for one in table.primary_key if one.name != "cluster")
+        )
+        self._others = [one.name for one in table.c if not one.primary_key]
+
+    def of(self, cluster: ClusterName) -> Mapping[K, V]:
+        """All values of the cluster."""
+        rows = rows_of(self._database, self._table, cluster)
+        return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}
+
+    def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:
+        """Replace and remove these values: all of them or none. Without any, nothing is written."""
+        if not changed and not ended:
+            return
+        with self._write() as connection:
+            for key in ended:
+                connection.execute(delete(self._table).filter_by(**self._row(cluster, key)))
+            for key, value in changed.items():
+                values = dict(zip(self._others, self._columns(value), strict=True))
+                upsert(connection, self._table, self._row(cluster, key), values)
+
+    def _row(self, cluster: ClusterName, key: K) -> dict[str, Any]:
+        parts = key if isinstance(key, tuple) else (key,)
+        return dict(zip(self._table.primary_key.columns.keys(), (cluster, *parts), strict=True))

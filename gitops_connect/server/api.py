@@ -87,8 +87,8 @@ def connector(request: Request) -> Response:
         {
             **values.connector_value(found),
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
-            "restarts": values.restart_value(one.ledger.restarts(view.cluster).get(found.name), outlook),
-            "autoRestart": auto_restart_status(found.name, one.ledger.restarts(view.cluster).get(found.name)),
+            "restarts": values.restart_value(one.ledger.restarts.of(view.cluster).get(found.name), outlook),
+            "autoRestart": auto_restart_status(found.name, one.ledger.restarts.of(view.cluster).get(found.name)),
             "operations": [values.operation_value(view.cluster, record) for record in changes[: queries.MOST]],
             "journal": values.journal_values(steps),
         }

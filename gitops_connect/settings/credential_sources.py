@@ -32,19 +32,15 @@ class Credential:
         """The secret, without the line end that editors add. Raises UsageError with the setting if it is missing."""
         try:
             return self._read()
-        except _Unreadable as error:
+        except UsageError as error:
             raise UsageError(f"{self.setting}: {error}" if self.setting else str(error)) from error
 
     def _read(self) -> str:
         if self.env is not None:
             if self.env not in os.environ:
-                raise _Unreadable(f"{_variable(self.env)} is not set")
+                raise UsageError(f"{_variable(self.env)} is not set")
             return os.environ[self.env]
         return self.value or "" if self.file is None else _read(self.file)
-
-
-class _Unreadable(Exception):
-    """Why a credential cannot be read; the text contains no part of it."""
 
 
 def _variable(name: str) -> str:
@@ -59,11 +55,11 @@ def _read(file: Path) -> str:
         secret = content.decode().rstrip("\r\n")
     except UnicodeDecodeError:
         # Python's own message quotes a byte of the secret.
-        raise _Unreadable(f"the credential file {file} contains no UTF-8 text") from None
+        raise UsageError(f"the credential file {file} contains no UTF-8 text") from None
     except OSError as error:
-        raise _Unreadable(f"cannot read the credential file {file}: {error.strerror}") from error
+        raise UsageError(f"cannot read the credential file {file}: {error.strerror}") from error
     if len(content) > _LONGEST or "\0" in secret:
-        raise _Unreadable(
+        raise UsageError(
             f"the credential file {file} is not valid: expected at most {_LONGEST // 1024} KiB, and no NUL character"
         )
     return secret

@@ -21,7 +21,7 @@ _PUBLIC = frozenset({"ca_file", "client_certificate", "directory", "known_hosts"
 _OF_THE_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
 """`/proc/self/environ` contains every variable of this process."""
 _BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
-"""Suffixes of the files that `ledger.key` and SQLite store next to the database."""
+"""Suffixes of the files that `ledger.schema` and SQLite store next to the database."""
 
 
 def own_variables(settings: Settings) -> frozenset[str]:

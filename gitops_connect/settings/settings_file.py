@@ -12,27 +12,15 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.safe_files import read_text
 from gitops_connect.settings.coerce import section
-from gitops_connect.settings.sections import (
-    ClusterSettings,
-    DaemonSettings,
-    ForgeSettings,
-    NotificationSettings,
-    RepositorySettings,
-    SecretsSettings,
-    ServerSettings,
-    Settings,
-    SparkSettings,
-    StateSettings,
-    StrimziSettings,
-    is_http_url,
-)
+from gitops_connect.settings.sections import ClusterSettings, Settings, StrimziSettings, is_http_url
 
 DEFAULT_FILE = "gitops-connect.toml"
 PREFIX = "GITOPS_CONNECT_"
@@ -47,17 +35,8 @@ _MINIMAL_REPOSITORY = """\
 _MINIMAL_CLUSTER = """\
     [clusters.local]
     url = ["http://127.0.0.1:8083"]"""
-_SECTIONS = {
-    "repository": RepositorySettings,
-    "state": StateSettings,
-    "secrets": SecretsSettings,
-    "spark": SparkSettings,
-    "daemon": DaemonSettings,
-    "server": ServerSettings,
-    "notifications": NotificationSettings,
-    "forge": ForgeSettings,
-    "strimzi": StrimziSettings,
-}
+_SECTIONS: Mapping[str, Any] = {name: hint for name, hint in get_type_hints(Settings).items() if is_dataclass(hint)}
+"""The class of each section, except `[clusters]`."""
 
 
 def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings:

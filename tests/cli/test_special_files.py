@@ -13,7 +13,7 @@ import pytest
 from gitops_connect import secret_values
 from gitops_connect.cli.main import run_command
 from gitops_connect.errors import LedgerUnusable, UsageError
-from gitops_connect.ledger.key import load_key
+from gitops_connect.ledger.schema import load_key
 from gitops_connect.model.desired import SecretReference, SecretSource
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.settings_file import load_settings

@@ -5,14 +5,9 @@ from __future__ import annotations
 import pytest
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
-from support.daemon_log import InThread
+from support.daemon_log import InThread, poll_again
 
 pytestmark = pytest.mark.slow
-
-
-def look_twice(at: Workplace, standin: StandIn) -> None:
-    polls = standin.count("GET")
-    at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
 
 
 def test_a_suspension_by_command_is_honoured_and_its_begin_and_end_are_logged_once(
@@ -27,7 +22,7 @@ def test_a_suspension_by_command_is_honoured_and_its_begin_and_end_are_logged_on
         at.by_hand("pause", "orders")
         drift = daemon.wait("drift_detected", connector=name)
         assert drift["message"] == "not corrected: resume (state: paused -> running)"
-        look_twice(at, standin)
+        poll_again(at, standin)
         assert len(daemon.all("connector_suspended")) == len(daemon.all("drift_detected")) == 1
         assert len(daemon.steps()) == 1, "the connector was created, and left as it is since then"
         assert at.run("resume", "connector", name).code == 0
@@ -56,7 +51,7 @@ def test_a_broken_document_does_not_end_its_suspension(at: Workplace, standin: S
         daemon.wait("connector_suspended", connector=name)
         at.commit("orders.yaml", at.source("orders", "suspend: true\nstate: runing"))
         daemon.wait("diagnostic", connector=name)
-        look_twice(at, standin)
+        poll_again(at, standin)
         assert daemon.all("connector_resumed") == []
         at.commit("orders.yaml", at.source("orders"))
         daemon.wait("connector_resumed", connector=name)
@@ -73,7 +68,7 @@ def test_an_observed_cluster_gets_no_change_and_its_drift_is_logged_once(at: Wor
         drift = daemon.wait("drift_detected", connector=at.name("orders"), level="WARNING")
         assert drift["message"] == "not corrected: resume (state: paused -> running)"
         assert daemon.wait("reconciliation_finished")["drifted"] == 1
-        look_twice(at, standin)
+        poll_again(at, standin)
         assert len(daemon.all("drift_detected")) == 1
         assert daemon.steps() == []
     assert at.states() == {"orders": "PAUSED"}

@@ -10,7 +10,7 @@ import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
-from support.daemon_log import AsProcess, InThread
+from support.daemon_log import AsProcess, InThread, run_once
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
@@ -33,7 +33,7 @@ def reset(at: Workplace, name: str) -> None:
 
 def stopped(at: Workplace) -> dict[str, object]:
     with closing(Ledger.open("sqlite:///state.db", at.directory, None)) as ledger:
-        return dict(ledger.stopped(ClusterName("local")))
+        return dict(ledger.stopped.of(ClusterName("local")))
 
 
 def test_a_paused_connector_stays_paused_until_its_document_changes(applied: Workplace, standin: StandIn) -> None:
@@ -73,8 +73,7 @@ def test_a_killed_process_does_not_leave_a_connector_stopped(
         daemon.send(signal.SIGKILL)
         daemon.code()
     assert stopped(at).keys() == {at.name("orders")}
-    with AsProcess(at, "--once") as again:
-        assert again.code() == 0, again.lines
+    run_once(at)
     assert at.states() == before
     assert stopped(at) == {}
     at.by_hand("stop", "orders")

@@ -115,16 +115,22 @@ def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog
     assert [record.__dict__["fields"].get("reason") for record in failed] == ["OSError", None]
 
 
+Answer = Callable[[BaseHTTPRequestHandler, threading.Event], None]
+
+
 @contextmanager
-def service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A webhook on this machine, as a URL of apprise, and the requests that it got."""
+def service(answer: Answer = lambda *_: None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A webhook on this machine, as a URL of apprise, and the requests that it got. `answer` writes until the end."""
     got: list[dict[str, Any]] = []
+    ended = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
+            with suppress(OSError):
+                answer(self, ended)
 
         def log_message(self, *_: object) -> None:
             """Print nothing."""
@@ -135,6 +141,7 @@ def service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         try:
             yield f"json://127.0.0.1:{server.server_address[1]}/hook", got
         finally:
+            ended.set()
             server.shutdown()
             thread.join()
 
@@ -181,30 +188,8 @@ def slow(request: BaseHTTPRequestHandler, ended: threading.Event) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
 @pytest.mark.parametrize(("answer", "seconds"), [(endless, 60), (slow, 5)])
-def test_a_service_that_answers_without_an_end_is_given_up(
-    answer: Callable[[BaseHTTPRequestHandler, threading.Event], None], seconds: int
-) -> None:
+def test_a_service_that_answers_without_an_end_is_given_up(answer: Answer, seconds: int) -> None:
     """The process that sends ends at its limit of memory, or of time."""
-    ended = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            with suppress(OSError):
-                answer(self, ended)
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            url = f"json://127.0.0.1:{server.server_address[1]}/hook"
-            send = sender(NotificationSettings({"team": Credential(value=url)}), seconds)
-            assert not send(Notification("title", "body", logging.INFO))
-        finally:
-            ended.set()
-            server.shutdown()
-            thread.join()
+    with service(answer) as (url, _):
+        send = sender(NotificationSettings({"team": Credential(value=url)}), seconds)
+        assert not send(Notification("title", "body", logging.INFO))

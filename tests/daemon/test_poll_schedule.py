@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from gitops_connect.daemon.jobs import PollSchedule
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized, UsageError
-from gitops_connect.model.clock import Duration
-from gitops_connect.settings.sections import DaemonSettings, RepositorySettings, Settings
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized
 
 STEADY = PollSchedule(interval=60, retry=10, longest=300, jitter=0)
 
@@ -18,14 +12,8 @@ def test_waits_double_up_to_the_longest() -> None:
     error = ConnectUnavailable("no worker answered")
     assert [STEADY.after(error, failures) for failures in range(1, 8)] == [10, 20, 40, 80, 160, 300, 300]
     assert STEADY.after(error, 100_000) == 300, "and no number grows too large"
-
-
-def test_a_step_that_failed_waits_like_an_error_of_the_world() -> None:
-    assert STEADY.after(None, 2) == 20
-
-
-def test_what_time_does_not_mend_waits_longest_from_the_first() -> None:
-    assert STEADY.after(Unauthorized("401"), 1) == 300
+    assert STEADY.after(None, 2) == 20, "a step has failed"
+    assert STEADY.after(Unauthorized("401"), 1) == 300, "waiting does not help"
 
 
 def test_a_cluster_that_another_process_holds_is_tried_again_soon() -> None:
@@ -39,18 +27,6 @@ def test_jitter_is_added_and_spreads() -> None:
     waits = {cadence.usual() for _ in range(50)}
     assert len(waits) > 1
     assert all(60 <= wait <= 65 for wait in waits)
-
-
-@pytest.mark.parametrize("name", ["interval", "retry_interval", "max_retry_interval"])
-def test_no_server_is_asked_without_a_pause(name: str) -> None:
-    nothing = {name: Duration(0)}
-    settings = Settings(
-        Path(),
-        repository=RepositorySettings(**(nothing if name == "interval" else {})),
-        daemon=DaemonSettings(**({} if name == "interval" else nothing)),
-    )
-    with pytest.raises(UsageError, match=rf"{name}: expected a duration longer than 0s"):
-        PollSchedule.of(settings)
 
 
 def test_a_poll_that_failed_is_repeated_earlier_and_never_later() -> None:

@@ -9,13 +9,12 @@ import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
-from support.daemon_log import AsProcess
+from support.daemon_log import FOR_EVER, AsProcess, release, run_once
 from support.git.http_server import serving
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName
 
-FOR_EVER = 10**9
 TWO_STEPS = "3.6.2"
 """The last version of Connect on which a stopped connector takes two steps: create and stop."""
 pytestmark = pytest.mark.slow
@@ -27,13 +26,6 @@ def slow(at: Workplace, standin: StandIn) -> Workplace:
     standin.cluster.version, standin.cluster.lag = TWO_STEPS, FOR_EVER
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     return at
-
-
-def release(standin: StandIn) -> None:
-    with standin.cluster.lock:
-        standin.cluster.lag = 0
-        for connector in standin.cluster.connectors.values():
-            connector.due = 0
 
 
 def is_sent(at: Workplace, standin: StandIn, method: str, path: str = ".*") -> None:
@@ -62,20 +54,11 @@ def test_the_step_in_progress_is_finished_and_the_next_start_continues(
             ("create", "step_applied"),
             ("stop", "step_skipped"),
         ]
+        assert daemon.wait("reconciliation_finished")["interrupted"] is True
+        assert daemon.lines[-1]["event"] == "daemon_stopped"
     assert ours(slow) == {slow.name("orders")}
-    with AsProcess(slow, "--once") as again:
-        assert again.code() == 0
-        assert [line["action"] for line in again.steps()] == ["stop"]
+    assert run_once(slow) == [("stop", "step_applied")]
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1), "nothing is done twice"
-
-
-def test_a_second_signal_ends_the_daemon_at_once(slow: Workplace, standin: StandIn) -> None:
-    with AsProcess(slow) as daemon:
-        is_sent(slow, standin, "POST")
-        daemon.send(signal.SIGTERM)
-        daemon.wait("daemon_stopping")
-        daemon.send(signal.SIGTERM)
-        assert daemon.code() == -signal.SIGTERM
 
 
 def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
@@ -93,8 +76,7 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
         (left,) = daemon.all("connector_left_stopped", level="warning", cluster="local", connector=at.name("orders"))
     assert left["message"].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
     assert at.states() == {"orders": "STOPPED"}
-    with AsProcess(at, "--once") as again:
-        assert again.code() == 0
+    run_once(at)
     assert at.states() == {"orders": "RUNNING"}
 
 
@@ -114,22 +96,9 @@ def test_a_step_that_outlasts_the_shutdown_is_finished_by_the_next_start(at: Wor
         assert step["message"] == "still in progress after shutdown_timeout (0.2s); the next start finishes it"
         assert len(daemon.all("connector_left_stopped", connector=name)) == 1
     assert at.states() == {"orders": "STOPPED"}
-    with AsProcess(at, "--once") as again:
-        assert again.code() == 0
-        assert [(line["action"], line["event"]) for line in again.steps()] == [
-            ("reset", "step_applied"),
-            ("resume", "step_applied"),
-        ]
+    assert run_once(at) == [("reset", "step_applied"), ("resume", "step_applied")]
     assert at.states() == {"orders": "RUNNING"}
     assert standin.count("DELETE") == 1, "the reset had its effect, and is not sent again"
-
-
-def test_an_idle_daemon_ends_at_once(at: Workplace) -> None:
-    with AsProcess(at) as daemon:
-        daemon.wait("reconciliation_finished")
-        daemon.send(signal.SIGTERM)
-        assert daemon.code() == 0
-        assert daemon.lines[-1]["event"] == "daemon_stopped"
 
 
 def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, standin: StandIn) -> None:
@@ -139,12 +108,7 @@ def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, st
         daemon.code()
     assert ours(slow) == set()
     release(standin)
-    with AsProcess(slow, "--once") as again:
-        assert again.code() == 0
-        assert [(line["action"], line["event"]) for line in again.steps()] == [
-            ("adopt", "step_applied"),
-            ("stop", "step_applied"),
-        ]
+    assert run_once(slow) == [("adopt", "step_applied"), ("stop", "step_applied")]
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
     assert ours(slow) == {slow.name("orders")}
 
@@ -177,8 +141,7 @@ def test_a_server_that_hangs_does_not_delay_the_shutdown(at: Workplace, standin:
         daemon.send(signal.SIGTERM)
         assert daemon.code() == 0
         assert (daemon.all("daemon_stopping")[0].get("in_progress"), daemon.all("reconciliation_failed")) == (None, [])
-    with AsProcess(at, "--once") as again:
-        assert again.code() == 0, "and what it held is free again"
+    run_once(at)  # what the first process held is free again
 
 
 def test_a_git_server_that_hangs_does_not_delay_the_shutdown(at: Workplace, tmp_path: Path) -> None:
@@ -210,9 +173,7 @@ def test_the_steps_of_a_killed_process_are_finished_on_a_real_worker(really: Wor
         daemon.wait("step_applied")
         daemon.send(signal.SIGKILL)
         daemon.code()
-    with AsProcess(at, "--once") as again:
-        assert again.code() == 0, again.lines
+    run_once(at)
     assert at.states() == {f"orders{number}": "PAUSED" for number in range(8)}
     assert ours(at) == {at.name(f"orders{number}") for number in range(8)}
-    with AsProcess(at, "--once") as third:
-        assert (third.code(), third.steps()) == (0, [])
+    assert run_once(at) == []

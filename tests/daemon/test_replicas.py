@@ -14,11 +14,10 @@ from acceptance.workplace import Workplace
 from live.databases import Server
 from standin.cluster import Cluster
 from standin.connect import StandIn
-from support.daemon_log import AsProcess
+from support.daemon_log import FOR_EVER, AsProcess, release
 from support.ledger.ledger_places import LedgerPlace, postgres_place
 
 pytestmark = pytest.mark.slow
-FOR_EVER = 10**9
 EFFECTS = "POST|PUT|PATCH|DELETE"
 
 
@@ -68,10 +67,7 @@ def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(
             place.move_leases()
             first.send(signal.SIGKILL)
             first.code()
-            with workers[0].cluster.lock:
-                workers[0].cluster.lag = 0
-                for connector in workers[0].cluster.connectors.values():
-                    connector.due = 0
+            release(workers[0])
             assert second.wait("leader_elected")["number"] == number + 1
             second.wait("step_applied", action="stop")
             second.send(signal.SIGTERM)

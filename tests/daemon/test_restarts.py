@@ -13,7 +13,7 @@ import pytest
 from acceptance.test_health import broken_sink
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
-from support.daemon_log import InThread
+from support.daemon_log import InThread, poll_again
 
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import Runtime
@@ -75,8 +75,7 @@ def test_half_an_hour_of_continued_failure(at: Workplace, standin: StandIn) -> N
         standin.cluster.fail(name, "java.lang.Boom: no")
         given_up = daemon.wait("connector_given_up", connector=name)
         restarts = [line for line in daemon.steps() if line["action"] == "restart"]
-        polls = standin.count("GET")
-        at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
+        poll_again(at, standin)
         assert len(daemon.all("connector_given_up")) == 1
     (client,) = clients
     pauses = [later - earlier for earlier, later in pairwise(client.times)]
@@ -100,12 +99,11 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
     with InThread(at) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
-        assert daemon.runtime.ledger.restarts(LOCAL)[name].count == 1
+        assert daemon.runtime.ledger.restarts.of(LOCAL)[name].count == 1
     standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
     with InThread(at) as daemon:
         daemon.wait("connector_unhealthy", connector=name)
-        polls = standin.count("GET")
-        at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
+        poll_again(at, standin)
         assert daemon.steps() == [], "the next one is not due before 2 minutes"
     message = json.loads(at.run("status", "-o", "json").out)[0]["message"]
     assert "restarted once, last at" in message
@@ -113,22 +111,8 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     later = FastClock(ahead=timedelta(minutes=3))
     with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
-        at.await_that(lambda: daemon.runtime.ledger.restarts(LOCAL), lambda restarts: not restarts)
+        at.await_that(lambda: daemon.runtime.ledger.restarts.of(LOCAL), lambda restarts: not restarts)
     assert "restarted" not in at.run("status").out
-
-
-@pytest.mark.slow
-def test_a_document_turns_them_off(at: Workplace, standin: StandIn) -> None:
-    name = at.name("orders")
-    at.commit("orders.yaml", at.source("orders", "autoRestart: {enabled: false}"))
-    at.apply()
-    standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
-    with InThread(at) as daemon:
-        message = daemon.wait("connector_unhealthy", connector=name)["message"]
-        assert message.endswith("no automatic restart: spec.autoRestart.enabled is false")
-        polls = standin.count("GET")
-        at.await_that(lambda: standin.count("GET"), lambda count: count > polls + 8)
-        assert standin.count("POST", ".*/restart.*") == 0
 
 
 @pytest.mark.slow

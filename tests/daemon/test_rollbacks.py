@@ -32,7 +32,7 @@ def file_of(at: Workplace, stem: str = "sink") -> str:
 def await_healthy(daemon: InThread, at: Workplace, stem: str = "sink") -> None:
     """Wait until the present config is recorded as one with which the connector works."""
     name = ConnectorName(at.name(stem))
-    histories = daemon.runtime.ledger.configs.histories
+    histories = daemon.runtime.ledger.configs.of
     at.await_that(lambda: histories(LOCAL).get(name), lambda found: found is not None and found.healthy is not None)
 
 
@@ -87,7 +87,7 @@ def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, stand
     with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
         await_healthy(daemon, at)
         at.commit("sink.yaml", sink(at, file="second.txt"))
-        histories = daemon.runtime.ledger.configs.histories
+        histories = daemon.runtime.ledger.configs.of
         at.await_that(lambda: histories(LOCAL)[ConnectorName(name)].trial, lambda trial: trial is not None)
         at.await_that(lambda: histories(LOCAL)[ConnectorName(name)].trial, lambda trial: trial is None)
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")

@@ -62,19 +62,6 @@ def record(directory: Path, prefix: str, count: str) -> None:
         say(f"{prefix}{number}")
 
 
-def fill(directory: Path) -> None:
-    """Write until the system refuses: no file of this process may exceed 200 kB."""
-    ledger = open_(directory)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-    try:
-        for number in range(10_000):
-            at = datetime.now(UTC)
-            ledger.record(Ownership("local", f"n{number}", Origin.CREATED, "r1", at, applied={"k": "d" * 4000}))
-            say(f"n{number}")
-    except GitopsConnectError as error:
-        say(f"{type(error).__name__}: {error}")
-
-
 def change(number: int, offsets: Offsets, digest: str = "d") -> Operation:
     name, connector = OperationName(f"n{number}"), ConnectorName("orders")
     return Operation(name, connector, OperationKind.ALTER, Digest(digest), Revision("r1"), offsets)
@@ -136,5 +123,5 @@ def fill_operations(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    verbs = (race_open, race_lease, record, fill, operate, race_begin, hang, fill_operations)
+    verbs = (race_open, race_lease, record, operate, race_begin, hang, fill_operations)
     {verb.__name__: verb for verb in verbs}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

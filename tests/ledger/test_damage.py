@@ -9,11 +9,16 @@ from sqlite3 import connect
 from typing import Any
 
 import pytest
+import yaml
 from filled_ledger import edit, fill_file
 from support.planner.operation_values import LOCAL, SKIP, STOOD
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
+
+VALUES = yaml.safe_load(Path(__file__).with_name("damaged_values.yaml").read_text(encoding="utf-8"))
+DAMAGE = [(*place.split("."), value) for place, values in VALUES.items() for value in values]
+DAMAGE += [("ownership", "applied", "[" * 100_000), ("reviewed_plans", "plan", "[" * 100_000)]
 
 
 @pytest.fixture(scope="module")
@@ -30,43 +35,7 @@ def filled(tmp_path: Path, filled_once: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("ownership", "origin", "stolen"),
-        ("ownership", "on_delete", ""),
-        ("ownership", "since", "yesterday"),
-        ("ownership", "since", "2026-13-41T12:00:00.000000Z"),
-        ("ownership", "applied", "[" * 100_000),
-        ("ownership", "applied", "[]"),
-        ("ownership", "applied", '{"a": 1}'),
-        ("ownership", "revision", b"r1"),
-        ("operations", "kind", "explode"),
-        ("operations", "state", "OPEN"),
-        ("operations", "since", "2026-11-21 12:00:00"),
-        ("operations", "failures", "many"),
-        ("operations", "final", "perhaps"),
-        ("operations", "acknowledged", '["everything"]'),
-        ("operations", "acknowledged", "[[]]"),
-        ("operations", "snapshot", "text"),
-        ("operations", "entries", "x"),
-        ("operation_pieces", "part", "after"),
-        ("operation_pieces", "content", "text"),
-        ("revisions", "at", "2026-11-21T12:00:00+00:00"),
-        ("conditions", "status", "true"),
-        ("config_histories", "history", '{"healthy": null}'),
-        ("steps", "seconds", "long"),
-        ("stopped_connectors", "returns_to", "RUNNING"),
-        ("reviewed_plans", "purpose", "fun"),
-        ("reviewed_plans", "plan", "{}"),
-        ("reviewed_plans", "plan", "[" * 100_000),
-        ("approvals", "plan", '{"pull_request": 7}'),
-        ("approvals", "at", "yesterday"),
-        ("leases", "expires", "1795262400"),
-        ("leases", "pid", "init"),
-        ("leases", "process_started", "x"),
-    ],
-)
+@pytest.mark.parametrize(("table", "column", "value"), DAMAGE)
 def test_the_table_the_row_and_the_column_are_named(filled: Path, table: str, column: str, value: Any) -> None:
     edit(filled, table, column, value)
     with pytest.raises(LedgerUnusable, match=f"is damaged: table {table}, row '.+, column {column}: found .*backup"):

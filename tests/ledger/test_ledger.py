@@ -14,11 +14,12 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 LOCAL = ClusterName("local")
+A, B = ConnectorName("a"), ConnectorName("b")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ORDERS = Ownership(
     LOCAL,
@@ -50,16 +51,6 @@ ownerships = st.builds(
 )
 
 
-def test_a_new_ledger_owns_nothing_and_knows_no_revision(ledger: Ledger) -> None:
-    assert ledger.ownership(LOCAL) == {}
-    assert ledger.revisions(LOCAL) == Revisions()
-
-
-def test_what_was_recorded_is_there_after_opening_again(ledger: Ledger, place: LedgerPlace) -> None:
-    ledger.record(ORDERS)
-    assert place.open().ownership(LOCAL) == {"orders": ORDERS}
-
-
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(ownerships, max_size=4, unique_by=lambda one: one.connector))
 def test_ownership_makes_the_round_trip(ledger: Ledger, entries: list[Ownership]) -> None:
@@ -73,8 +64,10 @@ def test_ownership_makes_the_round_trip(ledger: Ledger, entries: list[Ownership]
     assert all(one.since.utcoffset() == timedelta(0) for one in found.values())
 
 
-def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger) -> None:
+def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger, place: LedgerPlace) -> None:
+    assert (ledger.ownership(LOCAL), ledger.revisions(LOCAL)) == ({}, Revisions())
     ledger.record(ORDERS)
+    assert place.open().ownership(LOCAL) == {"orders": ORDERS}
     later = replace(
         ORDERS,
         origin=Origin.ADOPTED,
@@ -89,20 +82,14 @@ def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger) -> 
 
 
 def test_forgetting_takes_away_that_one_only(ledger: Ledger) -> None:
-    other = replace(ORDERS, connector=ConnectorName("payments"))
+    other = replace(ORDERS, connector=ConnectorName("Orders"))
     elsewhere = replace(ORDERS, cluster=ClusterName("other"))
     for one in (ORDERS, other, elsewhere):
         ledger.record(one)
     ledger.forget(LOCAL, ORDERS.connector)
     ledger.forget(LOCAL, ConnectorName("never-there"))
-    assert ledger.ownership(LOCAL) == {"payments": other}
+    assert ledger.ownership(LOCAL) == {"Orders": other}, "names are case-sensitive"
     assert ledger.ownership(ClusterName("other")) == {"orders": elsewhere}
-
-
-def test_names_that_differ_in_case_are_two_connectors(ledger: Ledger) -> None:
-    ledger.record(ORDERS)
-    ledger.record(replace(ORDERS, connector=ConnectorName("Orders")))
-    assert set(ledger.ownership(LOCAL)) == {"orders", "Orders"}
 
 
 def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
@@ -117,70 +104,50 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
     assert ledger.revisions(ClusterName("other")) == Revisions()
 
 
-class TestRestarts:
-    A, B = ConnectorName("a"), ConnectorName("b")
-
-    def test_the_last_record_of_each_connector_is_kept(self, ledger: Ledger, place: LedgerPlace) -> None:
-        ledger.record_restart(LOCAL, self.A, RestartRecord(1, NOON))
-        ledger.record_restart(LOCAL, self.B, RestartRecord(1, NOON))
-        ledger.record_restart(LOCAL, self.A, RestartRecord(2, NOON + timedelta(minutes=2)))
-        again = place.open()
-        expected = {"a": RestartRecord(2, NOON + timedelta(minutes=2)), "b": RestartRecord(1, NOON)}
-        assert again.restarts(LOCAL) == expected
-        assert again.restarts(ClusterName("other")) == {}
-
-    def test_forgetting_takes_away_those_only(self, ledger: Ledger) -> None:
-        for name in (self.A, self.B):
-            ledger.record_restart(LOCAL, name, RestartRecord(1, NOON))
-        ledger.forget_restarts(LOCAL, [self.A])
-        ledger.forget_restarts(ClusterName("other"), [self.B])
-        assert ledger.restarts(LOCAL).keys() == {"b"}
-
-    def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(self, ledger: Ledger) -> None:
-        whole, tasks = RestartRequest(RestartKind.CONNECTOR, "1"), RestartRequest(RestartKind.TASKS, "1", tasks=(0,))
-        for request in (whole, replace(whole, id="2"), tasks):
-            ledger.record_restart_request(LOCAL, self.A, request)
-        expected = {(self.A, RestartKind.CONNECTOR): "2", (self.A, RestartKind.TASKS): "1"}
-        assert ledger.restart_requests(LOCAL) == expected
-        ledger.forget(LOCAL, self.B)
-        assert ledger.restart_requests(LOCAL) == expected
-        ledger.forget(LOCAL, self.A)
-        assert ledger.restart_requests(LOCAL) == {}
+def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(ledger: Ledger) -> None:
+    whole, tasks = (A, RestartKind.CONNECTOR), (A, RestartKind.TASKS)
+    for requests in ({whole: "1"}, {whole: "2", tasks: "1"}):
+        ledger.restart_requests.record(LOCAL, requests)
+    expected = {whole: "2", tasks: "1"}
+    assert ledger.restart_requests.of(LOCAL) == expected
+    ledger.forget(LOCAL, B)
+    assert ledger.restart_requests.of(LOCAL) == expected
+    ledger.forget(LOCAL, A)
+    assert ledger.restart_requests.of(LOCAL) == {}
 
 
-def test_the_state_to_which_a_stopped_connector_returns(ledger: Ledger) -> None:
-    for name, state in (("a", TargetState.RUNNING), ("a", TargetState.PAUSED), ("b", TargetState.RUNNING)):
-        ledger.record_stopped(LOCAL, ConnectorName(name), state)
-    assert ledger.stopped(LOCAL) == {"a": TargetState.PAUSED, "b": TargetState.RUNNING}
-    ledger.forget_stopped(LOCAL, [ConnectorName("a")])
-    assert ledger.stopped(LOCAL).keys() == {"b"}
-    ledger.forget(LOCAL, ConnectorName("b"))
-    assert ledger.stopped(LOCAL) == {}
+def test_the_values_of_connectors_are_replaced_and_removed(ledger: Ledger, place: LedgerPlace) -> None:
+    first, second = RestartRecord(1, NOON), RestartRecord(2, NOON + timedelta(minutes=2))
+    ledger.restarts.record(LOCAL, {A: first, B: first})
+    ledger.restarts.record(LOCAL, {A: second})
+    ledger.stopped.record(LOCAL, {A: TargetState.RUNNING, B: TargetState.PAUSED})
+    again = place.open()
+    assert again.restarts.of(LOCAL) == {A: second, B: first}
+    assert again.stopped.of(LOCAL) == {A: TargetState.RUNNING, B: TargetState.PAUSED}
+    assert again.restarts.of(ClusterName("other")) == {}
+    ledger.restarts.record(LOCAL, {}, [A])
+    ledger.restarts.record(ClusterName("other"), {}, [B])
+    assert ledger.restarts.of(LOCAL) == {B: first}
+    ledger.forget(LOCAL, B)
+    assert ledger.stopped.of(LOCAL) == {A: TargetState.RUNNING}
 
 
-class TestSuspensions:
-    A = ConnectorName("a")
-
-    def by(self, who: str, *, whole_cluster: bool = False) -> Suspension:
-        return Suspension(SuspendedBy.COMMAND, whole_cluster, who, NOON, "INC-4711")
-
-    def test_the_last_record_is_kept_until_it_is_resumed(self, ledger: Ledger) -> None:
-        for who in ("ana@a", "bob@b"):
-            ledger.suspend(LOCAL, self.A, self.by(who))
-            ledger.suspend(LOCAL, None, self.by(who, whole_cluster=True))
-        whole, alone = self.by("bob@b", whole_cluster=True), {self.A: self.by("bob@b")}
-        assert ledger.suspensions(LOCAL) == Suspensions(whole, alone)
-        assert ledger.suspensions(ClusterName("other")) == Suspensions()
-        assert ledger.resume(LOCAL, None)
-        assert ledger.suspensions(LOCAL) == Suspensions(None, alone)
-        assert not ledger.resume(LOCAL, None)
-        assert ledger.resume(LOCAL, self.A)
-        assert ledger.suspensions(LOCAL) == Suspensions()
-
-    def test_that_of_a_deleted_connector_ends(self, ledger: Ledger) -> None:
-        ledger.suspend(LOCAL, self.A, self.by("ana@a"))
-        ledger.forget(LOCAL, self.A)
-        assert ledger.suspensions(LOCAL) == Suspensions()
+def test_the_last_suspension_is_kept_until_it_is_resumed_or_the_connector_is_deleted(ledger: Ledger) -> None:
+    for who in ("ana@a", "bob@b"):
+        whole = Suspension(SuspendedBy.COMMAND, whole_cluster=True, who=who, since=NOON, reason="INC-4711")
+        alone = replace(whole, whole_cluster=False)
+        ledger.suspend(LOCAL, A, alone)
+        ledger.suspend(LOCAL, None, whole)
+    assert ledger.suspensions(LOCAL) == Suspensions(whole, {A: alone})
+    assert ledger.suspensions(ClusterName("other")) == Suspensions()
+    assert ledger.resume(LOCAL, None)
+    assert ledger.suspensions(LOCAL) == Suspensions(None, {A: alone})
+    assert not ledger.resume(LOCAL, None)
+    assert ledger.resume(LOCAL, A)
+    assert ledger.suspensions(LOCAL) == Suspensions()
+    ledger.suspend(LOCAL, A, alone)
+    ledger.forget(LOCAL, A)
+    assert ledger.suspensions(LOCAL) == Suspensions()
 
 
 def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(ledger: Ledger) -> None:

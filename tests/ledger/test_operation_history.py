@@ -34,23 +34,17 @@ def files(directory: Path) -> dict[str, bytes]:
 
 def test_what_was_applied_is_known_without_the_key_and_nothing_is_written(kept: Ledger, tmp_path: Path) -> None:
     before = files(tmp_path)
-    history = read_history(URL, tmp_path, [LOCAL])[LOCAL]
-    assert history.past(SKIP.name) is Past.DONE
-    assert history.past(OperationName("new")) is Past.PENDING
+    histories = read_history(URL, tmp_path, [LOCAL, OTHER])
+    assert histories[LOCAL].past(SKIP.name) is Past.DONE
+    assert histories[LOCAL].past(OperationName("new")) is Past.PENDING
+    assert histories[OTHER].past(SKIP.name) is Past.UNKNOWN, "it has never worked on this cluster"
     assert files(tmp_path) == before
 
 
-def test_of_a_cluster_that_it_has_never_worked_on_it_knows_nothing(kept: Ledger, tmp_path: Path) -> None:
-    assert read_history(URL, tmp_path, [OTHER])[OTHER].past(SKIP.name) is Past.UNKNOWN
-
-
-def test_a_ledger_that_is_missing_is_not_created(tmp_path: Path) -> None:
+def test_a_ledger_that_is_missing_is_not_created_and_an_empty_database_is_left_empty(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnusable, match=r"the ledger .*state\.db does not exist"):
         read_history(URL, tmp_path, [LOCAL])
     assert not files(tmp_path)
-
-
-def test_an_empty_database_is_left_empty(tmp_path: Path) -> None:
     (tmp_path / "state.db").touch()
     with pytest.raises(LedgerUnusable, match="contains no ledger yet"):
         read_history(URL, tmp_path, [LOCAL])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, update
@@ -30,9 +32,9 @@ from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.ledger.tables import OPERATIONS
-from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.model.names import ClusterName, Digest, OperationName
 from gitops_connect.model.offsets import offset_text, offsets_digest, partition_text
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.operations import NOTHING_SENT, Operation, OperationState
 
 pytestmark = pytest.mark.slow
 
@@ -42,77 +44,79 @@ def operations(ledger: Ledger) -> Operations:
     return ledger.operations
 
 
+def large(operation: Operation) -> Operation:
+    return replace(operation, offsets={}, is_large=True)
+
+
+PRESENT = offsets(9)
+BEFORE = offsets_digest(PRESENT)
+LINE = b'{"partition":{"filename":"/0"},"offset":{"position":9}}\n'
+BEGINNINGS: Mapping[str, tuple[Callable[[Operations, Operation], None], Mapping[str, Any]]] = {
+    "intend": (lambda one, operation: one.intend(LOCAL, operation, LATER), {"state": OperationState.INTENDED}),
+    "begin": (lambda one, operation: one.begin(LOCAL, operation, PRESENT, LATER), {"before": BEFORE}),
+    "begin large": (
+        lambda one, operation: one.begin_large(LOCAL, large(operation), [LINE], [LINE, LINE], LATER),
+        {"before": Digest(hashlib.sha256(LINE).hexdigest()), "entries": 2, "sent": 0},
+    ),
+    "record": (
+        lambda one, operation: one.record(LOCAL, operation, PRESENT, LATER),
+        {"state": OperationState.SETTLED, "before": BEFORE, "after": BEFORE, "message": NOTHING_SENT},
+    ),
+}
+TAKEN = {
+    OperationState.SETTLED: "is not applied again",
+    OperationState.OPEN: "started on local .* with other offsets, and may have taken effect",
+    OperationState.UNKNOWN: "ledger resolve",
+}
+
+
+@pytest.mark.parametrize("operation", [SKIP, REWRITTEN], ids=["same", "rewritten"])
 @pytest.mark.parametrize("state", STATES)
-def test_what_may_be_intended(operations: Operations, state: OperationState | None) -> None:
+@pytest.mark.parametrize("call", BEGINNINGS)
+def test_what_may_begin(operations: Operations, call: str, state: OperationState | None, operation: Operation) -> None:
     before = bring_to(operations, state)
+    begin, fields = BEGINNINGS[call]
     if state in FREE:
-        operations.intend(LOCAL, SKIP, LATER)
-        failures = before.failures if before else 0
-        intended = replace(record_of(SKIP), state=OperationState.INTENDED, since=LATER, failures=failures)
-        assert operations.records(LOCAL) == {"skip": intended}
-        assert operations.saved(LOCAL, SKIP.name) == SKIP
-        assert operations.snapshot(LOCAL, SKIP.name) is None
-    else:
-        with pytest.raises(OperationSettled, match="skip"):
-            operations.intend(LOCAL, SKIP, LATER)
-        assert operations.records(LOCAL) == {"skip": before}
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_what_may_be_begun(operations: Operations, state: OperationState | None) -> None:
-    before = bring_to(operations, state)
-    if state is OperationState.OPEN:
-        operations.begin(LOCAL, SKIP, offsets(99), LATER)
-        assert operations.records(LOCAL) == {"skip": before}
-        assert operations.snapshot(LOCAL, SKIP.name) == STOOD
-    elif state in FREE:
-        operations.begin(LOCAL, SKIP, STOOD, LATER)
-        failures = before.failures if before else 0
-        begun = replace(record_of(SKIP), since=LATER, before=offsets_digest(STOOD), failures=failures)
+        begin(operations, operation)
+        is_repeated = before is not None and before.digest == operation.digest and call != "record"
+        failures = before.failures if before and is_repeated else 0
+        begun = replace(record_of(operation), since=LATER, failures=failures, **fields)
         assert operations.records(LOCAL) == {"skip": begun}
-        assert operations.saved(LOCAL, SKIP.name) == SKIP
+        assert operations.saved(LOCAL, SKIP.name) == (large(operation) if begun.entries else operation)
+        assert operations.snapshot(LOCAL, SKIP.name) == (PRESENT if begun.before == BEFORE else None)
+    elif call.startswith("begin") and (state, operation) == (OperationState.OPEN, SKIP):
+        begin(operations, operation)
+        assert operations.records(LOCAL) == {"skip": before}
         assert operations.snapshot(LOCAL, SKIP.name) == STOOD
     else:
-        with pytest.raises(
-            OperationSettled, match="is not applied again" if state.value == "applied" else "ledger resolve"
-        ):
-            operations.begin(LOCAL, SKIP, STOOD, LATER)
+        with pytest.raises(OperationSettled, match=f"skip.*{TAKEN[state]}"):
+            begin(operations, operation)
         assert operations.records(LOCAL) == {"skip": before}
 
 
+@pytest.mark.parametrize("operation", [SKIP, REWRITTEN], ids=["same", "rewritten"])
 @pytest.mark.parametrize("state", STATES)
-def test_what_may_be_recorded_without_having_been_begun(operations: Operations, state: OperationState | None) -> None:
+def test_what_may_fail(operations: Operations, state: OperationState | None, operation: Operation) -> None:
     before = bring_to(operations, state)
-    if state in FREE:
-        operations.record(LOCAL, SKIP, STOOD, LATER)
-        digest, message = offsets_digest(STOOD), "every offset already matched: nothing was sent"
-        settled = replace(record_of(SKIP), state=OperationState.SETTLED, since=LATER, before=digest, after=digest)
-        assert operations.records(LOCAL) == {"skip": replace(settled, message=message)}
-        assert operations.snapshot(LOCAL, SKIP.name) == STOOD
-        with pytest.raises(OperationSettled, match="is not applied again"):
-            operations.begin(LOCAL, SKIP, STOOD, LATER)
+    if state in FREE or (state, operation) == (OperationState.OPEN, SKIP):
+        operations.fail(LOCAL, operation, "no", final=True, at=LATER)
+        failures = 1 + (before.failures if before and before.digest == operation.digest else 0)
+        failed = replace(record_of(operation), state=OperationState.FAILED, since=LATER, failures=failures)
+        assert operations.records(LOCAL) == {"skip": replace(failed, final=True, message="no")}
+        assert operations.snapshot(LOCAL, SKIP.name) is None
+        with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
+            operations.saved(LOCAL, SKIP.name)
     else:
-        with pytest.raises(OperationSettled, match="skip"):
-            operations.record(LOCAL, SKIP, STOOD, LATER)
+        with pytest.raises(OperationSettled):
+            operations.fail(LOCAL, operation, "no", final=True, at=LATER)
         assert operations.records(LOCAL) == {"skip": before}
 
 
 def test_a_large_one_is_recorded_without_its_offsets(operations: Operations) -> None:
-    operations.record(LOCAL, replace(SKIP, offsets={}, is_large=True), None, LATER)
+    operations.record(LOCAL, large(SKIP), None, LATER)
     recorded = operations.records(LOCAL)["skip"]
     assert (recorded.state, recorded.before, recorded.entries) == (OperationState.SETTLED, None, None)
     assert operations.snapshot(LOCAL, SKIP.name) is None
-
-
-def test_what_was_begun_with_other_offsets_is_neither_begun_nor_failed(operations: Operations) -> None:
-    before = bring_to(operations, OperationState.OPEN)
-    with pytest.raises(OperationSettled, match=r"started on local .* with other offsets, and may have taken effect"):
-        operations.begin(LOCAL, REWRITTEN, offsets(99), LATER)
-    with pytest.raises(OperationSettled, match="with other offsets"):
-        operations.fail(LOCAL, REWRITTEN, "no", final=True, at=LATER)
-    assert operations.records(LOCAL) == {"skip": before}
-    assert operations.saved(LOCAL, SKIP.name) == SKIP
-    assert operations.snapshot(LOCAL, SKIP.name) == STOOD
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -141,25 +145,6 @@ def test_what_may_be_settled(operations: Operations, state: OperationState | Non
         ):
             operations.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
         assert operations.records(LOCAL).get(SKIP.name) == before
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_what_may_fail(operations: Operations, state: OperationState | None) -> None:
-    before = bring_to(operations, state)
-    if state in {OperationState.SETTLED, OperationState.UNKNOWN}:
-        with pytest.raises(OperationSettled):
-            operations.fail(LOCAL, SKIP, "no", final=True, at=LATER)
-        assert operations.records(LOCAL) == {"skip": before}
-        return
-    operations.fail(LOCAL, SKIP, "no", final=True, at=LATER)
-    failures = (before.failures if before else 0) + 1
-    failed = replace(
-        record_of(SKIP), state=OperationState.FAILED, since=LATER, failures=failures, final=True, message="no"
-    )
-    assert operations.records(LOCAL) == {"skip": failed}
-    assert operations.snapshot(LOCAL, SKIP.name) is None
-    with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
-        operations.saved(LOCAL, SKIP.name)
 
 
 def test_failures_are_counted_in_a_row_and_for_one_digest(operations: Operations) -> None:
@@ -233,7 +218,6 @@ def test_what_a_worker_says_can_be_kept_whatever_it_is(operations: Operations) -
     assert operations.records(LOCAL)[SKIP.name].message == "half a pair ?, a NUL ?, and the end"
 
 
-@pytest.mark.slow
 def test_a_hundred_thousand_offsets(operations: Operations) -> None:
     many = {partition_text({"filename": f"/data/{n}"}): offset_text({"position": n}) for n in range(100_000)}
     operation = replace(SKIP, offsets=many)
@@ -305,7 +289,6 @@ def full_disk(file: Path) -> Iterator[None]:
         event.remove(Engine, "connect", limit)
 
 
-@pytest.mark.slow
 def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path) -> None:
     ledger, operations = sqlite_ledger, sqlite_ledger.operations
     operations.begin(LOCAL, SKIP, STOOD, NOON)

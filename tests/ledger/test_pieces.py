@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from sqlite3 import connect
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, bring_to, offsets, record_of
 
-from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled, UsageError
+from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
@@ -34,7 +33,6 @@ pytestmark = pytest.mark.slow
 
 LARGE = replace(SKIP, offsets={}, is_large=True)
 AFTER = Digest("f" * 64)
-VERSION_2 = Path(__file__).with_name("schemas") / "version_2.sql"
 BOTH = (OffsetsPart.DECLARED, OffsetsPart.BEFORE)
 
 
@@ -144,32 +142,6 @@ def test_a_change_in_progress_is_not_begun_again(operations: Operations) -> None
     assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
 
 
-@pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.UNKNOWN])
-def test_a_change_that_may_have_been_applied_is_not_begun(
-    operations: Operations, place: LedgerPlace, state: OperationState
-) -> None:
-    before = bring_to(operations, state)
-    with pytest.raises(OperationSettled):
-        begin(operations)
-    assert operations.records(LOCAL) == {"skip": before}
-    assert stored(place) == []
-
-
-def test_other_offsets_under_the_name_of_a_change_in_progress_are_refused(operations: Operations) -> None:
-    begin(operations)
-    with pytest.raises(OperationSettled, match="with other offsets"):
-        operations.begin_large(LOCAL, replace(LARGE, digest=Digest("e" * 64)), [], [], LATER)
-    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
-
-
-@pytest.mark.parametrize("state", [OperationState.INTENDED, OperationState.FAILED, OperationState.RELEASED])
-def test_a_change_that_had_no_effect_is_begun(operations: Operations, state: OperationState) -> None:
-    bring_to(operations, state)
-    begin(operations)
-    assert operations.saved(LOCAL, SKIP.name) == LARGE
-    assert operations.snapshot(LOCAL, SKIP.name) is None
-
-
 def test_a_large_change_is_intended_without_offsets(operations: Operations) -> None:
     operations.intend(LOCAL, LARGE, NOON)
     assert operations.records(LOCAL)[SKIP.name].state is OperationState.INTENDED
@@ -262,7 +234,6 @@ DAMAGE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named(operations: Operations, place: LedgerPlace, damage: str) -> None:
     begin(operations, lines(90_000), lines(90_000))
@@ -303,7 +274,6 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
         lost.acquire()
 
 
-@pytest.mark.slow
 def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerPlace, clock: ManualClock) -> None:
     """One of these writes is the renewal of the lease."""
     with ledger.lease(LOCAL, clock, 60) as lease:
@@ -319,7 +289,6 @@ def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerP
     assert ledger.operations.records(LOCAL)[SKIP.name].entries == 120_000
 
 
-@pytest.mark.slow
 class TestExport:
     @pytest.fixture
     def full(self, ledger: Ledger) -> Ledger:
@@ -378,21 +347,3 @@ class TestExport:
 
 NEWER_TABLES = ("restarts", "restart_requests", "config_histories", "suspensions", "stopped_connectors")
 """Tables that an archive of version 2 does not have."""
-
-
-def test_a_ledger_of_version_2_keeps_its_operations(sqlite_ledger: Ledger, tmp_path: Path) -> None:
-    ledger = sqlite_ledger
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    known = ledger.operations.records(LOCAL)
-    columns = "cluster, name, connector, kind, state, digest, revision, since, failures, final, message, warning,"
-    columns += " digest_before, digest_after, acknowledged, declared, snapshot"
-    with closing(connect(tmp_path / "old.db", isolation_level=None)) as database:
-        database.executescript(VERSION_2.read_text())
-        database.execute("DELETE FROM operations")
-        database.execute("ATTACH ? AS newer", (str(tmp_path / "state.db"),))
-        database.execute(f"INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations")  # noqa: S608
-    upgraded = Ledger.open("sqlite:///old.db", tmp_path, ledger.key).operations
-    assert upgraded.records(LOCAL) == known
-    assert upgraded.saved(LOCAL, SKIP.name) == SKIP
-    upgraded.begin_large(LOCAL, replace(LARGE, name=OperationName("large")), BEFORE, DECLARED, NOON)
-    assert upgraded.records(LOCAL)[OperationName("large")].entries == 20_000

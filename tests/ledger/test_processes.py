@@ -32,8 +32,8 @@ def ledger(sqlite_ledger: Ledger) -> Ledger:
     return sqlite_ledger
 
 
-def race(start: Start, verb: str, count: int) -> list[subprocess.Popen[str]]:
-    processes = [start(verb) for _ in range(count)]
+def together(*processes: subprocess.Popen[str]) -> tuple[subprocess.Popen[str], ...]:
+    """Let processes continue at the same moment, once all of them are ready."""
     for process in processes:
         assert line(process) == "ready"
     for process in processes:
@@ -41,21 +41,32 @@ def race(start: Start, verb: str, count: int) -> list[subprocess.Popen[str]]:
     return processes
 
 
+def killed_when_ready(process: subprocess.Popen[str]) -> None:
+    assert line(process) == "ready"
+    process.kill()
+    process.wait()
+
+
+def require_sound(directory: Path) -> None:
+    with closing(connect(directory / "state.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
 def test_processes_that_start_at_once_make_one_ledger_and_one_key(start: Start, tmp_path: Path) -> None:
-    keys = {line(process) for process in race(start, "race_open", 4)}
+    keys = {line(process) for process in together(*(start("race_open") for _ in range(4)))}
     assert keys == {Ledger.open("sqlite:///state.db", tmp_path, None).key.hex()}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.db", "state.db.key"]
 
 
 def test_exactly_one_process_wins_a_lease(start: Start, tmp_path: Path) -> None:
-    answers = [line(process) for process in race(start, "race_lease", 4)]
+    answers = [line(process) for process in together(*(start("race_lease") for _ in range(4)))]
     assert answers.count("won") == 1
     assert sum(answer.startswith("lost: cluster local is in use by process") for answer in answers) == 3
 
 
 def test_the_lease_of_a_killed_process_is_free_at_once(start: Start, ledger: Ledger, clock: ManualClock) -> None:
     clock.seconds = (datetime.now(UTC) - clock.now()).total_seconds()  # the same time as in the other process
-    holder = race(start, "race_lease", 1)[0]
+    (holder,) = together(start("race_lease"))
     assert line(holder) == "won"
     with pytest.raises(LedgerBusy, match=f"process {holder.pid} "), ledger.lease("local", clock, 60):
         pass
@@ -66,12 +77,7 @@ def test_the_lease_of_a_killed_process_is_free_at_once(start: Start, ledger: Led
 
 
 def test_processes_that_write_concurrently_lose_nothing(start: Start, ledger: Ledger) -> None:
-    writers = [start("record", prefix, "40") for prefix in "abc"]
-    for writer in writers:
-        assert line(writer) == "ready"
-    for writer in writers:
-        tell(writer)
-    for writer in writers:
+    for writer in together(*(start("record", prefix, "40") for prefix in "abc")):
         assert writer.wait() == 0
     assert len(ledger.ownership("local")) == 120
 
@@ -80,9 +86,7 @@ def test_processes_that_write_concurrently_lose_nothing(start: Start, ledger: Le
 def test_a_writer_that_is_killed_leaves_all_that_it_reported(
     start: Start, ledger: Ledger, tmp_path: Path, written: int
 ) -> None:
-    writer = start("record", "n", "100000")
-    assert line(writer) == "ready"
-    tell(writer)
+    (writer,) = together(start("record", "n", "100000"))
     reported = [line(writer) for _ in range(written)]
     rest = kill(writer).split()
     # A record may be durable without its report, but no report is without a durable record. A truncated one is ignored.
@@ -90,35 +94,23 @@ def test_a_writer_that_is_killed_leaves_all_that_it_reported(
     owned = Ledger.open("sqlite:///state.db", tmp_path, None).ownership("local")
     assert names <= set(owned)
     assert len(owned) <= len(reported) + len(rest) + 1
-    with closing(connect(tmp_path / "state.db")) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    require_sound(tmp_path)
 
 
 def test_a_first_start_that_is_killed_does_not_prevent_the_next(start: Start, tmp_path: Path) -> None:
     for _ in range(3):
-        killed = race(start, "race_open", 1)[0]
+        (killed,) = together(start("race_open"))
         killed.kill()
         killed.wait()
     ledger = Ledger.open("sqlite:///state.db", tmp_path, None)
     assert ledger.ownership("local") == {}
 
 
-def test_a_full_disk_is_a_named_error_and_damages_nothing(start: Start, ledger: Ledger, tmp_path: Path) -> None:
-    output, _ = start("fill").communicate()
-    *written, error = output.splitlines()
-    assert written
-    assert error.startswith(f"LedgerUnusable: the ledger {tmp_path}/state.db cannot ")
-    assert "Traceback" not in output
-    assert set(ledger.ownership("local")) == set(written)
-
-
 @pytest.mark.parametrize("written", [2, 9, *(pytest.param(count, marks=pytest.mark.thorough) for count in (1, 40))])
 def test_operations_of_a_killed_process_are_as_far_as_it_reported(
     start: Start, ledger: Ledger, tmp_path: Path, written: int
 ) -> None:
-    writer = start("operate")
-    assert line(writer) == "ready"
-    tell(writer)
+    (writer,) = together(start("operate"))
     reported = [line(writer) for _ in range(written)]
     reported += kill(writer).splitlines()[:-1]  # the last may be cut short
     records = ledger.operations.records(LOCAL)
@@ -131,8 +123,7 @@ def test_operations_of_a_killed_process_are_as_far_as_it_reported(
         assert before is not None
         assert offsets_digest(before) == record.before
         assert ledger.operations.saved(LOCAL, name).offsets == before
-    with closing(connect(tmp_path / "state.db")) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    require_sound(tmp_path)
 
 
 @pytest.mark.parametrize("count", [1, 60_000])
@@ -142,32 +133,23 @@ def test_a_write_that_is_killed_before_it_is_durable_has_no_effect(
     """With 60,000 offsets, new pages are in the file already, and SQLite's journal has to roll them back."""
     size = (tmp_path / "state.db").stat().st_size
     killed = start("hang", "begin", str(count))
-    assert line(killed) == "ready"
+    killed_when_ready(killed)
     assert ((tmp_path / "state.db").stat().st_size > size) == (count > 1)
-    killed.kill()
-    killed.wait()
     assert ledger.operations.records(LOCAL) == {}
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("n0")), STOOD, NOON)
     before = ledger.export()
-    killed = start("hang", "settle", str(count))
-    assert line(killed) == "ready"
-    killed.kill()
-    killed.wait()
+    killed_when_ready(start("hang", "settle", str(count)))
     assert ledger.export() == before
 
 
 def test_exactly_one_of_different_operations_of_one_name_is_begun(start: Start, ledger: Ledger) -> None:
-    processes = [start("race_begin", digest) for digest in "abcd"]
-    for process in processes:
-        assert line(process) == "ready"
-    for process in processes:
-        tell(process)
+    processes = together(*(start("race_begin", digest) for digest in "abcd"))
     assert sorted(line(process) for process in processes) == ["begun", "refused", "refused", "refused"]
     assert ledger.operations.saved(LOCAL, OperationName("n0")).digest in "abcd"
 
 
-def test_a_full_disk_damages_no_operation(start: Start, ledger: Ledger, tmp_path: Path) -> None:
+def test_a_full_disk_is_a_named_error_and_damages_nothing(start: Start, ledger: Ledger, tmp_path: Path) -> None:
     output, _ = start("fill_operations").communicate()
     *written, error = output.splitlines()
     assert written

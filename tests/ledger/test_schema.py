@@ -69,9 +69,9 @@ def require_content(ledger: Ledger, version: int) -> None:
     assert ledger.revisions(LOCAL) == Revisions(None, RevisionMark(revision, NOON, "3 steps"))
     states = {name: record.state for name, record in ledger.operations.records(LOCAL).items()}
     assert states == ({OperationName("skip"): OperationState.SETTLED} if version > 1 else {})
-    assert ledger.restarts(LOCAL) == ({ORDERS: RestartRecord(2, NOON)} if version > 3 else {})
+    assert ledger.restarts.of(LOCAL) == ({ORDERS: RestartRecord(2, NOON)} if version > 3 else {})
     assert set(ledger.suspensions(LOCAL).connectors) == ({ORDERS} if version > 4 else set())
-    assert ledger.restart_requests(LOCAL) == ({(ORDERS, RestartKind.CONNECTOR): "one"} if version > 3 else {})
+    assert ledger.restart_requests.of(LOCAL) == ({(ORDERS, RestartKind.CONNECTOR): "one"} if version > 3 else {})
 
 
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)

@@ -26,19 +26,16 @@ def step(number: int, cluster: ClusterName = LOCAL, connector: str = "orders") -
     return JournalEntry(*names, Action.ALTER, "back", Result.APPLIED, "declared", f"number {number}", 0.5)
 
 
-def test_conditions_are_replaced_and_removed(ledger: Ledger) -> None:
-    key, other = (ORDERS, ConditionType.READY), (ConnectorName(""), ConditionType.READY)
-    ledger.status.record_conditions(LOCAL, {key: READY, other: READY}, [])
-    ledger.status.record_conditions(LOCAL, {key: FAILED}, [other])
-    assert ledger.status.conditions(LOCAL) == {key: FAILED}
-    assert ledger.status.conditions(ClusterName("another")) == {}
-
-
-def test_offset_positions_are_replaced_and_removed(ledger: Ledger) -> None:
+def test_conditions_and_offset_positions_are_replaced_and_removed(ledger: Ledger) -> None:
     first, second = (OffsetPosition(Digest(text), NOON) for text in "ab")
-    ledger.status.record_offset_positions(LOCAL, {ORDERS: first, ConnectorName("x"): first}, [])
-    ledger.status.record_offset_positions(LOCAL, {ORDERS: second}, [ConnectorName("x")])
-    assert ledger.status.offset_positions(LOCAL) == {ORDERS: second}
+    ledger.status.offset_positions.record(LOCAL, {ORDERS: first, ConnectorName("x"): first})
+    ledger.status.offset_positions.record(LOCAL, {ORDERS: second}, [ConnectorName("x")])
+    assert ledger.status.offset_positions.of(LOCAL) == {ORDERS: second}
+    key, other = (ORDERS, ConditionType.READY), (ConnectorName(""), ConditionType.READY)
+    ledger.status.conditions.record(LOCAL, {key: READY, other: READY})
+    ledger.status.conditions.record(LOCAL, {key: FAILED}, [other])
+    assert ledger.status.conditions.of(LOCAL) == {key: FAILED}
+    assert ledger.status.conditions.of(ClusterName("another")) == {}
 
 
 def test_the_journal_returns_the_newest_steps_first_in_pages(ledger: Ledger) -> None:

@@ -18,7 +18,7 @@ from gitops_connect.forge.opening import open_forge
 from gitops_connect.model.clock import Duration
 from gitops_connect.server.daemon_client import daemon_url
 from gitops_connect.server.listen_address import address_of
-from gitops_connect.settings.coerce import POSITIVE, Size, section
+from gitops_connect.settings.coerce import POSITIVE, Size, parse_size, section
 from gitops_connect.settings.sections import (
     ClusterSettings,
     DaemonSettings,
@@ -130,3 +130,22 @@ def test_an_address_that_no_library_accepts_is_rejected(setting: str, tmp_path: 
 def test_usual_addresses_are_accepted(setting: str, tmp_path: Path) -> None:
     for address in ("127.0.0.1:8083", "[::1]:8083", "connect-1.example.com:8083", "connect_1:1", "xn--n3h.example.:80"):
         USES[setting](tmp_path, address)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *(("2GiB", 2**31), ("512 MiB", 2**29), ("1.5gib", 3 * 2**29), ("64KiB", 2**16), ("2g", 2**31)),
+        *(("2048M", 2**31), ("2147483648", 2**31), (" 100 B ", 100), ("0", 0), (0, 0), (2**31, 2**31)),
+    ],
+)
+def test_sizes_are_read_as_people_and_java_write_them(text: object, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "GiB", "2GB", "2 gigs", "-1", "1e9", "2GiB3MiB", "٣", "nan", -1, 1.5, True, None, []]
+)
+def test_what_is_no_size_is_refused(text: object) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the loader says which setting it was
+        parse_size(text)

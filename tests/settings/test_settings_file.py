@@ -72,24 +72,6 @@ def test_each_unit_has_a_limit_for_skips_and_a_number_is_that_of_records(tmp_pat
     assert limits(CLUSTER, {"GITOPS_CONNECT_CLUSTERS__LOCAL__MAX_SKIP": "7"})["records"] == 7
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            "max_skip = -1",
-            "[clusters.local] max_skip records: expected a number from 0 to 1,000,000,000,000,000, found -1",
-        ),
-        ('max_skip = "many"', "max_skip records: expected a number, found 'many'"),
-        ("[clusters.local.max_skip]\nrecord = 1", "max_skip: unknown setting 'record'; did you mean 'records'?"),
-        ('[clusters.local.max_skip]\ntime = "soon"', "max_skip time: expected a duration such as 30s or 5m"),
-    ],
-)
-def test_a_wrong_limit_for_skips_is_named(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        load(tmp_path, CLUSTER + text)
-    assert words in str(raised.value)
-
-
 def test_the_environment_wins_and_needs_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     environment = {
@@ -113,37 +95,6 @@ def test_the_environment_can_name_the_file(tmp_path: Path) -> None:
     assert load_settings(None, {"GITOPS_CONNECT_CONFIG": str(file)}).repository.branch == "release"
     with pytest.raises(UsageError, match=r"the settings file .*missing\.toml does not exist"):
         load_settings(None, {"GITOPS_CONNECT_CONFIG": str(tmp_path / "missing.toml")})
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[repository]\nbranhc = 'main'", r"\[repository\]: unknown setting 'branhc'; did you mean 'branch'"),
-        ("[repositry]\nurl = 'x'", r"unknown section \[repositry\]; known sections: repository"),
-        ("[repository]\ninterval = 'soon'", "interval: expected a duration such as 30s or 5m, found 'soon'"),
-        ("[repository]\ninterval = -1", "interval: expected a duration"),
-        ("[repository]\nurl = 1", "url: expected a string, found a number"),
-        ("[clusters.a]\nprune = true", r"\[clusters.a\]: url is missing; add the URLs of the workers"),
-        ("[clusters.a]\nurl = 'u'\nprune = 'maybe'", "prune: expected true or false, found 'maybe'"),
-        ("[clusters.a]\nurl = 'u'\nmode = 'watch'", "mode: expected one of enforce, observe, found 'watch'"),
-        ("[clusters.a]\nurl = 'u'\nparallelism = 'many'", "parallelism: expected a number, found 'many'"),
-        ("[clusters.a]\nurl = 'u'\nmax_deletions = -1", "max_deletions: expected a number from 0"),
-        ("[clusters.a]\nurl = 'u'\nheaders = 'x'", "headers: expected a table"),
-        ("[clusters.a]\nurl = 'u'\ntoken = {vault = 'x'}", "token: expected {env"),
-        (
-            "[clusters.a]\nurl = 'u'\nmin_running = '2m'",
-            r"\[clusters.a\] min_running: expected less than settle_timeout \(120s\), found 120s",
-        ),
-        ("[clusters.a]\nurl = 'u'\nsettle_timeout = '5s'", "min_running: expected less than settle_timeout"),
-        ("[clusters]\na = 'u'", r"\[clusters.a\]: expected a table"),
-        ("[repository", "cannot read the settings file"),
-    ],
-)
-def test_a_mistake_is_named_with_its_file_and_the_way_out(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
-        load(tmp_path, text)
-    if "clusters]" not in text:
-        assert "gitops-connect.toml" in str(caught.value)
 
 
 def test_a_credential_is_read_when_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

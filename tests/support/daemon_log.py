@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from acceptance.workplace import Workplace
+from standin.connect import StandIn
 
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import Snapshot
@@ -22,6 +23,7 @@ from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 
 DEADLINE = 30.0
+FOR_EVER = 10**9
 QUICK = {
     "GITOPS_CONNECT_REPOSITORY__INTERVAL": "0.05",
     "GITOPS_CONNECT_DAEMON__JITTER": "0",
@@ -29,6 +31,20 @@ QUICK = {
 }
 PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main")
 Line = dict[str, Any]
+
+
+def release(standin: StandIn) -> None:
+    """Complete all pending transitions, and let all later ones take effect at once."""
+    with standin.cluster.lock:
+        standin.cluster.lag = 0
+        for connector in standin.cluster.connectors.values():
+            connector.due = 0
+
+
+def poll_again(at: Workplace, standin: StandIn) -> None:
+    """Wait until the daemon has read the cluster several times more."""
+    before = standin.count("GET")
+    at.await_that(lambda: standin.count("GET"), lambda count: count > before + 8)
 
 
 class Log:
@@ -148,3 +164,10 @@ class AsProcess(Log):
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
+
+
+def run_once(at: Workplace) -> list[tuple[str, str]]:
+    """`gitops-connect run --once`. Returns the action and the event of each step."""
+    with AsProcess(at, "--once") as daemon:
+        assert daemon.code() == 0, daemon.lines
+        return [(line["action"], line["event"]) for line in daemon.steps()]
