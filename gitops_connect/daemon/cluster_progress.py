@@ -31,8 +31,7 @@ from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, clu
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.propose import Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
-from gitops_connect.report.health_lines import problem_words, remedy
-from gitops_connect.report.words import suspended_lines
+from gitops_connect.report.words import problem_words, remedy, suspended_lines
 from gitops_connect.tracing.spans import ended_span, mark_failed
 
 HEARTBEAT = 3600.0
