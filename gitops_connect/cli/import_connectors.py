@@ -84,9 +84,8 @@ def import_connectors(
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
     """Name what was written, and print the variables of the documents."""
-    echo(
-        f"Wrote {plural(len(written), 'connector')} of cluster {cluster} to {output.directory(cluster)}. Nothing was changed on the cluster."
-    )
+    where = f"cluster {cluster} to {output.directory(cluster)}"
+    echo(f"Wrote {plural(len(written), 'connector')} of {where}. Nothing was changed on the cluster.")
     for one in written:
         if one.source.note:
             echo(f"note: connector {one.source.name}: {one.source.note}")

@@ -137,6 +137,16 @@ def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
     return [*(f"{partition} -> {offset or 'null'}" for partition, offset in first), *more]
 
 
+Applied = Annotated[
+    bool | None,
+    typer.Option(
+        "--applied/--not-applied",
+        help="Whether the offset changes were applied: one of the two is required. Changes that were not applied are"
+        " planned again.",
+    ),
+]
+
+
 @app.command()
 def resolve(
     context: typer.Context,
@@ -148,14 +158,7 @@ def resolve(
         bool, typer.Option("--all", help="Mark all offset changes whose state is unknown or that cannot be finished.")
     ] = False,
     cluster: Clusters = None,
-    applied: Annotated[
-        bool | None,
-        typer.Option(
-            "--applied/--not-applied",
-            help="Whether the offset changes were applied: one of the two is required. Changes that were not applied"
-            " are planned again.",
-        ),
-    ] = None,
+    applied: Applied = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,
 ) -> int:
     """Mark offset changes as applied or not applied."""
