@@ -16,7 +16,7 @@ from standin.fixtures import standin
 from support.forge.memory_forge import PULL_REQUEST
 
 from gitops_connect import secret_values
-from gitops_connect.cli.unmerged_job import unmerged_variable
+from gitops_connect.cli.options import unmerged_variable
 from gitops_connect.connect.validation import Plugin, full_names
 from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -14,20 +14,17 @@ import typer
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, worst
-from gitops_connect.cli.console import ask, bug_report, coloured, echo, echo_styled, emit
+from gitops_connect.cli.console import approved, bug_report, coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
-from gitops_connect.cli.options import Clusters
+from gitops_connect.cli.options import Clusters, unmerged_variable
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
-from gitops_connect.cli.unmerged_job import Trusted, require_merged
-from gitops_connect.declare import Declared
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.plan.guards import SavedPlan, enforce, load_saved, require_fresh
-from gitops_connect.propose import Proposal
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.report.text import TextReport
 from gitops_connect.report.words import left_stopped, sending_words
@@ -46,36 +43,43 @@ def apply(
     ] = None,
     cluster: Clusters = None,
     yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask for approval.")] = False,
-    trusted: Trusted = False,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Apply documents that are not merged, in a CI job of a pull request.")
+    ] = False,
 ) -> int:
     """Apply a saved plan, or make a plan and apply it after approval."""
-    if path is not None:
-        require_merged(trusted=trusted)
-    is_saved = path is not None and not path.is_dir()
-    saved = load_saved(_read(path), str(path)) if path and is_saved else None
-    report = TextReport(coloured=coloured(sys.stdout))
-    if saved:
+    if path is not None and not trusted:
+        _require_merged()
+    saved, report = None, TextReport(coloured=coloured(sys.stdout))
+    if path is not None and not path.is_dir():
+        saved = load_saved(_read(path), str(path))
         echo(f"Applying the saved plan {path}.")
         path = Path(saved.path) if saved.path else None
     with cluster_commands.opened(context) as runtime:
-        declared, made, failures = cluster_commands.proposals(runtime, path, _clusters(runtime, saved, cluster))
-        directory = cluster_commands.shown_directory(runtime.settings, path)
-        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(directory)
-        show_problems(diagnostics)
-        plans = [one.plan for one in made]
+        planned = cluster_commands.plan_clusters(runtime, path, _clusters(runtime, saved, cluster))
+        plans, errors = planned.plans, len(planned.diagnostics.errors)
+        show_problems(planned.diagnostics)
         if saved:
             require_fresh(saved, plans)
-        _require_safe(made)
-        emit(report.plans(plans, len(diagnostics.errors)))
-        if not _go(plans, confirm=not (yes or saved)):
+        _require_safe(plans)
+        emit(report.plans(plans, errors))
+        if not (yes or saved or all(plan.is_empty for plan in plans) or _is_approved()):
             return ExitCode.FAILED
-        outcomes, more = _carry_out(runtime, declared, plans, report)
+        outcomes, more = _carry_out(runtime, planned, report)
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
-    code = _exit_code(declared, made, outcomes)
-    if code in (ExitCode.DONE, ExitCode.INVALID) and (failures or more):
-        return worst([*failures, *more])
+    code = _exit_code(outcomes, errors)
+    if code in (ExitCode.DONE, ExitCode.INVALID) and (planned.failures or more):
+        return worst([*planned.failures, *more])
     return code
+
+
+def _require_merged() -> None:
+    if (found := unmerged_variable(os.environ)) is not None:
+        raise UsageError(
+            f"{found} is set: this is a job of a pull request, whose documents are not merged; apply them after the"
+            " merge, or apply them anyway with --trusted"
+        )
 
 
 def _read(planfile: Path) -> str:
@@ -97,39 +101,32 @@ def _clusters(runtime: Runtime, saved: SavedPlan | None, named: list[str] | None
     return chosen_in(runtime.settings, [one.cluster for one in saved.clusters])
 
 
-def _require_safe(made: list[Proposal]) -> None:
+def _require_safe(plans: list[Plan]) -> None:
     """Enforce the guards of all plans before the first change. Raises UnsafePlan with the errors of all of them."""
     refused = []
-    for proposal in made:
+    for plan in plans:
         try:
-            enforce(proposal.plan)
+            enforce(plan)
         except UnsafePlan as error:
             refused.append(str(error))
     if refused:
         raise UnsafePlan("\n".join(refused))
 
 
-def _go(plans: list[Plan], *, confirm: bool) -> bool:
-    """Whether to continue. Empty plans need no approval. Raises UsageError if there is no terminal to ask on."""
-    if not confirm or all(plan.is_empty for plan in plans):
-        return True
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "cannot ask for approval, as stdin is not a terminal; review the plan, then run apply with --yes, or apply"
-            " a saved plan"
-        )
-    echo("\nDo you want to apply these steps? Only 'yes' will be accepted to approve.")
-    if ask("  Enter a value: ") == "yes":
-        return True
-    echo("Apply cancelled. Nothing was changed.")
-    return False
+def _is_approved() -> bool:
+    return approved(
+        "Do you want to apply these steps?",
+        "review the plan, then run apply with --yes, or apply a saved plan",
+        "Apply cancelled.",
+    )
 
 
 def _carry_out(
-    runtime: Runtime, declared: Declared, plans: list[Plan], report: TextReport
+    runtime: Runtime, planned: cluster_commands.Planned, report: TextReport
 ) -> tuple[list[ReconciliationOutcome], Failures]:
+    plans = {plan.cluster: plan for plan in planned.plans}
     interrupted, stopped = Event(), StoppedConnectors()
-    ended, total, require_shown = 0, sum(len(plan.steps) for plan in plans), _require_one_of(plans)
+    ended, total = 0, sum(len(plan.steps) for plan in plans.values())
 
     def interrupt() -> None:
         interrupted.set()
@@ -144,7 +141,7 @@ def _carry_out(
         telling = replace(runtime, say=update)
 
         def approve(plan: Plan) -> None:
-            require_shown(plan)
+            _require_same(plan, plans[plan.cluster])
             update("steps", ended, total)  # planning again has displayed its requests to Connect
 
         def listen(outcome: StepOutcome) -> None:
@@ -159,8 +156,12 @@ def _carry_out(
                 echo(sending_words(sending))
 
         options = ReconcileOptions(lambda _proposal: None, approve, listen, interrupted, follow, stopped)
-        clusters = tuple(plan.cluster for plan in plans)
-        return each_cluster(clusters, lambda cluster: reconcile(telling, declared, cluster, options))
+        return each_cluster([*plans], lambda cluster: reconcile(telling, planned.declared, cluster, options))
+
+
+def _require_same(plan: Plan, shown: Plan) -> None:
+    if (plan.digest, plan.fingerprint) != (shown.digest, shown.fingerprint):
+        raise StalePlan("the cluster changed after the plan was shown; run the command again")
 
 
 def _show(report: TextReport, outcome: StepOutcome) -> None:
@@ -169,24 +170,11 @@ def _show(report: TextReport, outcome: StepOutcome) -> None:
         echo(bug_report(outcome.bug, f"step: {outcome.step.action.value} of a connector"))
 
 
-def _require_one_of(plans: list[Plan]) -> Callable[[Plan], None]:
-    """Returns a function that rejects every plan which differs from the plans that were shown."""
-    shown = {plan.cluster: plan for plan in plans}
-
-    def require_shown(plan: Plan) -> None:
-        before = shown[plan.cluster]
-        if (plan.digest, plan.fingerprint) != (before.digest, before.fingerprint):
-            raise StalePlan("the cluster changed after the plan was shown; run the command again")
-
-    return require_shown
-
-
-def _exit_code(declared: Declared, made: list[Proposal], outcomes: list[ReconciliationOutcome]) -> ExitCode:
+def _exit_code(outcomes: list[ReconciliationOutcome], errors: int) -> ExitCode:
     if any(outcome.interrupted for outcome in outcomes):
         return ExitCode.INTERRUPTED
     if any(outcome.has_bugs for outcome in outcomes):
         return ExitCode.BUG
     if not all(outcome.succeeded for outcome in outcomes):
         return ExitCode.FAILED
-    invalid = declared.diagnostics.errors or any(one.diagnostics.errors for one in made)
-    return ExitCode.INVALID if invalid else ExitCode.DONE
+    return ExitCode.INVALID if errors else ExitCode.DONE

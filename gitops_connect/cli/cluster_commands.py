@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,9 @@ from gitops_connect.cli.clusters import Failures, each_cluster, report_bugs, set
 from gitops_connect.cli.console import echo, echo_note
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.plans import Plan
 from gitops_connect.runtime import NO_REPOSITORY, Runtime, open_runtime, open_source
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import require_some
@@ -74,10 +76,30 @@ def shown_directory(settings: Settings, path: Path | None) -> str:
     return (path.resolve().relative_to(here) if inside else path).as_posix().removeprefix(".")
 
 
-def proposals(
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The declared state, the plans of the clusters, and the errors of clusters that could not be planned."""
+
+    declared: Declared
+    made: list[Proposal]
+    failures: Failures
+    directory: str
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plan of each cluster."""
+        return [one.plan for one in self.made]
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The problems of all documents, with their paths as they are shown."""
+        return sum((one.diagnostics for one in self.made), self.declared.diagnostics).under(self.directory)
+
+
+def plan_clusters(
     runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName], *, untrusted: bool = False
-) -> tuple[Declared, list[Proposal], Failures]:
-    """Plan every cluster. The last part of the result are the errors of clusters that could not be planned."""
+) -> Planned:
+    """Plan every cluster."""
     from gitops_connect.propose import ProposeOptions, propose  # noqa: PLC0415 - see above
 
     require_documents(runtime.settings, path)
@@ -96,4 +118,4 @@ def proposals(
         made, failures = each_cluster(clusters, one)
     if made and failures:
         echo(f"note: the result covers {len(made)} of {len(clusters)} clusters")
-    return declared, made, failures
+    return Planned(declared, made, failures, shown_directory(runtime.settings, path))

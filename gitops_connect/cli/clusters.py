@@ -26,10 +26,11 @@ def settings_of(context: typer.Context) -> Settings:
     return load_settings(global_options.of(context).config, os.environ)
 
 
-def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterName, ...]:
+def chosen_in(settings: Settings, names: Sequence[str] | str | None) -> tuple[ClusterName, ...]:
     """The clusters that `--cluster` names, or all of them. Raises UsageError for an unknown cluster."""
     known = tuple(settings.clusters)
-    for name in names or ():
+    names = ([names] if names else []) if isinstance(names, str) else names or ()
+    for name in names:
         if name not in known:
             raise UsageError(f"there is no cluster {name!r} in the settings; configured clusters: {', '.join(known)}")
     return tuple(name for name in known if not names or name in names)
@@ -38,7 +39,7 @@ def chosen_in(settings: Settings, names: Sequence[str] | None) -> tuple[ClusterN
 def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterName, ...]:
     """The clusters that may have the connector. Raises UsageError if none is configured, or not the given one."""
     require_clusters(settings)
-    return chosen_in(settings, [cluster] if cluster else None)
+    return chosen_in(settings, cluster)
 
 
 def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], T]) -> tuple[list[T], Failures]:
@@ -68,5 +69,5 @@ def report_bugs(diagnostics: Iterable[Diagnostic]) -> None:
 
 def worst(failures: Failures) -> ExitCode:
     """The exit code for clusters that failed: that of the first, unless one of them failed outright or has a bug."""
-    codes = [exit_code(error) for error in failures]
+    codes = [exit_code(error) for error in failures] or [ExitCode.DONE]
     return next((code for code in (ExitCode.BUG, ExitCode.FAILED) if code in codes), codes[0])

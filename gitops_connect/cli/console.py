@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import IO
 
 from gitops_connect import __version__
+from gitops_connect.errors import UsageError
 from gitops_connect.report.printable import escaped_lines, output
 
 
@@ -42,11 +43,17 @@ def echo_styled(text: str) -> None:
         sys.stderr.flush()
 
 
-def ask(question: str) -> str:
-    """Ask on stderr, because the question is no data, and return the user's line; empty at the end of the input."""
-    sys.stderr.write(output(question))
+def approved(question: str, advice: str, cancelled: str) -> bool:
+    """Whether the user enters 'yes'. Raises UsageError, with the advice, if there is no terminal to ask on."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"cannot ask for approval, as stdin is not a terminal; {advice}")
+    echo(f"\n{question} Only 'yes' will be accepted to approve.")
+    sys.stderr.write(output("  Enter a value: "))
     sys.stderr.flush()
-    return sys.stdin.readline().strip()
+    if sys.stdin.readline().strip() == "yes":
+        return True
+    echo(f"{cancelled} Nothing was changed.")
+    return False
 
 
 def without_secrets(text: str) -> str:

@@ -7,10 +7,10 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
@@ -30,19 +30,10 @@ from gitops_connect.settings.sections import ClusterSettings, Settings
 from gitops_connect.source.git_program import git_version
 
 
-class CheckStatus(Enum):
-    """The result of the check of one part. Only an error changes the exit code."""
+class CheckResult(NamedTuple):
+    """One line of the report: `ok`, `note` or `error`, what was checked, and what was found."""
 
-    OK = "ok"
-    NOTE = "note"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """One line of the report."""
-
-    verdict: CheckStatus
+    verdict: str
     part: str
     found: str
 
@@ -54,37 +45,31 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
         for finding in _checks(context):
             update(finding.part)
             findings.append(finding)
-    values = [{"verdict": one.verdict.value, "part": one.part, "found": one.found} for one in findings]
-    emit(listing(("VERDICT", "PART", "FOUND"), [list(value.values()) for value in values], values, output))
-    return ExitCode.FAILED if any(one.verdict is CheckStatus.ERROR for one in findings) else ExitCode.DONE
+    emit(listing(("VERDICT", "PART", "FOUND"), findings, [one._asdict() for one in findings], output))
+    return ExitCode.FAILED if any(one.verdict == "error" for one in findings) else ExitCode.DONE
 
 
 def _checks(context: typer.Context) -> Iterator[CheckResult]:
-    yield CheckResult(
-        CheckStatus.OK, "gitops-connect", f"{__version__} on Python {platform.python_version()}, {sys.platform}"
-    )
-    yield _examine("git", _git)
-    yield _examine("java", _java, otherwise=CheckStatus.NOTE)
-    yield CheckResult(CheckStatus.OK, "pyspark", metadata.version("pyspark"))
+    program = f"{__version__} on Python {platform.python_version()}, {sys.platform}"
+    yield CheckResult("ok", "gitops-connect", program)
+    yield _examine("git", git_version)
+    yield _examine("java", _java, otherwise="note")
+    yield CheckResult("ok", "pyspark", metadata.version("pyspark"))
     try:
         settings = settings_of(context)
     except GitopsConnectError as error:
-        yield CheckResult(CheckStatus.ERROR, "settings", str(error))
+        yield CheckResult("error", "settings", str(error))
         return
     yield from _look_at_settings(settings)
     for cluster in settings.clusters.values():
         yield from _look_at_cluster(cluster)
 
 
-def _examine(part: str, check: Callable[[], str], *, otherwise: CheckStatus = CheckStatus.ERROR) -> CheckResult:
+def _examine(part: str, check: Callable[[], str], *, otherwise: str = "error") -> CheckResult:
     try:
-        return CheckResult(CheckStatus.OK, part, check())
+        return CheckResult("ok", part, check())
     except GitopsConnectError as error:
         return CheckResult(otherwise, part, str(error))
-
-
-def _git() -> str:
-    return git_version()
 
 
 def _java() -> str:
@@ -96,22 +81,16 @@ def _look_at_settings(settings: Settings) -> Iterator[CheckResult]:
     if settings.repository.url:
         yield _examine("repository", lambda: _repository(settings))
     else:
-        yield CheckResult(
-            CheckStatus.NOTE,
-            "repository",
-            "not configured: set `url` in [repository], or give each command a directory",
-        )
+        advice = "set `url` in [repository], or give each command a directory"
+        yield CheckResult("note", "repository", f"not configured: {advice}")
     yield _examine("ledger", lambda: _ledger(settings))
     forge = _examine("forge", lambda: _forge(settings))
     if forge.found:  # nothing without [forge]
         yield forge
     yield from _secrets(settings)
     if not settings.clusters:
-        yield CheckResult(
-            CheckStatus.ERROR,
-            "clusters",
-            'not configured: add [clusters.NAME] with url = ["http://…:8083"] to the settings',
-        )
+        advice = 'add [clusters.NAME] with url = ["http://…:8083"] to the settings'
+        yield CheckResult("error", "clusters", f"not configured: {advice}")
 
 
 def _repository(settings: Settings) -> str:
@@ -148,7 +127,7 @@ def _secrets(settings: Settings) -> Iterator[CheckResult]:
     wide += [f"files = {str(directory)!r}" for directory in settings.secrets.files if _is_wide(directory, settings)]
     if wide:
         advice = "anyone who can write to the repository can send any of these to a connector; allow less"
-        yield CheckResult(CheckStatus.NOTE, "secrets", f"[secrets] {', '.join(wide)}: {advice}")
+        yield CheckResult("note", "secrets", f"[secrets] {', '.join(wide)}: {advice}")
 
 
 def _is_wide(directory: Path, settings: Settings) -> bool:
@@ -172,13 +151,11 @@ def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult
             version = client.info().version
             connectors = len(client.names())
     except GitopsConnectError as error:
-        yield CheckResult(CheckStatus.ERROR, part, str(error))
+        yield CheckResult("error", part, str(error))
         return
-    yield CheckResult(CheckStatus.OK, part, f"Kafka Connect {version}, {connectors} connectors")
+    yield CheckResult("ok", part, f"Kafka Connect {version}, {connectors} connectors")
     for one in missing_in(version):
-        status = CheckStatus.ERROR if one is EXPANDED_LIST else CheckStatus.NOTE
-        yield CheckResult(status, part, f"{one.missing(version)}: {one.without}")
+        verdict = "error" if one is EXPANDED_LIST else "note"
+        yield CheckResult(verdict, part, f"{one.missing(version)}: {one.without}")
     for bug in bugs_of(version):
-        yield CheckResult(
-            CheckStatus.NOTE, part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}"
-        )
+        yield CheckResult("note", part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}")

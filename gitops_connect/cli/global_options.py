@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,50 +61,47 @@ def _no_color(context: typer.Context, value: bool) -> None:
         context.find_root().call_on_close(lambda: os.environ.pop("NO_COLOR", None))
 
 
+_option = partial(typer.Option, expose_value=False)
+
+
 def _declared(
     _config_file: Annotated[
         Path | None,
-        typer.Option(
+        _option(
             "--config",
             metavar="FILE",
             callback=_config,
-            expose_value=False,
             help="The settings file. [default: $GITOPS_CONNECT_CONFIG, else gitops-connect.toml]",
         ),
     ] = None,
     _directory: Annotated[
         Path | None,
-        typer.Option(
+        _option(
             "-C",
             "--chdir",
             metavar="DIR",
             callback=_change_directory,
-            expose_value=False,
             help="Change to this directory before anything else.",
         ),
     ] = None,
     _more: Annotated[
         bool,
-        typer.Option(
+        _option(
             "-v",
             "--verbose",
             callback=_verbose,
-            expose_value=False,
             help="Show more details: ignored files (validate), and offset changes that were applied before (plan).",
         ),
     ] = False,
     _requests: Annotated[
         bool,
-        typer.Option(
+        _option(
             "--debug",
             callback=_debug,
-            expose_value=False,
             help="Log each request to Connect on stderr, without headers and bodies.",
         ),
     ] = False,
-    _plain: Annotated[
-        bool, typer.Option("--no-color", callback=_no_color, expose_value=False, help="Print without colors.")
-    ] = False,
+    _plain: Annotated[bool, _option("--no-color", callback=_no_color, help="Print without colors.")] = False,
 ) -> None:
     """The signature of this function declares the options."""
 

@@ -23,8 +23,8 @@ from gitops_connect.exchange.from_cluster import read_cluster, save_offsets
 from gitops_connect.exchange.written_files import OutputFiles, lossy
 from gitops_connect.model.names import ClusterName
 from gitops_connect.offset_changes.subject import clients_of, require_offsets
+from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
-from gitops_connect.settings.sections import Settings
 
 
 def import_connectors(
@@ -56,7 +56,10 @@ def import_connectors(
     the command lists. Exits with 1 if a connector or its offsets could not be read.
     """
     settings = settings_of(context)
-    name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
+    clusters, output = chosen_clusters(settings, cluster), OutputFiles(out, file_format, force)
+    if len(clusters) > 1:
+        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
+    (name,) = clusters
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
@@ -79,18 +82,10 @@ def import_connectors(
     return ExitCode.FAILED if failed or unread else ExitCode.DONE
 
 
-def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
-    """The cluster to import. Raises UsageError if it is unknown, or if there are several and none is named."""
-    clusters = chosen_clusters(settings, cluster)
-    if len(clusters) > 1:
-        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
-    return clusters[0]
-
-
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
     """Name what was written, and print the variables of the documents."""
-    count = "1 connector" if len(written) == 1 else f"{len(written):,} connectors"
-    echo(f"Wrote {count} of cluster {cluster} to {output.directory(cluster)}. Nothing was changed on the cluster.")
+    where = f"cluster {cluster} to {output.directory(cluster)}"
+    echo(f"Wrote {plural(len(written), 'connector')} of {where}. Nothing was changed on the cluster.")
     for one in written:
         if one.source.note:
             echo(f"note: connector {one.source.name}: {one.source.note}")

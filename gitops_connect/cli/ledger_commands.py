@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,9 +12,9 @@ import typer
 
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import chosen_in, each_cluster, settings_of, worst
-from gitops_connect.cli.console import ask, echo, echo_note, emit
+from gitops_connect.cli.console import approved, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, in_format, listing
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, group, in_format, listing
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.tables import OffsetsPart
@@ -34,7 +33,7 @@ from gitops_connect.safe_files import output_directory, read_text, writing
 if TYPE_CHECKING:
     from gitops_connect.declare import Declared
 
-app = typer.Typer(help="Show, correct, export or import the ledger.", no_args_is_help=True, rich_markup_mode=None)
+app = group()
 
 HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE")
 _RESOLVED_HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "NEW STATE")
@@ -105,13 +104,12 @@ def _in_full(runtime: Runtime, cluster: ClusterName, record: OperationRecord, *,
     declared, before = operations.declared(cluster, name), operations.snapshot(cluster, name)
     has_pieces = record.entries is not None and text
     large = {part: _first_lines(operations.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
-    offsets = {
+    value = _value(cluster, record) | {
         "declared": large.get(OffsetsPart.DECLARED) or _offsets(declared, text=text),
         "before": large.get(OffsetsPart.BEFORE) or _offsets(before, text=text),
         "digestBefore": record.before,
         "digestAfter": record.after,
     }
-    value = _value(cluster, record) | offsets
     return {key[0].upper() + key[1:]: item for key, item in value.items()} if text else value
 
 
@@ -123,10 +121,8 @@ def _first_lines(blocks: Iterator[bytes]) -> list[str]:
         f"{partition_text(one['partition'])} -> {offset_text(one['offset']) if one['offset'] is not None else 'null'}"
         for one in entries
     ]
-    return [
-        *shown,
-        *(["and more: run `gitops-connect ledger export` to get all"] if len(lines) > _MOST_OFFSETS else []),
-    ]
+    more = ["and more: run `gitops-connect ledger export` to get all"] if len(lines) > _MOST_OFFSETS else []
+    return [*shown, *more]
 
 
 def _offsets(offsets: OffsetPatch | None, *, text: bool) -> Any:
@@ -188,7 +184,8 @@ def resolve(
         if not chosen:
             echo("There is nothing to resolve.")
             return ExitCode.DONE
-        if not _agreed(chosen, applied=applied, confirm=not yes):
+        emit(table(_RESOLVED_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
+        if not (yes or _is_approved(applied=applied)):
             return ExitCode.FAILED
 
         def write(name: ClusterName) -> int:
@@ -198,22 +195,13 @@ def resolve(
         done, failures = each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
         echo(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
-    return worst(failures) if failures else ExitCode.DONE
+    return worst(failures)
 
 
-def _agreed(chosen: Sequence[recorded_changes.Candidate], *, applied: bool, confirm: bool) -> bool:
-    """Show the new records of the ledger, and ask for approval as `apply` does."""
-    emit(table(_RESOLVED_HEADERS, [one.row("applied" if applied else "planned") for one in chosen]))
-    if not confirm:
-        return True
-    if not sys.stdin.isatty():
-        raise UsageError("cannot ask for approval, as stdin is not a terminal; review the list above, then add --yes")
+def _is_approved(*, applied: bool) -> bool:
     meaning = "applied? They are not applied again." if applied else "not applied? They are planned again."
-    echo(f"\nDo you want to mark these offset changes as {meaning} Only 'yes' will be accepted to approve.")
-    if ask("  Enter a value: ") == "yes":
-        return True
-    echo("Cancelled. Nothing was changed.")
-    return False
+    question = f"Do you want to mark these offset changes as {meaning}"
+    return approved(question, "review the list above, then add --yes", "Cancelled.")
 
 
 def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:

@@ -34,16 +34,16 @@ COMMANDS = {
     "plan": CommandEntry("plan", "plan", "Show the changes that apply would make."),
     "apply": CommandEntry("apply", "apply", "Apply a saved plan, or make a plan and apply it after approval."),
     "run": CommandEntry("run", "run", "Continuously reconcile the clusters with the repository."),
-    "reconcile": CommandEntry("request_reconciliation", "reconcile", "Let the running daemon reconcile at once."),
-    "review": CommandEntry("review", "review", "Show what merging a pull request would do."),
+    "reconcile": CommandEntry("daemon_requests", "reconcile", "Let the running daemon reconcile at once."),
+    "review": CommandEntry("daemon_requests", "review", "Show what merging a pull request would do."),
     "status": CommandEntry("show_status", "status", "Show whether each connector is in sync and healthy."),
     "import": CommandEntry("import_connectors", "import_connectors", "Write the connectors of a cluster as documents."),
     "convert": CommandEntry("convert", "convert", "Convert connectors from and to the formats of other tools."),
     "doctor": CommandEntry("doctor", "doctor", "Check settings, repository, forge, ledger, clusters and tools."),
     "version": CommandEntry("version", "version", "Show the versions of gitops-connect and Python."),
-    "get": CommandEntry("get", "app", "List connectors or connector plugins."),
-    "describe": CommandEntry("describe", "app", "Show the details of a connector."),
-    "restart": CommandEntry("restart", "app", "Restart a connector."),
+    "get": CommandEntry("connectors", "get", "List connectors or connector plugins."),
+    "describe": CommandEntry("connectors", "describe", "Show the details of a connector."),
+    "restart": CommandEntry("connectors", "restart", "Restart a connector."),
     "suspend": CommandEntry("suspend", "suspend", "Change nothing on a connector or a cluster until it is resumed."),
     "resume": CommandEntry("suspend", "resume", "End what `suspend` began."),
     "ledger": CommandEntry("ledger_commands", "app", "Show, correct, export or import the ledger."),
@@ -71,7 +71,7 @@ class CommandGroup(typer.core.TyperGroup):
         found = getattr(import_module(f"gitops_connect.cli.{entry.module}"), entry.name)
         holder = typer.Typer(callback=_root, add_completion=False, rich_markup_mode=None)
         if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=name)
+            holder.add_typer(found, name=name, help=entry.help)
         else:
             holder.command(name)(found)
         group: Any = typer.main.get_command(holder)

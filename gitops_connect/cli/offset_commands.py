@@ -6,25 +6,29 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import Annotated, assert_never
 
 import typer
 
 from gitops_connect import __version__
-from gitops_connect.cli import cluster_commands
+from gitops_connect.cli.cluster_commands import declared_in, opened, repository_of
 from gitops_connect.cli.clusters import chosen_clusters, chosen_in, settings_of
 from gitops_connect.cli.console import coloured, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import (
+    OUTPUT,
     AllOffsets,
     Cluster,
     Force,
     ListOutput,
+    Offline,
     ProblemOutput,
     TableOutput,
     TextOutput,
+    group,
     in_format,
     listing,
     problem_report,
@@ -57,13 +61,11 @@ from gitops_connect.report.offset_lines import difference_lines, offset_words, p
 from gitops_connect.report.problems import problem_lines
 from gitops_connect.report.table import table
 from gitops_connect.report.text import TextReport
+from gitops_connect.report.words import plural
 from gitops_connect.safe_files import new_directory
 from gitops_connect.settings.sections import Settings
 
-if TYPE_CHECKING:
-    from gitops_connect.declare import Declared
-
-app = typer.Typer(help="Show, compare, check and restore offsets.", no_args_is_help=True, rich_markup_mode=None)
+app = group()
 
 Connector = Annotated[str, typer.Argument(metavar="CONNECTOR", help="The connector's name.")]
 _MANIFEST = typer.Argument(
@@ -118,9 +120,8 @@ def get(
             _show(found, output)
             return ExitCode.DONE
         file.write(found)
-    count = number_of(found)
-    echo(f"Saved {'1 offset' if count == 1 else f'{count:,} offsets'} to {file.file}.")
-    if not count:
+    echo(f"Saved {plural(number_of(found), 'offset')} to {file.file}.")
+    if not number_of(found):
         echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
     return ExitCode.DONE
 
@@ -170,7 +171,7 @@ def diff(
     replace: Replace = False,
     acknowledge: Acknowledge = None,
     all_offsets: AllOffsets = False,
-    output: Annotated[TextOutput, typer.Option("-o", "--output", help="Output format.")] = TextOutput.TEXT,
+    output: Annotated[TextOutput, OUTPUT] = TextOutput.TEXT,
 ) -> int:
     """Show what an offset manifest would change.
 
@@ -178,13 +179,17 @@ def diff(
     """
     options = CheckOptions(file, ConnectorName(connector), _kind(replace))
     checked = _checked(options, _OffsetPlace(settings_of(context), cluster), acknowledge)
+    difference = checked.difference
     if checked.diagnostics.errors:
-        emit(manifest_check.as_json(checked) if output is TextOutput.JSON else _problems(checked))
-        return ExitCode.INVALID
-    if checked.difference is None:
+        text, code = _problems(checked), ExitCode.INVALID
+    elif difference is None:
         raise ConnectRefused(f"cannot compare, as the current offsets are unknown: {checked.why_not}")
-    emit(manifest_check.as_json(checked) if output is TextOutput.JSON else _moves(checked, all_offsets=all_offsets))
-    return ExitCode.CHANGES if checked.difference.moves else ExitCode.DONE
+    else:
+        lines = difference_lines(difference, shown_moves(all_offsets), "--all-offsets, or -o json")
+        text = TextReport(coloured=coloured(sys.stdout)).offsets(lines)
+        code = ExitCode.CHANGES if difference.moves else ExitCode.DONE
+    emit(manifest_check.as_json(checked) if output is TextOutput.JSON else text)
+    return code
 
 
 def _kind(replace: bool) -> OperationKind:
@@ -203,11 +208,7 @@ class _OffsetPlace:
     def read(self, name: ConnectorName, room: Path) -> ManifestSubject:
         """The connector. Offsets that are too many for memory are saved in `room`. Raises NotFound and UsageError."""
         settings, directory = self.settings, self.directory
-        declared = _declared_connectors(
-            cluster_commands.repository_of(settings)
-            if directory is None
-            else cluster_commands.declared_in(settings, directory)
-        )
+        declared = _declared_connectors(settings, directory)
         if self.is_offline and not settings.clusters:
             # Without configured clusters, only the repository can name clusters.
             clusters = tuple(one for one in declared.states if self.cluster in (None, one))
@@ -224,7 +225,9 @@ class _OffsetPlace:
         return found
 
 
-def _declared_connectors(declared: Declared | None) -> DeclaredConnectors:
+def _declared_connectors(settings: Settings, directory: Path | None = None) -> DeclaredConnectors:
+    """What the directory or else the repository declares; nothing if the repository cannot be read."""
+    declared = declared_in(settings, directory) if directory is not None else repository_of(settings)
     if declared is None:
         return DeclaredConnectors()
     return DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
@@ -236,13 +239,6 @@ def _checked(options: CheckOptions, place: _OffsetPlace, acknowledge: list[Ackno
 
     with progress("Checking") as say:
         return manifest_checks.check(options, place.settings, say, subject)
-
-
-def _moves(checked: CheckedManifest, *, all_offsets: bool) -> str:
-    if checked.difference is None:
-        return ""
-    lines = difference_lines(checked.difference, shown_moves(all_offsets), "--all-offsets, or -o json")
-    return TextReport(coloured=coloured(sys.stdout)).offsets(lines)
 
 
 @app.command()
@@ -259,7 +255,7 @@ def check(
     cluster: Cluster = None,
     replace: Replace = False,
     acknowledge: Acknowledge = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
+    offline: Offline = False,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -269,7 +265,7 @@ def check(
         ),
     ] = None,
     force: Force = False,
-    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
+    output: Annotated[ProblemOutput, OUTPUT] = ProblemOutput.TEXT,
 ) -> int:
     """Check offset manifests against their connector.
 
@@ -286,15 +282,15 @@ def check(
         for file in files
     ]
     diagnostics = sum((one.diagnostics for one in checked), Diagnostics())
-    emit(problem_report(diagnostics, output, lambda: _own_report(checked, output)))
+
+    def own() -> str | Iterator[str]:
+        return manifest_check.as_json(checked[0]) if output is ProblemOutput.JSON else "".join(map(_problems, checked))
+
+    emit(problem_report(diagnostics, output, own))
     if report is not None:
         manifest_checks.write_page(checked[0], report, f"gitops-connect {__version__}")
         echo(f"Report: {report / 'index.html'}")
     return ExitCode.INVALID if any(one.diagnostics.errors for one in checked) else ExitCode.DONE
-
-
-def _own_report(checked: Sequence[CheckedManifest], output: ProblemOutput) -> str | Iterator[str]:
-    return manifest_check.as_json(checked[0]) if output is ProblemOutput.JSON else "".join(map(_problems, checked))
 
 
 def _problems(checked: CheckedManifest) -> str:
@@ -311,8 +307,8 @@ def history(
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """Show the offset changes of a connector, newest first."""
-    with cluster_commands.opened(context) as runtime:
-        clusters = chosen_in(runtime.settings, [cluster] if cluster else None)
+    with opened(context) as runtime:
+        clusters = chosen_in(runtime.settings, cluster)
         entries = recorded_changes.entries(runtime, clusters, connector)
     rows = [entry.row() for entry in entries]
     emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
@@ -334,12 +330,9 @@ def undo(
     The document restores the offsets from before the change. Nothing is changed on the cluster.
     """
     target = UndoTarget(out, force)
-    with cluster_commands.opened(context) as runtime, progress("Checking") as say:
-        clusters = chosen_in(runtime.settings, [cluster] if cluster else None)
-
-        def declared() -> DeclaredConnectors:
-            return _declared_connectors(cluster_commands.repository_of(runtime.settings))
-
+    with opened(context) as runtime, progress("Checking") as say:
+        clusters = chosen_in(runtime.settings, cluster)
+        declared = partial(_declared_connectors, runtime.settings)
         made, count = Undo(runtime, clusters, declared, echo_note, say).write(change, target)
     if out is None:
         emit(change_document.render(made))
@@ -353,8 +346,8 @@ def _what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
     beside = f" and {made.manifest}" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)
     acknowledged = f", acknowledges {needed}" if needed else ""
-    offsets = "1 offset" if count == 1 else f"{count:,} offsets"
+    what = f"{made.kind.value}, {plural(count, 'offset')}{acknowledged}"
     return (
-        f"{where}{beside} ({made.kind.value}, {offsets}{acknowledged}). Nothing was changed on the cluster.\n"
+        f"{where}{beside} ({what}). Nothing was changed on the cluster.\n"
         "Next: commit the document to the repository, review it with `gitops-connect plan`, and apply it."
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, assert_never
 
 import typer
 
-from gitops_connect.errors import UsageError
-from gitops_connect.model.clock import parse_duration
+from gitops_connect.cli.console import echo
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.report.code_scanning import code_quality, sarif, workflow_commands
 from gitops_connect.report.table import as_json, as_yaml, table
@@ -62,21 +62,42 @@ Directory = Annotated[
     Path | None,
     typer.Argument(metavar="PATH", help="Read this directory instead of the configured repository."),
 ]
-ListOutput = Annotated[TableOutput, typer.Option("-o", "--output", help="Output format.")]
+OUTPUT = typer.Option("-o", "--output", help="Output format.")
+ListOutput = Annotated[TableOutput, OUTPUT]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")]
 AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]
-Server = Annotated[
-    str | None,
-    typer.Option("--server", metavar="URL", help="The daemon. [default: public_url, else listen, of the settings]"),
+Untrusted = Annotated[
+    bool | None,
+    typer.Option(
+        "--untrusted/--trusted",
+        help="Whether the documents are not merged yet: read no secret, and send no config to Connect."
+        " [default: untrusted in a CI job of a pull request]",
+        show_default=False,
+    ),
 ]
-Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait.")]
+
+_VARIABLES = (
+    "GITHUB_HEAD_REF",  # GitHub, Gitea, Forgejo
+    "CI_MERGE_REQUEST_IID",  # GitLab
+    "CI_EXTERNAL_PULL_REQUEST_IID",  # GitLab with a repository on GitHub
+    "CI_COMMIT_PULL_REQUEST",  # Woodpecker
+    "DRONE_PULL_REQUEST",
+    "BITBUCKET_PR_ID",
+    "CHANGE_ID",  # Jenkins
+    "SYSTEM_PULLREQUEST_PULLREQUESTID",  # Azure Pipelines
+    "BUILDKITE_PULL_REQUEST",
+    "CIRCLE_PULL_REQUEST",
+    "TRAVIS_PULL_REQUEST",
+    "APPVEYOR_PULL_REQUEST_NUMBER",
+    "SEMAPHORE_GIT_PR_NUMBER",
+    "PULL_NUMBER",  # Prow
+)
+"""Set in the jobs of pull requests only, or `false` in others."""
 
 
-def timeout_seconds(timeout: str) -> float:
-    """The value of `--timeout` in seconds. Raises UsageError."""
-    try:
-        return parse_duration(timeout)
-    except ValueError as error:
-        raise UsageError(f"--timeout: expected a duration such as 30s or 5m, found {timeout!r}") from error
+def group() -> typer.Typer:
+    """A group of commands. Its help is in `main.COMMANDS`."""
+    return typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 def listing(headers: Sequence[str], rows: Sequence[Sequence[str]], values: Sequence[Any], output: TableOutput) -> str:
@@ -115,3 +136,19 @@ def problem_report(
             return code_quality(diagnostics)
         case _:
             assert_never(output)
+
+
+def unmerged_variable(environment: Mapping[str, str]) -> str | None:
+    """The variable that shows that this is a CI job of a pull request, whose documents are not merged; else None."""
+    if environment.get("GITHUB_EVENT_NAME", "").startswith(("pull_request", "merge_group")):
+        return "GITHUB_EVENT_NAME"
+    return next((name for name in _VARIABLES if environment.get(name, "").lower() not in ("", "false")), None)
+
+
+def is_untrusted(chosen: bool | None) -> bool:
+    """What the options of a command and the environment say. If the environment decides, a note says so."""
+    found = unmerged_variable(os.environ) if chosen is None else None
+    if found is None:
+        return bool(chosen)
+    echo(f"note: {found} is set: the documents are not merged, so no secret is read, and no config is sent to Connect")
+    return True

@@ -13,8 +13,7 @@ from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import AllOffsets, Clusters, Directory, PlanOutput
-from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
+from gitops_connect.cli.options import OUTPUT, AllOffsets, Clusters, Directory, PlanOutput, Untrusted, is_untrusted
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.plans import Plan
 from gitops_connect.report import markdown, plan_json, text
@@ -31,7 +30,7 @@ def plan(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Save the plan to a file for `apply`.")
     ] = None,
-    output: Annotated[PlanOutput, typer.Option("-o", "--output", help="Output format.")] = PlanOutput.TEXT,
+    output: Annotated[PlanOutput, OUTPUT] = PlanOutput.TEXT,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")
     ] = False,
@@ -44,22 +43,20 @@ def plan(
     """Show the changes that apply would make."""
     with cluster_commands.opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
-        declared, made, failures = cluster_commands.proposals(
-            runtime, path, clusters, untrusted=is_untrusted(untrusted)
-        )
-        directory = cluster_commands.shown_directory(runtime.settings, path)
-        diagnostics = sum((one.diagnostics for one in made), declared.diagnostics).under(directory)
-        plans = [one.plan for one in made]
-        origin = PlanOrigin(runtime.clock.now(), declared.revision, str(path) if path else None, directory)
+        planned = cluster_commands.plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
+        revision, file = planned.declared.revision, str(path) if path else None
+        origin = PlanOrigin(runtime.clock.now(), revision, file, planned.directory)
+    plans, diagnostics = planned.plans, planned.diagnostics
     show_problems(diagnostics)
     verbose = global_options.of(context).verbose
     emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets), applied=verbose))
     if out is not None:
-        save(out, plans, diagnostics, origin)
+        write_new(out, plan_json.render(plans, diagnostics, origin), force=True)
+        echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")
     if diagnostics.bugs:
         return ExitCode.BUG
-    if failures:
-        return worst(failures)
+    if planned.failures:
+        return worst(planned.failures)
     if any(one.refusals for one in plans):
         return ExitCode.FAILED
     if diagnostics.errors:
@@ -90,10 +87,7 @@ def render(
     *,
     applied: bool,
 ) -> str:
-    """The plan in the requested format. JSON has every partition, whatever `moves` is.
-
-    `applied`: text lists the offset changes that were applied before.
-    """
+    """The plan. JSON has every partition, whatever `moves` is. `applied`: text lists the changes applied before."""
     match output:
         case PlanOutput.TEXT:
             report = text.TextReport(coloured=coloured(sys.stdout), moves=moves, applied=applied)
@@ -104,9 +98,3 @@ def render(
             return markdown.render(plans, moves, len(diagnostics.errors))
         case _:
             assert_never(output)
-
-
-def save(out: Path, plans: Sequence[Plan], diagnostics: Diagnostics, origin: PlanOrigin) -> None:
-    """Write the plan to a file, whole or not at all."""
-    write_new(out, plan_json.render(plans, diagnostics, origin), force=True)
-    echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")

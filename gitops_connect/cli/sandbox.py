@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, cast
+from typing import IO, Annotated, Any, cast
 
 import typer
 
 from gitops_connect.cli.console import echo
 from gitops_connect.cli.interrupts import interruptible
-from gitops_connect.cli.progress import Update, progress
+from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.sandbox.cluster import PartStatus, Sandbox, SandboxOptions
 from gitops_connect.sandbox.console_clients import (
@@ -44,7 +44,6 @@ Plugins = Annotated[
         " Maven Central; may be repeated. [default: as before]",
     ),
 ]
-_COLUMNS = ("PART", "STATE", "ADDRESS", "PID", "LOG")
 
 
 class Output(StrEnum):
@@ -85,15 +84,12 @@ def up(
     Processes that already run are left running. The first start downloads Kafka (57 MB).
     """
     with progress("sandbox up") as update:
-        options = SandboxOptions(
-            directory=directory,
-            workers=workers,
-            release=kafka_version,
-            heap=heap,
-            plugin_path=_plugin_path(plugin, directory, update) if plugin else None,
-            exactly_once=exactly_once,
-            usual_ports=True,
-        )
+
+        def fetch(jars: JarSet) -> Path:
+            return fetch_jars(jars, find_java(os.environ), os.environ, update)
+
+        plugins = plugin_path(plugin, directory, fetch) if plugin else None
+        options = SandboxOptions(directory, workers, kafka_version, heap, plugins, exactly_once, usual_ports=True)
         sandbox = Sandbox.up(options, update)
     typer.echo(_next_steps(sandbox, directory), err=True)
 
@@ -108,7 +104,11 @@ def status(
     Exits with 1 if a process does not answer.
     """
     parts = Sandbox.load(directory).status()
-    typer.echo(_table(parts) if output is Output.TABLE else _json(parts))
+    values = [
+        {"part": part.name, "state": _state(part), "address": part.address, "pid": part.pid, "log": str(part.log)}
+        for part in parts
+    ]
+    typer.echo(_table(values) if output is Output.TABLE else json.dumps(values, indent=2))
     if not all(part.answers for part in parts):
         raise typer.Exit(1)
 
@@ -199,28 +199,17 @@ def down(
         Sandbox.load(directory).down(update, purge=purge)
 
 
-def _plugin_path(plugins: list[str], directory: Path, update: Update) -> tuple[Path, ...]:
-    def fetch(jars: JarSet) -> Path:
-        return fetch_jars(jars, find_java(os.environ), os.environ, update)
-
-    return plugin_path(plugins, directory, fetch)
-
-
 def _next_steps(sandbox: Sandbox, directory: Path) -> str:
     urls = sandbox.worker_urls
     option = "" if directory == Path(".sandbox") else f" --dir {directory}"
-    return "\n".join(
-        (
-            f"Kafka is running at {sandbox.bootstrap}, Connect at {', '.join(urls)}.",
-            "",
-            "Add this to gitops-connect.toml:",
-            "",
-            "    [clusters.local]",
-            f"    url = {json.dumps(urls)}",
-            "",
-            f"To stop the sandbox: gitops-connect sandbox down{option}",
-        )
-    )
+    return f"""Kafka is running at {sandbox.bootstrap}, Connect at {", ".join(urls)}.
+
+Add this to gitops-connect.toml:
+
+    [clusters.local]
+    url = {json.dumps(urls)}
+
+To stop the sandbox: gitops-connect sandbox down{option}"""
 
 
 def _state(part: PartStatus) -> str:
@@ -229,19 +218,10 @@ def _state(part: PartStatus) -> str:
     return "no answer" if part.running else "down"
 
 
-def _table(parts: tuple[PartStatus, ...]) -> str:
-    rows = [_COLUMNS]
-    rows += [(part.name, _state(part), part.address, str(part.pid or "-"), str(part.log)) for part in parts]
+def _table(values: list[dict[str, Any]]) -> str:
+    rows = [[key.upper() for key in values[0]], *([str(cell or "-") for cell in value.values()] for value in values)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
-def _json(parts: tuple[PartStatus, ...]) -> str:
-    values = [
-        {"part": part.name, "state": _state(part), "address": part.address, "pid": part.pid, "log": str(part.log)}
-        for part in parts
-    ]
-    return json.dumps(values, indent=2)
 
 
 @contextmanager

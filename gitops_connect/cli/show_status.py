@@ -12,8 +12,15 @@ from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Clusters, Directory, ListOutput, TableOutput, listing
-from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
+from gitops_connect.cli.options import (
+    Clusters,
+    Directory,
+    ListOutput,
+    TableOutput,
+    Untrusted,
+    is_untrusted,
+    listing,
+)
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
@@ -51,11 +58,9 @@ def status(
     """
     with cluster_commands.opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
-        declared, made, failures = cluster_commands.proposals(
-            runtime, path, clusters, untrusted=is_untrusted(untrusted)
-        )
-        directory = cluster_commands.shown_directory(runtime.settings, path)
-        documents = declared.diagnostics.under(directory)
+        planned = cluster_commands.plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
+        made, directory = planned.made, planned.directory
+        documents = planned.declared.diagnostics.under(directory)
         unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
         statuses = [
             status
@@ -69,8 +74,8 @@ def status(
     more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
     for line in (*lines, *unmatched, *_problems(errors, only_planned), *more):
         echo(line)
-    if failures:
-        return worst(failures)
+    if planned.failures:
+        return worst(planned.failures)
     is_fine = all(one.is_fine for one in statuses) and not (unmatched or errors or only_planned)
     return ExitCode.FAILED if exit_code and not is_fine else ExitCode.DONE
 
@@ -96,6 +101,5 @@ def _of_cluster(runtime: Runtime, proposal: Proposal, path: Path | None) -> list
 
 def _problems(errors: int, only_planned: int) -> list[str]:
     documents = f"{plural(errors, 'error')} in the documents; run `gitops-connect validate` for details"
-    lines = [documents] if errors else []
     more = f"{plural(only_planned, 'error')} outside the documents; run `gitops-connect plan` for details"
-    return [*lines, more] if only_planned else lines
+    return [line for line, count in ((documents, errors), (more, only_planned)) if count]

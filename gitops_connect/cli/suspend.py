@@ -15,11 +15,11 @@ import typer
 from gitops_connect.cli.clusters import chosen_in, settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Cluster
+from gitops_connect.cli.options import Cluster, group
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.report.printable import one_line
@@ -27,10 +27,7 @@ from gitops_connect.runtime import SystemClock, open_ledger
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import require_clusters
 
-suspend = typer.Typer(
-    help="Change nothing on a connector or a cluster until it is resumed.", no_args_is_help=True, rich_markup_mode=None
-)
-resume = typer.Typer(help="End what `suspend` began.", no_args_is_help=True, rich_markup_mode=None)
+suspend, resume = group(), group()
 
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the suspension.")]
 ConnectorArgument = Annotated[str, typer.Argument(metavar="NAME", help="The connector's name.")]
@@ -49,7 +46,7 @@ def suspend_connector(
     with _ledger(context) as (settings, ledger):
         where = _managed_on(settings, ledger, connector, cluster)
         ledger.suspend(where, connector, _suspension(reason))
-        begun = [one for one in _in_progress(ledger, where) if one[1] == connector]
+        begun = [one for one in _in_progress(ledger, where) if one.connector == connector]
     emit(f"{name} on {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
     echo(f"To end this: gitops-connect resume connector {shlex.quote(name)} --cluster {where}")
@@ -77,7 +74,7 @@ def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: C
     """End the suspension of a connector by a command."""
     connector = ConnectorName(name)
     with _ledger(context) as (settings, ledger):
-        candidates = chosen_in(settings, [cluster] if cluster else None)
+        candidates = chosen_in(settings, cluster)
         there = [one for one in candidates if connector in ledger.suspensions(one).connectors]
         where = _only_one(name, "suspended", there)
         if where is None:
@@ -132,7 +129,7 @@ def _user() -> str:
 
 def _managed_on(settings: Settings, ledger: Ledger, name: ConnectorName, cluster: str | None) -> ClusterName:
     """The cluster on which the connector is managed. Raises UsageError if there is none, or more than one."""
-    candidates = chosen_in(settings, [cluster] if cluster else None)
+    candidates = chosen_in(settings, cluster)
     managed = {one: ledger.ownership(one) for one in candidates}
     where = _only_one(name, "managed", [one for one, owned in managed.items() if name in owned])
     if where is None:
@@ -157,12 +154,10 @@ def _why_cluster_is_suspended(settings: Settings, ledger: Ledger, cluster: Clust
     return "by the settings" if settings.clusters[cluster].suspend else ""
 
 
-def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[tuple[str, ConnectorName]]:
-    """The offset changes that were begun and are not finished, each with its connector."""
-    records = ledger.operations.records(cluster).values()
-    return [(one.name, one.connector) for one in records if one.state is OperationState.OPEN]
+def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[OperationRecord]:
+    return [one for one in ledger.operations.records(cluster).values() if one.state is OperationState.OPEN]
 
 
-def _tell_of_changes(begun: Sequence[tuple[str, ConnectorName]]) -> None:
-    for change, connector in begun:
-        echo(f"note: offset change {change} of {connector} is in progress, and is finished first")
+def _tell_of_changes(begun: Sequence[OperationRecord]) -> None:
+    for one in begun:
+        echo(f"note: offset change {one.name} of {one.connector} is in progress, and is finished first")

@@ -16,23 +16,29 @@ from gitops_connect.cli import cluster_commands, global_options
 from gitops_connect.cli.clusters import Failures, each_cluster, report_bugs, settings_of
 from gitops_connect.cli.console import coloured, echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Directory, ProblemOutput, problem_report
+from gitops_connect.cli.options import (
+    OUTPUT,
+    Directory,
+    Offline,
+    ProblemOutput,
+    Untrusted,
+    is_untrusted,
+    problem_report,
+)
 from gitops_connect.cli.progress import Update, progress
-from gitops_connect.cli.unmerged_job import Untrusted, is_untrusted
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.plugin_definitions import declared_definitions
 from gitops_connect.declare import Caches, Declared
 from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.model.desired import DesiredConnector, DesiredState
+from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.operations import OperationHistory
 from gitops_connect.offset_changes.manifest_source import ManifestSource, check_manifests
 from gitops_connect.report import problems
 from gitops_connect.runtime import SystemClock, open_families, open_spark, read_ledger
-from gitops_connect.secret_values import Resolved, check_references, resolve
+from gitops_connect.secret_values import check_references, resolve
 from gitops_connect.settings.own import own_files
 from gitops_connect.settings.sections import Settings
 
@@ -40,8 +46,8 @@ from gitops_connect.settings.sections import Settings
 def validate(
     context: typer.Context,
     path: Directory = None,
-    output: Annotated[ProblemOutput, typer.Option("-o", "--output", help="Output format.")] = ProblemOutput.TEXT,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")] = False,
+    output: Annotated[ProblemOutput, OUTPUT] = ProblemOutput.TEXT,
+    offline: Offline = False,
     untrusted: Untrusted = None,
 ) -> int:
     """Check documents, offset manifests and connector configs.
@@ -68,7 +74,13 @@ def validate(
     if global_options.of(context).verbose:
         _list_ignored(declared, caches, directory)
     shown, documents = diagnostics.under(directory), declared.documents
-    emit(problem_report(shown, output, lambda: _own_report((shown, skipped), documents, output), documents))
+
+    def own() -> str | Iterator[str]:
+        if output is ProblemOutput.JSON:
+            return problems.problems_json(shown, documents=documents, skipped=skipped)
+        return problems.problems_text(shown, coloured=coloured(sys.stdout), documents=documents, skipped=skipped)
+
+    emit(problem_report(shown, output, own, documents))
     if diagnostics.bugs or failures:
         return ExitCode.BUG
     return ExitCode.INVALID if diagnostics.errors else ExitCode.DONE
@@ -117,14 +129,14 @@ def _ask_clusters(
 
     `untrusted`: the configs are not sent, but checked against the definitions of their plugins.
     """
-    clock, check = SystemClock(), _compare_with_definitions if untrusted else _let_connect_validate
+    clock = SystemClock()
 
     def ask(name: ClusterName) -> Diagnostics:
         cluster = settings.clusters[name]
         options = ValidateOptions(clock, cluster.validate_timeout, update, cluster.validate_unmerged, open_families())
         with closing(ConnectClient(cluster, clock)) as client:
             try:
-                return check(client, declared.states[name], settings, options)
+                return _check_configs(client, declared.states[name], settings, options, untrusted=untrusted)
             except GitopsConnectError as error:
                 echo(f"note: cannot validate configs on cluster {name}: {error}")
                 return Diagnostics()
@@ -133,34 +145,19 @@ def _ask_clusters(
     return sum(found, Diagnostics()), failures
 
 
-def _let_connect_validate(
-    client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions
+def _check_configs(
+    client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions, *, untrusted: bool
 ) -> Diagnostics:
-    resolved = resolve(desired, settings, os.environ)
+    resolved = check_references(desired, settings) if untrusted else resolve(desired, settings, os.environ)
     client.conceal(resolved.values)
-    whole, problems = _usable(resolved, client.info().version)
-    return problems + plugin_validation.validate(client, whole, options).diagnostics
-
-
-def _compare_with_definitions(
-    client: ConnectClient, desired: DesiredState, settings: Settings, options: ValidateOptions
-) -> Diagnostics:
-    version, plugins = client.info().version, client.plugins()
-    whole, problems = _usable(check_references(desired, settings), version)
-    definitions = declared_definitions(client, version, whole, plugins)
-    return problems + unmerged.check(client, whole, definitions, options, plugins).diagnostics
-
-
-def _usable(resolved: Resolved, version: ConnectVersion) -> tuple[list[DesiredConnector], Diagnostics]:
-    """The connectors whose configs are complete, and the problems of the others."""
+    version = client.info().version
     unsupported = plugin_validation.unsupported(resolved.desired.connectors, version)
     invalid = resolved.unresolved | {problem.connector for problem in unsupported}
-    usable = [one for one in resolved.desired.connectors if one.name not in invalid]
-    return usable, resolved.diagnostics + unsupported
-
-
-def _own_report(checked: tuple[Diagnostics, int], documents: int, output: ProblemOutput) -> str | Iterator[str]:
-    diagnostics, skipped = checked
-    if output is ProblemOutput.JSON:
-        return problems.problems_json(diagnostics, documents=documents, skipped=skipped)
-    return problems.problems_text(diagnostics, coloured=coloured(sys.stdout), documents=documents, skipped=skipped)
+    complete = [one for one in resolved.desired.connectors if one.name not in invalid]
+    if untrusted:
+        plugins = client.plugins()
+        definitions = declared_definitions(client, version, complete, plugins)
+        checked = unmerged.check(client, complete, definitions, options, plugins)
+    else:
+        checked = plugin_validation.validate(client, complete, options)
+    return resolved.diagnostics + unsupported + checked.diagnostics

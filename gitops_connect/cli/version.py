@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from enum import Enum
-from typing import Annotated, assert_never
+from typing import Annotated
 
 import typer
 
@@ -25,16 +25,9 @@ def version(
     output: Annotated[VersionOutput, typer.Option("-o", "--output", help="Output format.")] = VersionOutput.TEXT,
 ) -> int:
     """Show the versions of gitops-connect and Python."""
-    match output:
-        case VersionOutput.TEXT:
-            emit(f"gitops-connect {__version__}\nPython {platform.python_version()} on {platform.platform()}\n")
-        case VersionOutput.JSON:
-            found = {
-                "version": __version__,
-                "python": platform.python_version(),
-                "platform": platform.platform(),
-            }
-            emit(json.dumps(found, indent=2) + "\n")
-        case _:
-            assert_never(output)
+    found = {"version": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    if output is VersionOutput.JSON:
+        emit(json.dumps(found, indent=2) + "\n")
+    else:
+        emit(f"gitops-connect {found['version']}\nPython {found['python']} on {found['platform']}\n")
     return ExitCode.DONE

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,19 +21,18 @@ from pathlib import Path
 from types import TracebackType
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox import configs, processes
-from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import BROKER_RELEASE, DEFAULT_RELEASE, fetch_jars, kafka, parse_release
+from gitops_connect.sandbox import processes
+from gitops_connect.sandbox.jars import BROKER_RELEASE, DEFAULT_RELEASE, Progress, fetch_jars, kafka, parse_release
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import (
     BROKER,
     STOP_TIMEOUT,
     Launch,
     Tools,
-    broker_answers,
+    answers_at,
     log_file,
     marker,
-    worker_answers,
+    write_loggers,
 )
 from gitops_connect.sandbox.processes import Leash, tie
 from gitops_connect.sandbox.sandbox_state import (
@@ -150,10 +150,9 @@ class Sandbox:
     def start_worker(self, progress: Progress = _silent) -> str:
         """Start the first worker that does not run, else an additional one; returns its URL once it answers."""
         with self._locked(progress) as state:
-            indices = [worker.index for worker in state.workers]
-            dead = [worker.index for worker in state.workers if not worker.running]
-            index = dead[0] if dead else max(indices, default=0) + 1
             running = [worker.index for worker in state.workers if worker.running]
+            dead = [worker.index for worker in state.workers if worker.index not in running]
+            index = dead[0] if dead else max(running, default=0) + 1
             launch = Launch(self.directory, state, _tools(state, SandboxOptions(), progress), progress)
             launched = _ensure(launch, [*running, index])
             return next(worker.address for worker in launched.workers if worker.index == index)
@@ -161,21 +160,21 @@ class Sandbox:
     def kill_worker(self, index: int) -> None:
         """`kill -9` the worker (they count from 1). It stays in the list of workers, and `start_worker` restarts it."""
         with self._locked(_silent) as state:
-            processes.end(_processes([_worker(state, index)]), grace=0)
+            _end([_worker(state, index)], grace=0)
 
     def remove_worker(self, index: int) -> None:
         """Shut the worker down in an orderly way, so that it leaves its group, and remove it from the list."""
         with self._locked(_silent) as state:
-            processes.end(_processes([_worker(state, index)]), STOP_TIMEOUT)
+            _end([_worker(state, index)])
             write_state(self.directory, state.without_worker(index))
 
     def down(self, progress: Progress = _silent, *, purge: bool = False) -> None:
         """End every process of the sandbox: workers first, then the broker. The data stays, unless `purge`."""
         with self._locked(progress) as state:
             progress("stopping the workers", None, None)
-            processes.end(_processes(state.workers), STOP_TIMEOUT)
+            _end(state.workers)
             progress("stopping the broker", None, None)
-            processes.end(_processes([state.broker]), STOP_TIMEOUT)
+            _end([state.broker])
             processes.end(processes.marked(marker(state)), grace=0)
             write_state(self.directory, state.without_processes())
             if purge:
@@ -197,11 +196,13 @@ def _bring_up(directory: Path, options: SandboxOptions, progress: Progress) -> N
         tools = _tools(state, options, progress)
         indices = _indices([worker.index for worker in state.workers], options.workers)
         excess = [worker for worker in state.workers if worker.index not in indices]
-        processes.end(_processes(excess), STOP_TIMEOUT)
+        _end(excess)
         for worker in excess:
             state = state.without_worker(worker.index)
         write_state(directory, state)
-        _end_strays(state)
+        # Also processes whose starter was killed before it could record them.
+        known = {part.process.pid for part in state.parts if part.process}
+        processes.end((stray for stray in processes.marked(marker(state)) if stray.pid not in known), grace=0)
         _ensure(Launch(directory, state, tools, progress), indices)
 
 
@@ -241,14 +242,8 @@ def _tools(state: State, options: SandboxOptions, progress: Progress) -> Tools:
     return Tools(java, jars, os.environ, options.usual_ports)
 
 
-def _end_strays(state: State) -> None:
-    """End processes of this sandbox whose starter was killed before it could record them."""
-    known = {part.process.pid for part in state.parts if part.process}
-    processes.end((stray for stray in processes.marked(marker(state)) if stray.pid not in known), grace=0)
-
-
 def _ensure(launch: Launch, indices: list[int]) -> State:
-    configs.write_loggers(launch.directory / "conf")
+    write_loggers(launch.directory / "conf")
     try:
         launch.ensure([BROKER])
         launch.ensure(indices)
@@ -265,12 +260,23 @@ def _worker(state: State, index: int) -> SandboxPart:
     raise SandboxFailed(f"there is no worker {index}; existing workers: {[worker.index for worker in state.workers]}")
 
 
-def _processes(parts: Iterable[SandboxPart]) -> list[processes.ProcessId]:
-    return [part.process for part in parts if part.process]
+def _end(parts: Iterable[SandboxPart], grace: float = STOP_TIMEOUT) -> None:
+    processes.end((part.process for part in parts if part.process), grace)
 
 
 def _look(directory: Path, part: SandboxPart) -> PartStatus:
     running = part.running
-    answers = running and (worker_answers(part.port) if part.index else broker_answers(part.port))
+    answers = running and answers_at(part)
     pid = part.process.pid if part.process and running else None
     return PartStatus(part.name, part.address, pid, running, answers, log_file(directory, part))
+
+
+def watch(directory: Path) -> None:
+    """The process at the other end of a `Leash`: when its standard input ends, it stops the sandbox."""
+    sys.stdin.buffer.read()
+    if read_state(directory) is not None:
+        Sandbox.load(directory).down()
+
+
+if __name__ == "__main__":
+    watch(Path(sys.argv[1]))

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox.configs import text_of
-from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import BROKER_RELEASE, fetch_jars, kafka
+from gitops_connect.sandbox.jars import BROKER_RELEASE, Progress, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.launch import JAVA_OPTIONS, broker_answers
+from gitops_connect.sandbox.launch import JAVA_OPTIONS, broker_answers, template_text
 from gitops_connect.sandbox.sandbox_state import State
 
 NULL = "<null>"
@@ -49,7 +47,7 @@ def java_command(directory: Path, state: State, environment: Mapping[str, str], 
     configuration = directory / "conf" / "console"
     configuration.mkdir(exist_ok=True)
     # Without a configuration, Log4j writes its errors to stdout, between the records.
-    (configuration / "log4j2.properties").write_text(text_of("console"), encoding="ascii")
+    (configuration / "log4j2.properties").write_text(template_text("console"), encoding="ascii")
     return (str(java.path), f"-Xmx{_HEAP}m", *JAVA_OPTIONS, "-cp", f"{configuration}:{jars}/*")
 
 

@@ -1,4 +1,8 @@
-"""Starts the parts of a sandbox, waits until each answers, and ends what it started if that fails."""
+"""Configures and starts the parts of a sandbox, waits until each answers, and ends what it started if that fails.
+
+The configurations are templates in `properties/`. They change what only matters for a larger cluster (replication, many
+partitions, waiting for members), and keep all other defaults, so that the sandbox behaves like other clusters.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,15 @@ import subprocess
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox import configs, processes
-from gitops_connect.sandbox.configs import HOST
-from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import BROKER_RELEASE
+from gitops_connect.sandbox import processes
+from gitops_connect.sandbox.jars import BROKER_RELEASE, Progress, plugin_discovery
 from gitops_connect.sandbox.java import Java
-from gitops_connect.sandbox.sandbox_state import SandboxPart, State, write_state
+from gitops_connect.sandbox.sandbox_state import HOST, SandboxPart, State, write_state
 
 BROKER = 0
 """The index of the broker among the parts; workers count from 1."""
@@ -85,8 +89,9 @@ class Launch:
 
     def _revive(self, index: int) -> None:
         """Start a part on its earlier port, or for the first time."""
-        known = self._part(index)
-        self._start(index, (known.port,) if known.port else self._usual_ports(index))
+        usual = _WORKER_PORTS if index else _BROKER_PORTS
+        port = self._part(index).port
+        self._start(index, (port,) if port else usual if self._tools.usual_ports else ())
 
     def take_back(self) -> None:
         """End every process that this launch started, recorded or not, and no other.
@@ -104,10 +109,6 @@ class Launch:
     def _part(self, index: int) -> SandboxPart:
         return next((part for part in self.state.parts if part.index == index), SandboxPart(index, 0))
 
-    def _usual_ports(self, index: int) -> tuple[int, ...]:
-        usual = _WORKER_PORTS if index else _BROKER_PORTS
-        return usual if self._tools.usual_ports else ()
-
     def _save(self, part: SandboxPart) -> None:
         self.state = self.state.with_part(part)
         write_state(self.directory, self.state)
@@ -122,7 +123,7 @@ class Launch:
         else:
             plugins = (str(self.directory / "plugins"), *self.state.plugin_path)
             ports, exactly_once = (part.port, self.state.broker.port), self.state.exactly_once
-            text = configs.worker(self.state.release, *ports, plugins, exactly_once=exactly_once)
+            text = worker_config(self.state.release, *ports, plugins, exactly_once=exactly_once)
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
         process = processes.start(
@@ -142,7 +143,7 @@ class Launch:
         chosen = choose_port(controllers, self.state.ports - {controller} | {part.port})
         self.state = dataclasses.replace(self.state, controller_port=chosen)
         data = self.directory / "data"
-        self._config(part).write_text(configs.broker(data, part.port, chosen), encoding="ascii")
+        self._config(part).write_text(broker_config(data, part.port, chosen), encoding="ascii")
         if not (data / "meta.properties").exists():
             self._format(part)
 
@@ -186,18 +187,16 @@ class Launch:
             return False
         if not part.running:
             self._moves -= 1
-            if self._moves < 0 or not self._lost_its_port(part):
+            lost_its_port = any(_PORT_TAKEN in line for line in recent(log_file(self.directory, part)))
+            if self._moves < 0 or not lost_its_port:
                 raise self._failure(part, "ended while it started")
             self._start(part.index, ())  # another process took its port before it could
             return False
-        return worker_answers(part.port) if part.index else broker_answers(part.port)
+        return answers_at(part)
 
     def _failure(self, part: SandboxPart, what: str) -> SandboxFailed:
         log = log_file(self.directory, part)
         return SandboxFailed(f"the {part.name} of the sandbox {what}; last lines of {log}:\n{excerpt(log)}")
-
-    def _lost_its_port(self, part: SandboxPart) -> bool:
-        return any(_PORT_TAKEN in line for line in recent(log_file(self.directory, part)))
 
 
 def marker(state: State) -> str:
@@ -233,6 +232,46 @@ def recent(log: Path) -> list[str]:
         return []
 
 
+def broker_config(data: Path, port: int, controller_port: int) -> str:
+    """A KRaft node that is both broker and controller, reachable from this machine only."""
+    return _filled("broker", data=data, port=port, controller_port=controller_port)
+
+
+def worker_config(release: str, port: int, broker_port: int, plugins: Iterable[str], *, exactly_once: bool) -> str:
+    """A distributed Connect worker, whose plugins are in these directories."""
+    return _filled(
+        "worker",
+        port=port,
+        broker_port=broker_port,
+        support="enabled" if exactly_once else "disabled",
+        discovery=plugin_discovery(release),
+        plugins=",".join(plugins),
+    )
+
+
+def write_loggers(directory: Path) -> None:
+    """Write the files of Log4j 2 for Kafka 4, and of reload4j (Log4j 1) for older releases: each reads its own."""
+    for name in ("log4j2", "log4j"):
+        (directory / f"{name}.properties").write_text(template_text(name), encoding="ascii")
+
+
+def template_text(name: str) -> str:
+    """The text of a template."""
+    return files("gitops_connect.sandbox").joinpath("properties", f"{name}.properties").read_text(encoding="ascii")
+
+
+def _filled(name: str, **values: object) -> str:
+    lines = [line for line in template_text(name).splitlines(keepends=True) if not line.startswith("#")]
+    return Template("".join(lines)).substitute({key: _escape(f"{value}") for key, value in values.items()}, host=HOST)
+
+
+def _escape(value: str) -> str:
+    """The value as `java.util.Properties` reads it: Latin-1 with escapes in UTF-16, which begin with a backslash."""
+    units = value.replace("\\", "\\\\").encode("utf-16-be")
+    codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    return "".join(chr(code) if 0x20 <= code < 0x7F else f"\\u{code:04x}" for code in codes)
+
+
 def is_free(port: int) -> bool:
     """Whether a server could listen on the port. Binds and connects: macOS allows two binds, one to all addresses."""
     with socket.socket() as server:
@@ -257,6 +296,11 @@ def choose_port(preferred: Iterable[int], taken: Collection[int]) -> int:
             port = int(server.getsockname()[1])
         if port not in taken:
             return port
+
+
+def answers_at(part: SandboxPart) -> bool:
+    """Whether the part is ready for requests."""
+    return worker_answers(part.port) if part.index else broker_answers(part.port)
 
 
 def broker_answers(port: int) -> bool:

@@ -112,7 +112,7 @@ def marked(argument: str) -> tuple[ProcessId, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Leash:
-    """This process's end of a pipe, and the process that reads the other end (`watch.py`), and then stops the sandbox.
+    """This process's end of a pipe, and the process that stops the sandbox at the other end (`cluster.watch`).
 
     The kernel closes the pipe at any end of this process, even by `kill -9`, so nothing is polled, no pid can be
     confused, and it works on every system with pipes. `PR_SET_PDEATHSIG` is Linux only, and is sent when the *thread*
@@ -132,7 +132,7 @@ def tie(directory: Path, environment: Mapping[str, str]) -> Leash:
     """From now on, the sandbox in the directory is stopped when this process ends."""
     reading, writing = os.pipe()
     try:
-        command = (sys.executable, "-m", "gitops_connect.sandbox.watch", str(directory))
+        command = (sys.executable, "-m", "gitops_connect.sandbox.cluster", str(directory))
         watcher = start(command, directory / "logs" / "watch.log", environment, stdin=reading)
     except BaseException:
         os.close(writing)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.safe_files import locked_file, make_private
-from gitops_connect.sandbox.configs import HOST
-from gitops_connect.sandbox.ivy import Progress
+from gitops_connect.sandbox.jars import Progress
 from gitops_connect.sandbox.processes import ProcessId, is_running
 
+HOST = "127.0.0.1"
 _FORMAT = 1
 _LOCK_POLL = 0.1
 

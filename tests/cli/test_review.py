@@ -13,7 +13,7 @@ from acceptance.workplace import Workplace
 from support.server.made_up import World, pull_request, world, write_ledger
 from support.server.running import served
 
-from gitops_connect.cli.review import ci_pull_request
+from gitops_connect.cli.daemon_requests import ci_pull_request
 from gitops_connect.daemon.state import PullRequestView
 from gitops_connect.model.names import Revision
 from gitops_connect.server.app import application

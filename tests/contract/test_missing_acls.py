@@ -20,11 +20,18 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectUnavailable, OffsetsNotChanged
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
-from gitops_connect.sandbox import configs
 from gitops_connect.sandbox.jars import BROKER_RELEASE, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.sandbox.launch import JAVA_OPTIONS, broker_answers, choose_port, worker_answers
-from gitops_connect.sandbox.sandbox_state import new_id
+from gitops_connect.sandbox.launch import (
+    JAVA_OPTIONS,
+    broker_answers,
+    broker_config,
+    choose_port,
+    worker_answers,
+    worker_config,
+    write_loggers,
+)
+from gitops_connect.sandbox.sandbox_state import HOST, new_id
 from gitops_connect.settings.sections import ClusterSettings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
@@ -47,7 +54,7 @@ class Guarded:
         self.broker = choose_port((), ())
         self.controller = choose_port((), (self.broker,))
         self.worker = choose_port((), (self.broker, self.controller))
-        configs.write_loggers(directory)
+        write_loggers(directory)
 
     def java(self, main: str, *arguments: str) -> list[str]:
         jars = fetch_jars(kafka(BROKER_RELEASE), self.found, os.environ, lambda *_: None)
@@ -72,10 +79,10 @@ class Guarded:
 
     @contextmanager
     def up(self) -> Iterator[None]:
-        broker = configs.broker(self.directory / "data", self.broker, self.controller) + AUTHORIZER
+        broker = broker_config(self.directory / "data", self.broker, self.controller) + AUTHORIZER
         format_ = self.java("kafka.tools.StorageTool", "format", "-t", new_id(), "-c", self.config("broker", broker))
         subprocess.run(format_, check=True, capture_output=True)
-        worker = configs.worker(BROKER_RELEASE, self.worker, self.broker, (str(self.directory),), exactly_once=False)
+        worker = worker_config(BROKER_RELEASE, self.worker, self.broker, (str(self.directory),), exactly_once=False)
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         with ExitStack() as stack:
             stack.enter_context(self.running("broker", "kafka.Kafka", broker, lambda: broker_answers(self.broker)))
@@ -84,7 +91,7 @@ class Guarded:
 
     def allow(self, user: str, operation: str, *resource: str) -> None:
         """Add an ACL. From then on, only principals with an ACL may use this resource."""
-        address = ("--bootstrap-server", f"{configs.HOST}:{self.broker}")
+        address = ("--bootstrap-server", f"{HOST}:{self.broker}")
         who = ("--allow-principal", f"User:{user}", "--operation", operation)
         command = self.java("org.apache.kafka.tools.AclCommand", *address, "--add", *who, *resource)
         subprocess.run(command, check=True, capture_output=True)
@@ -98,7 +105,7 @@ def guarded(tmp_path: Path) -> Iterator[Guarded]:
 
 
 def test_what_is_answered_if_an_acl_is_missing(guarded: Guarded, tmp_path: Path) -> None:
-    url = f"http://{configs.HOST}:{guarded.worker}"
+    url = f"http://{HOST}:{guarded.worker}"
     with ConnectClient(ClusterSettings(ClusterName("guarded"), (url,)), SystemClock()) as client:
         contract = Contract(client, url, tmp_path)
         other = contract.topic("1")

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from support.plugins.builder import build_jar
 
-from gitops_connect.sandbox.ivy import Progress
-from gitops_connect.sandbox.jars import JarSet, fetch_jars
+from gitops_connect.sandbox.jars import JarSet, Progress, fetch_jars
 from gitops_connect.sandbox.java import find_java
 
 DEBEZIUM = "3.3.0.Final"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.sandbox import configs
+from gitops_connect.sandbox.launch import broker_config, worker_config
 
 
 def parse(text: str) -> dict[str, str]:
@@ -10,9 +10,9 @@ def parse(text: str) -> dict[str, str]:
 
 
 def test_everything_listens_on_loopback_only() -> None:
-    broker = parse(configs.broker(Path("/data"), 9092, 9093))
+    broker = parse(broker_config(Path("/data"), 9092, 9093))
     assert broker["listeners"] == "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093"
-    worker = parse(configs.worker("4.3.1", 8083, 9092, ["/own", "/further ones"], exactly_once=True))
+    worker = parse(worker_config("4.3.1", 8083, 9092, ["/own", "/further ones"], exactly_once=True))
     assert worker["listeners"] == "http://127.0.0.1:8083"
     assert worker["rest.advertised.host.name"] == "127.0.0.1"
     assert worker["plugin.path"] == "/own,/further ones"
@@ -21,15 +21,15 @@ def test_everything_listens_on_loopback_only() -> None:
 
 @pytest.mark.parametrize(("release", "discovery"), [("3.6.2", "only_scan"), ("4.0.0", "service_load")])
 def test_an_older_worker_looks_for_plugins_in_the_old_way(release: str, discovery: str) -> None:
-    assert parse(configs.worker(release, 8083, 9092, ["/p"], exactly_once=True))["plugin.discovery"] == discovery
+    assert parse(worker_config(release, 8083, 9092, ["/p"], exactly_once=True))["plugin.discovery"] == discovery
 
 
 @pytest.mark.parametrize(("exactly_once", "support"), [(True, "enabled"), (False, "disabled")])
 def test_sources_are_exactly_once_or_not(*, exactly_once: bool, support: str) -> None:
-    worker = parse(configs.worker("4.3.1", 8083, 9092, ["/p"], exactly_once=exactly_once))
+    worker = parse(worker_config("4.3.1", 8083, 9092, ["/p"], exactly_once=exactly_once))
     assert worker["exactly.once.source.support"] == support
 
 
 def test_paths_survive_java_properties() -> None:
-    written = parse(configs.broker(Path("/dü/😀 x\\y"), 1, 2))["log.dirs"]
+    written = parse(broker_config(Path("/dü/😀 x\\y"), 1, 2))["log.dirs"]
     assert written == "/d\\u00fc/\\ud83d\\ude00 x\\\\y"

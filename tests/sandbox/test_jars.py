@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox.ivy import Retrieval, retrieve
 from gitops_connect.sandbox.jars import (
     JarSet,
+    Retrieval,
     cache_directory,
-    dependencies,
     fetch_jars,
     jar_directory,
     kafka,
     plugin_path,
+    retrieve,
 )
 from gitops_connect.sandbox.java import Java
 
@@ -134,14 +134,14 @@ def test_only_a_release_number_becomes_a_directory(release: str) -> None:
 
 def test_ivy_comes_with_pyspark_and_pyspark_is_not_imported() -> None:
     code = (
-        "import sys; from gitops_connect.sandbox import ivy; print(ivy.ivy_jar().is_file(), 'pyspark' in sys.modules)"
+        "import sys; from gitops_connect.sandbox import jars; print(jars.ivy_jar().exists(), 'pyspark' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True False\n"
 
 
 def test_an_old_release_has_its_own_logger() -> None:
-    names = {release: {artifact for _, artifact, _ in dependencies(release)} for release in ("3.6.2", "4.3.1")}
+    names = {release: {artifact for _, artifact, _ in kafka(release).modules} for release in ("3.6.2", "4.3.1")}
     assert names["3.6.2"] - names["4.3.1"] == {"slf4j-reload4j"}
     assert names["4.3.1"] - names["3.6.2"] == {"log4j-slf4j-impl", "kafka-tools"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.sandbox.ivy import encode, write_trust_store
+from gitops_connect.sandbox.jars import encode, write_trust_store
 from gitops_connect.sandbox.java import find_java
 
 

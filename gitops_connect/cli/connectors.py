@@ -1,0 +1,252 @@
+"""`gitops-connect get`, `describe` and `restart`: the connectors and plugins that are on the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gitops_connect.apply.actions import restart_alone
+from gitops_connect.apply.effects import Watched, failed_parts
+from gitops_connect.apply.step_execution import StepExecution
+from gitops_connect.cli.cluster_commands import opened, repository_of
+from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, settings_of, worst
+from gitops_connect.cli.console import echo, echo_note, emit
+from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.options import Cluster, Clusters, ListOutput, TableOutput, group, in_format, listing
+from gitops_connect.connect.capabilities import PLUGIN_KEYS
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
+from gitops_connect.connect.validation import installed_versions
+from gitops_connect.errors import NotFound, Rejected, UsageError
+from gitops_connect.families.health_rules import unhealthy
+from gitops_connect.model.desired import DesiredState
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState, WorkerState
+from gitops_connect.model.outcomes import Result
+from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.restart_records import RestartKind, RestartRequest
+from gitops_connect.model.status import ConditionType
+from gitops_connect.model.suggestions import did_you_mean
+from gitops_connect.observe import observe
+from gitops_connect.offset_changes.subject import clients_of, locate
+from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
+from gitops_connect.plan.restarts import find_unhealthy, restart_for
+from gitops_connect.plan.situation import Situation
+from gitops_connect.report.connector_view import HEADERS, PluginView, connector_row, describe_connector
+from gitops_connect.report.table import outline
+from gitops_connect.report.words import auto_restart_status
+from gitops_connect.runtime import Runtime, SystemClock, open_families
+from gitops_connect.secret_values import resolve
+
+if TYPE_CHECKING:
+    from gitops_connect.declare import Declared
+
+get, describe, restart = group(), group(), group()
+
+Name = Annotated[str, typer.Argument(help="The connector's name.")]
+Row = dict[str, str]
+
+
+@get.command("connector", hidden=True)
+@get.command()
+def connectors(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Only these connectors. [default: all]")
+    ] = None,
+    cluster: Clusters = None,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
+    """List the connectors of the clusters."""
+    known: set[str] = set()
+
+    def rows(runtime: Runtime, name: ClusterName) -> list[Row]:
+        ownership = runtime.ledger.ownership(name)
+        there, _ = runtime.clients[name].connectors()
+        known.update(there)
+        shown = [key for key in sorted(there) if not names or key in names]
+        return [connector_row(name, there[key], ownership.get(key)) for key in shown]
+
+    clusters, failures = _list(context, cluster, HEADERS, rows, output)
+    if failures:
+        return worst(failures)
+    missing = [name for name in dict.fromkeys(names or ()) if name not in known]
+    for name in missing:
+        echo(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
+    return ExitCode.FAILED if missing else ExitCode.DONE
+
+
+@get.command("plugin", hidden=True)
+@get.command()
+def plugins(context: typer.Context, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE) -> int:
+    """List the connector classes that the workers can load."""
+
+    def rows(runtime: Runtime, name: ClusterName) -> list[Row]:
+        return [
+            {"cluster": name, "type": plugin.type.value, "version": plugin.version, "class": plugin.class_name}
+            for plugin in sorted(runtime.clients[name].plugins(), key=lambda plugin: plugin.class_name)
+        ]
+
+    _, failures = _list(context, cluster, ("CLUSTER", "TYPE", "VERSION", "CLASS"), rows, output)
+    return worst(failures)
+
+
+def _list(
+    context: typer.Context,
+    names: list[str] | None,
+    headers: Sequence[str],
+    rows: Callable[[Runtime, ClusterName], list[Row]],
+    output: TableOutput,
+) -> tuple[tuple[ClusterName, ...], Failures]:
+    """Print the rows of each cluster. Returns the clusters, and the errors of those that failed."""
+    with opened(context) as runtime:
+        clusters = chosen_in(runtime.settings, names)
+        found, failures = each_cluster(clusters, lambda cluster: rows(runtime, cluster))
+    values = [value for one in found for value in one]
+    emit(listing(headers, [list(value.values()) for value in values], values, output))
+    return clusters, failures
+
+
+@describe.command("connectors", hidden=True)
+@describe.command("connector")
+def describe_connectors(
+    context: typer.Context, name: Name, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE
+) -> int:
+    """Show the state, tasks, config and ownership of a connector."""
+    with opened(context) as runtime:
+        clusters = chosen_in(runtime.settings, cluster)
+        declared = cache(lambda: repository_of(runtime.settings))
+        found, failures = each_cluster(clusters, lambda one: _described(runtime, one, ConnectorName(name), declared))
+    values = [value for value in found if value]
+    if values:
+        emit(in_format(output, values, lambda: "\n".join(outline(value) for value in values)))
+    elif not failures:
+        echo(
+            f"error: there is no connector {name!r} on {', '.join(clusters)};"
+            " run `gitops-connect get connectors` to list all connectors"
+        )
+    if failures:
+        return worst(failures)
+    return ExitCode.DONE if values else ExitCode.FAILED
+
+
+def _described(
+    runtime: Runtime, cluster: ClusterName, name: ConnectorName, repository: Callable[[], Declared | None]
+) -> dict[str, Any] | None:
+    client = runtime.clients[cluster]
+    state = observe(client, ())
+    observed = state.connectors.get(name)
+    if observed is None:
+        return None
+    situation = _situation(runtime, state, observed, repository)
+    declared = next((one for one in situation.desired.connectors if one.name == name), None)
+    secret = sensitive_keys(situation, name, declared, frozenset(observed.config))
+    safe = known_secrets(situation).mask_traces(observed)
+    installed = installed_versions(client.plugins(), observed.config.get("connector.class", ""))
+    problem, owned = find_unhealthy(situation).get(name), situation.ownership.get(name)
+    described = describe_connector(cluster, safe, problem, owned, PluginView(secret, installed))
+    if (restarts := auto_restart_status(name, runtime.ledger.restarts.of(cluster).get(name))) is not None:
+        described["autoRestart"] = restarts
+    if (warning := situation.conditions.get((name, ConditionType.WARNING))) is not None:
+        since = f"{warning.since:%Y-%m-%d %H:%M:%S} UTC"
+        described["Warning"] = {"Reason": warning.reason, "Message": warning.message, "Since": since}
+    return described
+
+
+def _situation(
+    runtime: Runtime, state: ObservedState, observed: ObservedConnector, repository: Callable[[], Declared | None]
+) -> Situation:
+    """The data from which the cluster's secrets are known.
+
+    The ledger may have no secrets of a connector, because the connector has none or because the ledger was lost. Then
+    only the repository has them. A trace may also quote the secrets of other connectors.
+    """
+    cluster, client = state.cluster, runtime.clients[state.cluster]
+    ownership = runtime.ledger.ownership(cluster)
+    owned = ownership.get(observed.name)
+    is_known = owned is not None and bool(owned.applied) and unhealthy(observed, runtime.families) is None
+    declared = None if is_known else repository()
+    desired = (declared.states.get(cluster) if declared is not None else None) or DesiredState(cluster)
+    resolved = resolve(desired, runtime.settings, runtime.environment)
+    passwords = password_keys(client, state, needs_password_keys(state, runtime.families))
+    own = {observed.name: _passwords(client, state.version, observed)}
+    return Situation(
+        Revision(""),
+        resolved.desired,
+        state,
+        runtime.clock.now(),
+        families=runtime.families,
+        ownership=ownership,
+        quoted={**passwords.known, **own},
+        undescribed=passwords.undescribed - own.keys(),
+        secrets=resolved.values,
+        conditions=runtime.ledger.status.conditions.of(cluster),
+    )
+
+
+def _passwords(client: ConnectClient, version: ConnectVersion, observed: ObservedConnector) -> frozenset[str]:
+    """The keys of the plugin's type PASSWORD; every key if no worker describes it, because any may be a password."""
+    why = "no worker has the plugin" if PLUGIN_KEYS.is_in(version) else PLUGIN_KEYS.missing(version)
+    if PLUGIN_KEYS.is_in(version):
+        with suppress(NotFound):
+            return client.sensitive_keys(observed.config.get("connector.class", ""), observed.version)
+    echo(f"note: all config values are masked: {why}, so it is unknown which keys are passwords")
+    return frozenset(observed.config) - {"connector.class", "connector.plugin.version", "tasks.max"}
+
+
+@restart.command("connector")
+def restart_connector(
+    context: typer.Context,
+    name: Name,
+    task: Annotated[
+        list[int] | None,
+        typer.Option("--task", metavar="NUMBER", min=0, help="Restart only this task; may be repeated."),
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Restart only the parts that are FAILED.")] = False,
+    cluster: Cluster = None,
+) -> int:
+    """Restart a connector with all its tasks, and wait until it works.
+
+    The command needs neither the repository nor the ledger. Automatic restarts do not count it.
+    """
+    if task and failed:
+        raise UsageError("--task and --failed exclude each other: --failed selects the tasks")
+    settings, clock, wanted = settings_of(context), SystemClock(), ConnectorName(name)
+    with clients_of(settings, chosen_in(settings, cluster)) as clients:
+        where = locate(clients, wanted, echo_note)
+        client, limits = clients[where], settings.clusters[where]
+        seen = _running(client, wanted, task or ())
+        if failed and not failed_parts(seen):
+            emit(f"No part of {name} on {where} is FAILED: nothing is restarted.\n")
+            return ExitCode.DONE
+        kind = RestartKind.TASKS if task else RestartKind.CONNECTOR
+        request = RestartRequest(kind, "by hand", only_failed=failed, tasks=tuple(sorted(set(task or ()))))
+        requested = restart_for(request, seen, client.info().version)
+        step = Step(wanted, Action.RESTART, "requested by a command", restart=requested)
+        watched = Watched(limits.min_running, failed_parts(seen), open_families()) if limits.min_running else None
+        echo(f"Restarting {name} on {where}.")
+        execution = StepExecution(step, clock.monotonic(), limits.settle_timeout, watched)
+        result = restart_alone(execution, requested, client, clock)
+    if result.result is not Result.APPLIED or result.message:
+        echo(f"error: {name} on {where}: {result.message}")
+        return ExitCode.FAILED
+    emit(f"{name} on {where} was restarted.\n")
+    return ExitCode.DONE
+
+
+def _running(client: ConnectClient, name: ConnectorName, tasks: Collection[int]) -> ObservedConnector:
+    """The connector. Raises NotFound, or Rejected if a restart would not start it, or if it has no such task."""
+    seen = client.connectors()[0].get(name)
+    if seen is None:
+        raise NotFound(f"cluster {client.cluster} did not return the state of connector {name!r}; try again")
+    if seen.state in (WorkerState.STOPPED, WorkerState.PAUSED):
+        way_out = "declare it with `state: running`, or resume it"
+        raise Rejected(f"{name} is {seen.state.value}: a restart would not start it; {way_out}")
+    known = [one.id for one in seen.tasks]
+    if unknown := sorted(set(tasks) - set(known)):
+        raise Rejected(f"{name} has no task {unknown[0]}; its tasks are {', '.join(map(str, known)) or 'none'}")
+    return seen
