@@ -34,7 +34,7 @@ from gitops_connect.offset_changes.spark_checks import SparkChecks
 from gitops_connect.offset_changes.staged_files import offsets_file, stage
 from gitops_connect.offset_changes.subject import ManifestSubject
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
-from gitops_connect.offsets.formats.streams import is_staged_as_it_is
+from gitops_connect.offsets.formats.manifest_parser import is_staged_as_it_is
 from gitops_connect.offsets.rules import small
 from gitops_connect.plan.offset_review import described, refusals, review
 from gitops_connect.report import manifest_page

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gitops_connect.model.entry_texts import Body
+from gitops_connect.model.entry_texts import Body, EntryText, Scan, scan
 from gitops_connect.model.unreadable import (
     DUPLICATE_KEY,
     ENCODING,
@@ -131,26 +131,36 @@ class JsonValues:
             )
 
 
-def read_body(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+def read_body(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entries of one JSON text, each with the place of its beginning. Raises Unreadable.
 
     The text is the body of GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875).
     """
     values = JsonValues()
+    for entry, place in _body(texts, values.scan, faults):
+        faults.add_doubts(values.doubts, place)
+        if not values.doubts:
+            yield entry.value, place
 
-    def add_doubts(_text: str, place: Place) -> None:
-        """Add the faults inside the value that was read last."""
-        for doubt in values.doubts:
-            faults.add(doubt.rule, doubt.found, place)
 
-    for entry in Body([text], values.scan, add_doubts, faults.add).entries():
+def body_lines(texts: Iterable[str], faults: Faults) -> Iterator[tuple[str, Place]]:
+    """The texts of the entries, as `read_body`, each in one line: `read_lines` finds the faults inside of them."""
+    for entry, place in _body(texts, scan, faults):
+        yield entry.text, place
+
+
+def _body(texts: Iterable[str], read: Scan, faults: Faults) -> Iterator[tuple[EntryText, Place]]:
+    others = JsonValues()
+
+    def add_doubts(text: str, place: Place) -> None:
+        faults.add_doubts(others.read(text, 0)[2], place)
+
+    for entry in Body(texts, read, add_doubts, faults.add).entries():
         place = Place(entry.line, entry.column)
         if stray := stray_in(entry.text):
             faults.add(ENCODING, stray[1], place)
-            continue
-        add_doubts(entry.text, place)
-        if not values.doubts:
-            yield entry.value, place
+        else:
+            yield entry, place
 
 
 class _Lines:
@@ -191,7 +201,6 @@ def read_lines(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
             column = place.column + len(content) - len(rest)
             faults.add(SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
             continue
-        for doubt in doubts:
-            faults.add(doubt.rule, doubt.found, place)
+        faults.add_doubts(doubts, place)
         if not doubts:
             yield value, place

@@ -1,38 +1,42 @@
-"""Parses manifests: a file's bytes into entries, each with its line, and the faults."""
+"""Parses manifests: a file's bytes into entries, or a file of any size into lines; each with its place, and the faults.
+
+Spark's executors import it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.field_places import JsonPlaces
-from gitops_connect.model.manifests import Format, Manifest, ManifestEntry, ManifestFault, format_of
+from gitops_connect.model.manifests import Format, LinesRead, Manifest, ManifestEntry, ManifestFault, format_of
 from gitops_connect.model.unreadable import EMPTY, TOO_LARGE, Place, Unreadable
-from gitops_connect.offsets.formats import csv_entries, json_entries
-from gitops_connect.offsets.formats.content import MAX_SIZE, Faults, refuse_nul, text_of
+from gitops_connect.offsets.formats import content, csv_entries, json_entries
+from gitops_connect.offsets.formats.content import MAX_SIZE, NO_LIMIT, Faults, fault_of, refuse_nul, text_of
 
-__all__ = ["MAX_ENTRIES", "MAX_SIZE", "parse", "parse_all"]
-
-_Reader = Callable[[str, Faults], Iterator[tuple[Any, Place]]]
+__all__ = ["MAX_ENTRIES", "MAX_SIZE", "NoText", "is_staged_as_it_is", "lines", "parse", "parse_all", "read_lines"]
 
 MAX_ENTRIES = 200_000
 """Above about this number Spark is quicker, including its start; so many entries take 250 MB
 (docs/contributing/performance.md).
 """
+Line = tuple[str, Place]
+"""The text of an entry, in one line without its line end, and the place in the file where the entry begins."""
 
 
-def _read_yaml(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+def _read_yaml(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
     from gitops_connect.offsets.formats import yaml_entries  # noqa: PLC0415 - executors of Spark may have no yaml
 
-    return yaml_entries.read(text, faults)
+    return yaml_entries.read(texts, faults)
 
 
-_READERS: dict[Format, _Reader] = {
+_READERS: dict[Format, Callable[[Iterable[str], Faults], Iterator[tuple[Any, Place]]]] = {
     Format.JSON: json_entries.read_body,
     Format.YAML: _read_yaml,
-    Format.LINES: json_entries.read_lines,
+    Format.LINES: lambda texts, faults: json_entries.read_lines("".join(texts), faults),
     Format.CSV: csv_entries.read,
 }
 
@@ -68,7 +72,7 @@ class _Parser:
         try:
             self._add(blob)
         except Unreadable as error:
-            self._faults.add_last(error.rule, error.found, error.place)
+            self._faults.add_last(error)
             return error.rule != TOO_LARGE and not self._faults.given_up
         return True
 
@@ -93,7 +97,61 @@ class _Parser:
         if form is not Format.LINES:
             refuse_nul(text)
         places = JsonPlaces(text) if form is Format.JSON else None
-        for value, place in _READERS[form](text, self._faults):
+        for value, place in _READERS[form]([text], self._faults):
             if len(self._entries) == MAX_ENTRIES:
                 raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES:,} entries", place)
             self._entries.append(ManifestEntry(value, Location(blob.path, *place), places))
+
+
+def is_staged_as_it_is(path: str) -> bool:
+    """Whether the engine on Spark reads a file of that name unchanged. Raises Unreadable for other names."""
+    return format_of(path)[0] in (Format.LINES, Format.PARQUET)
+
+
+class NoText(Exception):
+    """The file is damaged, or not text at all: this fault is the only one to report."""
+
+    def __init__(self, error: Unreadable) -> None:
+        super().__init__(error.found)
+        self.fault = fault_of(error)
+
+
+def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
+    """The entries of a file that is not in lines, of any size, as lines; unreadable parts become faults.
+
+    The entries, their places and the messages for faults equal those of `parse`. The faults inside of entries of JSON
+    are found when the lines are read. Raises NoText at the end of the file.
+    """
+    try:
+        form, compression = format_of(path)
+    except Unreadable as error:
+        faults.add_last(error)
+        return
+    texts = _texts(packed, compression)
+    try:
+        if form is Format.JSON:
+            yield from json_entries.body_lines(texts, faults)
+        else:
+            yield from ((json.dumps(value), place) for value, place in _READERS[form](texts, faults))
+    except Unreadable as error:
+        if form is Format.YAML and error.rule == TOO_LARGE:
+            found = f"{error.found}; use JSON Lines, which has no size limit"
+            error = Unreadable(TOO_LARGE, found, error.place)
+        faults.add_last(error)
+    for _ in texts:
+        # If the rest is damaged or binary, a fault before it is meaningless: read all of it.
+        pass
+
+
+def _texts(packed: content.Content, compression: str) -> Iterator[str]:
+    try:
+        yield from content.texts(packed, compression)
+    except Unreadable as error:
+        raise NoText(error) from error
+
+
+def read_lines(text: str) -> LinesRead:
+    """The entry of each line that is not only whitespace."""
+    faults = Faults(NO_LIMIT)
+    entries = [(value, place.line, place.column) for value, place in json_entries.read_lines(text, faults)]
+    return LinesRead(entries, [fault for _, fault in faults.listed])

@@ -5,7 +5,7 @@ It is slow, and made for manifests that are written by hand: a large manifest is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gitops_connect.documents.fields import Reading
@@ -27,7 +27,7 @@ from gitops_connect.model.unreadable import (
     no_list,
     stray_in,
 )
-from gitops_connect.offsets.formats.content import Faults
+from gitops_connect.offsets.formats.content import MAX_SIZE, Faults
 
 _MAX_DOCUMENTS = 1000
 """Empty documents count: each takes time, and a file has room for millions."""
@@ -39,8 +39,9 @@ _RULES = {
 }
 
 
-def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entries of the only YAML document. Raises Unreadable."""
+def read(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entries of the only YAML document. Its text and its values are all in memory. Raises Unreadable."""
+    text = _joined(texts)
     if text.count("\n---") > _MAX_DOCUMENTS:
         raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, expected one")
     if stray := stray_in(text):
@@ -58,6 +59,16 @@ def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     for refusal in reading.refusals:
         faults.add(_rule(refusal), refusal.summary, refusal.place)
     yield from _entries(reading, Place(*roots[0].place), faults)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    held, length = [], 0
+    for text in texts:
+        held.append(text)
+        length += len(text)
+        if length > MAX_SIZE:
+            raise Unreadable(TOO_LARGE, f"YAML of more than {MAX_SIZE // 1024**2} MiB")
+    return "".join(held)
 
 
 def _entries(reading: Reading, start: Place, faults: Faults) -> Iterator[tuple[Any, Place]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gitops_connect.families.shapes import Shape
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.context import ManifestContext
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.spark.input_splits import Block, InputSplit, blocks_of
 from gitops_connect.offsets.spark.job_files import JobDirectories

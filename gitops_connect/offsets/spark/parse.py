@@ -16,7 +16,7 @@ from gitops_connect.families.field_kinds import LONG
 from gitops_connect.model.findings import Finding
 from gitops_connect.model.manifests import LinesRead
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
-from gitops_connect.offsets.formats.streams import refuse
+from gitops_connect.offsets.formats.content import fault_at_start
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.part_shapes import CurrentTypes
 from gitops_connect.offsets.spark.input_splits import Block
@@ -63,7 +63,7 @@ class Parser:
     def parse(self, block: Block, split: int) -> tuple[list[Any], ViolationCounts, int]:
         """The rows in some tables, the findings, and the number of lines."""
         counts = self.counts.fresh()
-        refused = refuse(block.text) if block.is_first else None
+        refused = fault_at_start(block.text) if block.is_first else None
         for fault in (refused, block.fault):
             if fault is not None:
                 finding = Finding(fault.rule, "", {"found": fault.found})

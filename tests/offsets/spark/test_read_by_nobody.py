@@ -14,7 +14,7 @@ from support.spark.large_engine import Case, InProcess, by_small, filed, jsonl, 
 
 from gitops_connect.model.manifests import LinesRead
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.offsets.spark.check import carry_out, prepare
 from gitops_connect.offsets.spark.job_files import job_directories
 

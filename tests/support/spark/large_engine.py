@@ -23,7 +23,7 @@ from gitops_connect.model.offsets import Offsets, merged, patch_between, to_json
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.offsets.rules import small
 from gitops_connect.offsets.spark.check import SparkEngine, carry_out, prepare
 from gitops_connect.offsets.spark.check_job import ROWS, Job

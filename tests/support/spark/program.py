@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.manifests import LinesRead
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import SharedSession
