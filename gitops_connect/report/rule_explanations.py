@@ -22,7 +22,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class RuleExplanation:
     """`trigger` and `fix` are sentences. `example` is a message, or input that triggers the rule; it may have lines.
 
-    `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.py`. `exception` says
+    `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.toml`. `exception` says
     when the severity differs; empty if it never does.
     """
 

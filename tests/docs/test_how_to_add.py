@@ -62,9 +62,9 @@ RULE = Added(
     {},
     (
         (
-            "offsets/rules/rules.py",
-            '    _error("no-partition",',
-            '    _warning("odd", "the partition is odd"),\n    _error("no-partition",',
+            "offsets/rules/rules.toml",
+            "[no-partition]\n",
+            '[odd]\nmessage = "the partition is odd"\nseverity = "warning"\n\n[no-partition]\n',
         ),
         (
             "offsets/rules/entries.py",
