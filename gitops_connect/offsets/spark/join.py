@@ -23,11 +23,10 @@ from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.entries import CheckedEntry
 from gitops_connect.offsets.rules.small import SHOWN
-from gitops_connect.offsets.spark.check_job import FOUND, Job
+from gitops_connect.offsets.spark.check_job import FORM_MASK, FOUND, MARK_SHIFT, Job, OffsetForm, stored_offset
 from gitops_connect.offsets.spark.job_files import save_deletions
 from gitops_connect.offsets.spark.keys import Numbers
 from gitops_connect.offsets.spark.line_formats import counted_field
-from gitops_connect.offsets.spark.parse import FORM_MASK, MARK_SHIFT, OffsetForm, number_in
 from gitops_connect.offsets.spark.violations import (
     RowPosition,
     RowPositions,
@@ -137,13 +136,9 @@ class _Rows:
 
     def set_offset(self, row: int, offset: OffsetText | None) -> None:
         """Replace a deferred entry by its offset."""
-        number = None if offset is None else number_in(offset, self._numeric_field)
-        if offset is None:
-            self.form[row] = OffsetForm.NONE
-        elif number is not None:
-            self.form[row], self.value[row] = OffsetForm.NUMBER, number
-        else:
-            self.form[row], self.texts[row] = OffsetForm.TEXT, offset
+        self.form[row], self.value[row], text = stored_offset(offset, self._numeric_field)
+        if text is not None:
+            self.texts[row] = text
 
     def equal_offsets(self, rows: Indexes, others: Indexes) -> Any:
         """Whether the offsets of each pair of rows are equal."""
@@ -161,7 +156,7 @@ class _Comparison:
     def __init__(self, job: Job, manifest: int, blocks: list[_Block], file: TaskViolations | None) -> None:
         self._job, self._number = job, manifest
         self._manifest = job.manifests[manifest]
-        self._shape = self._manifest.shape
+        self._shape = self._manifest.context.shape
         self._rows = _Rows(blocks, counted_field(self._shape))
         current = sum(block.rows.num_rows for block in blocks if job.splits[block.split].is_current)
         self._joined = outer_join(self._rows.h1, self._rows.h2, current)

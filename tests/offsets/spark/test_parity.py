@@ -32,10 +32,10 @@ from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.check import prepare
+from gitops_connect.offsets.spark.check_job import OffsetForm
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
 from gitops_connect.offsets.spark.join import TIES
-from gitops_connect.offsets.spark.parse import OffsetForm
 
 pytestmark = pytest.mark.slow
 PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]

@@ -26,11 +26,10 @@ from gitops_connect.offsets.formats import manifest_parser as reading
 from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.offsets.rules import small
 from gitops_connect.offsets.spark.check import SparkEngine, carry_out, prepare
-from gitops_connect.offsets.spark.check_job import ROWS, Job
+from gitops_connect.offsets.spark.check_job import ROWS, Job, ReadLines
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
 from gitops_connect.offsets.spark.join import compare_buckets
-from gitops_connect.offsets.spark.parse import ReadLines
 from gitops_connect.offsets.spark.patch_files import PatchJob
 from gitops_connect.plan.offset_review import effect_of, find_difference
 from support.files.manifests import ORDERS, context_of
