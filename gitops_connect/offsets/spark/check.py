@@ -98,8 +98,6 @@ def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine:
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Runs the jobs on Spark."""
-
     session: Session
 
     @property
@@ -241,7 +239,6 @@ class ManifestResult:
         self.deletions: list[Path] = []
 
     def add(self, result: BucketResult) -> None:
-        """Add the result of a bucket."""
         self.counts.add_all(result.counts)
         self._moves.add_all(result.moves)
         self.deletions += [result.deletions] if result.deletions else []
@@ -301,7 +298,6 @@ class ManifestResult:
         return Diagnostics.of([*(one for listed in by_kind.values() for one in listed[:SHOWN]), *more])
 
     def _explained(self, found: ViolationCounts) -> list[Diagnostic]:
-        """The diagnostics of the violations of lines that are shown."""
         shown = [violation for listed in found.shown.values() for violation in listed]
         texts = self._texts({one.position for one in shown if self._has_fields(one) or one.lacks_words})
         return [self._diagnostic(one, texts.get(one.position, "")) for one in shown]
@@ -346,7 +342,6 @@ class ManifestResult:
         return Difference(self._moves.counts, +self._moves.distances, tuple(moves), scale)
 
     def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
-        """The partitions in these lines."""
         found = {}
         for position, text in self._texts(positions).items():
             value: Any = json.loads(text)

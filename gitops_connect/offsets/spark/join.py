@@ -88,9 +88,7 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
 def _compared(
     job: Job, manifest: int, blocks: list[_Block], violations: TaskViolations | None, bucket: int
 ) -> BucketResult:
-    comparison = _Comparison(job, manifest, blocks, violations)
-    comparison.run()
-    return comparison.result(bucket)
+    return _Comparison(job, manifest, blocks, violations).result(bucket)
 
 
 class _Rows:
@@ -164,16 +162,13 @@ class _Comparison:
         self._counts = ViolationCounts(self._manifest.context.acknowledged, file)
         self._moves = Moves(len(self._joined.new) + len(self._joined.matched))
 
-    def run(self) -> None:
-        """Find violations and moves."""
+    def result(self, bucket: int) -> BucketResult:
+        """Find violations and moves, and write a file with the deletions if a patch is requested."""
         if self._manifest.examples is not None:
             self._check_new()
             self._check_deferred()
             self._find_moves()
         self._check_repeated()
-
-    def result(self, bucket: int) -> BucketResult:
-        """The result, and a file with the deletions if a patch is requested: known after `run`."""
         path = None
         if self._job.directories.ready and self._manifest.examples is not None and len(deletions := self._deletions()):
             path = self._job.directories.in_ready(f"{self._number:05d}-{bucket:05d}.arrow")
@@ -320,7 +315,6 @@ class Moves:
         self._keep(direction, largest)
 
     def add_all(self, other: Moves) -> None:
-        """Add the moves of another part."""
         self.partitions += other.partitions
         self.counts.update(other.counts)
         self.distances.update(other.distances)
