@@ -15,7 +15,16 @@ import pytest
 import zstandard
 from support.files.manifests import MIRROR, OTHER, entry, mirrored, offsets
 from support.planted.planted import NOT_PLANTED
-from support.spark.large_engine import PACK, Case, by_small, filed, in_process, jsonl, said_by_large
+from support.spark.large_engine import (
+    PACK,
+    Case,
+    by_small,
+    checked_in_each_way,
+    filed,
+    in_process,
+    jsonl,
+    said_by_large,
+)
 
 pytestmark = pytest.mark.slow
 PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
@@ -132,6 +141,7 @@ def found(said: Any) -> Verdict:
 @pytest.mark.parametrize("suffix", ["", *PACKED])
 def test_an_odd_line_among_others(name: str, suffix: str, tmp_path: Path) -> None:
     content, expected = {**NUMBERS, **TEXTS, **FORMS}[name]
+    checked_in_each_way(among(content), f"m.jsonl{suffix}")
     for said in both(Case(among(content), MIRROR, name=f"m.jsonl{suffix}"), tmp_path):
         rest = [(rule, at) for rule, at in found(said) if at > 1]
         assert rest == sorted(expected)
@@ -236,6 +246,7 @@ def test_cut_off_in_the_middle_of_a_frame(suffix: str, count: int, tmp_path: Pat
     ids=["mark", "no line feed at the end", "CRLF", "one entry without a line feed"],
 )
 def test_what_is_odd_and_well(content: bytes, tmp_path: Path) -> None:
+    checked_in_each_way(content, "m.jsonl")
     for said in both(Case(content, MIRROR, {}), tmp_path):
         assert (found(said), sum(said.moves.values())) == ([], content.count(b"partition") // 2)
 
