@@ -12,18 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gitops_connect.model import unreadable
 from gitops_connect.model.entry_texts import MAX_ENTRY
-from gitops_connect.model.unreadable import (
-    DUPLICATE_KEY,
-    ENCODING,
-    FORMAT,
-    SYNTAX,
-    TOO_LARGE,
-    Place,
-    Unreadable,
-    shown,
-    stray_in,
-)
+from gitops_connect.model.unreadable import Place, Unreadable, shown, stray_in
 from gitops_connect.offsets.formats.content import Faults
 from gitops_connect.offsets.formats.json_entries import Doubt, JsonValues, Misread
 
@@ -51,7 +42,7 @@ def read(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
             faults.add(stray.rule, stray.found, stray.place)
             continue
         if len(cells) != len(columns):
-            faults.add(SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
+            faults.add(unreadable.SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
             continue
         entry, doubts = _entry(columns, cells, values)
         faults.add_doubts(doubts, at)
@@ -77,15 +68,17 @@ class _Rows:
                     yield cells, Place(self._line), self._stray
                 self._line, self._stray, self._length = reader.line_num + 1, None, 0
         except csv.Error as error:
-            raise Unreadable(SYNTAX, f"invalid CSV: {error}", (self._line, 1)) from error
+            raise Unreadable(unreadable.SYNTAX, f"invalid CSV: {error}", (self._line, 1)) from error
 
     def _lines(self) -> Iterator[str]:
         for number, line in enumerate(lines_of(self._texts), 1):
             self._length += len(line)
             if self._length > MAX_ENTRY:
-                raise Unreadable(TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self._line, 1))
+                raise Unreadable(
+                    unreadable.TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self._line, 1)
+                )
             if self._stray is None and (stray := stray_in(line)):
-                self._stray = Unreadable(ENCODING, stray[1], (number, stray[0] + 1))
+                self._stray = Unreadable(unreadable.ENCODING, stray[1], (number, stray[0] + 1))
             yield line
 
 
@@ -93,10 +86,10 @@ def _columns(header: Sequence[str], place: Place) -> list[Column]:
     columns = [_column(name.strip(_BLANK), place) for name in header]
     twice = next((column for column, count in Counter(columns).items() if count > 1), None)
     if twice is not None:
-        raise Unreadable(DUPLICATE_KEY, f"the column {shown('.'.join(twice))} appears twice", place)
+        raise Unreadable(unreadable.DUPLICATE_KEY, f"the column {shown('.'.join(twice))} appears twice", place)
     for part in _PARTS:
         if not any(column[0] == part for column in columns):
-            raise Unreadable(FORMAT, f"it has no column {part}.FIELD{_other_separator(header)}", place)
+            raise Unreadable(unreadable.FORMAT, f"it has no column {part}.FIELD{_other_separator(header)}", place)
     return columns
 
 
@@ -104,7 +97,7 @@ def _column(name: str, place: Place) -> Column:
     part, _, field = name.partition(".")
     if part not in _PARTS or not field:
         found = f"unknown column {shown(name)}; name the columns partition.FIELD and offset.FIELD in the first line"
-        raise Unreadable(FORMAT, found, place)
+        raise Unreadable(unreadable.FORMAT, found, place)
     return part, field
 
 
@@ -159,6 +152,6 @@ def lines_of(texts: Iterable[str]) -> Iterator[str]:
             held.append(text[start:])
             length += len(held[-1])
         if length > MAX_ENTRY:
-            raise Unreadable(TOO_LARGE, f"a line of more than {MAX_ENTRY // 1024**2} MiB", (number, 1))
+            raise Unreadable(unreadable.TOO_LARGE, f"a line of more than {MAX_ENTRY // 1024**2} MiB", (number, 1))
     if held:
         yield "".join(held)

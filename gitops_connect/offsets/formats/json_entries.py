@@ -9,22 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from gitops_connect.model import unreadable
 from gitops_connect.model.entry_texts import Body, EntryText, Scan, scan
-from gitops_connect.model.unreadable import (
-    DUPLICATE_KEY,
-    ENCODING,
-    FORMAT,
-    MAX_DEPTH,
-    MAX_FIELDS,
-    NUMBER,
-    SYNTAX,
-    TOO_DEEP,
-    Place,
-    explain,
-    is_too_deep,
-    shown,
-    stray_in,
-)
+from gitops_connect.model.unreadable import Place, explain, is_too_deep, shown, stray_in
 from gitops_connect.offsets.formats.content import Faults
 
 _LONGEST_NUMBER = 400
@@ -83,10 +70,10 @@ class JsonValues:
         except json.JSONDecodeError as error:
             raise Misread(explain(error), error.pos) from error
         except RecursionError as error:
-            raise Misread(TOO_DEEP, start) from error
+            raise Misread(unreadable.TOO_DEEP, start) from error
         opened = text.count("[", start, end) + text.count("{", start, end)
-        if opened > MAX_DEPTH and is_too_deep(value):
-            raise Misread(TOO_DEEP, start)
+        if opened > unreadable.MAX_DEPTH and is_too_deep(value):
+            raise Misread(unreadable.TOO_DEEP, start)
         return value, end, self.doubts
 
     def scan(self, text: str, start: int) -> tuple[Any, int]:
@@ -101,33 +88,33 @@ class JsonValues:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             twice = _first_repeated(name for name, _ in pairs)
-            self.doubts.append(Doubt(DUPLICATE_KEY, f"the field {shown(twice)} appears twice in one object"))
-        if len(fields) > MAX_FIELDS:
-            found = f"an object with {len(fields):,} fields, expected at most {MAX_FIELDS:,}"
-            self.doubts.append(Doubt(FORMAT, found))
+            self.doubts.append(Doubt(unreadable.DUPLICATE_KEY, f"the field {shown(twice)} appears twice in one object"))
+        if len(fields) > unreadable.MAX_FIELDS:
+            found = f"an object with {len(fields):,} fields, expected at most {unreadable.MAX_FIELDS:,}"
+            self.doubts.append(Doubt(unreadable.FORMAT, found))
         return fields
 
     def _integer(self, digits: str) -> int | None:
         if len(digits) <= _LONGEST_NUMBER:
             return int(digits)
-        self.doubts.append(Doubt(NUMBER, f"a number of {len(digits)} digits"))
+        self.doubts.append(Doubt(unreadable.NUMBER, f"a number of {len(digits)} digits"))
         return None
 
     def _float(self, digits: str) -> float:
         number = float(digits)
         if math.isinf(number):
-            self.doubts.append(Doubt(NUMBER, f"the number {digits[:20]}, which is too large"))
+            self.doubts.append(Doubt(unreadable.NUMBER, f"the number {digits[:20]}, which is too large"))
         return number
 
     def _constant(self, word: str) -> None:
-        self.doubts.append(Doubt(NUMBER, f"{word}, which is not a number in JSON"))
+        self.doubts.append(Doubt(unreadable.NUMBER, f"{word}, which is not a number in JSON"))
 
     def _refuse_surrogates(self, value: Any) -> None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             self.doubts.append(
-                Doubt(ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
+                Doubt(unreadable.ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
             )
 
 
@@ -158,7 +145,7 @@ def _body(texts: Iterable[str], read: Scan, faults: Faults) -> Iterator[tuple[En
     for entry in Body(texts, read, add_doubts, faults.add).entries():
         place = Place(entry.line, entry.column)
         if stray := stray_in(entry.text):
-            faults.add(ENCODING, stray[1], place)
+            faults.add(unreadable.ENCODING, stray[1], place)
         else:
             yield entry, place
 
@@ -189,17 +176,17 @@ def read_lines(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     for found in _CONTENT.finditer(text):
         content, place = found.group().rstrip(_BLANK), lines.place(found.start())
         if has_strays and (stray := stray_in(content)):
-            faults.add(ENCODING, stray[1], (place.line, place.column + stray[0]))
+            faults.add(unreadable.ENCODING, stray[1], (place.line, place.column + stray[0]))
             continue
         try:
             value, end, doubts = values.read(content, 0)
         except Misread as error:
-            faults.add(SYNTAX, error.found, (place.line, place.column + error.position))
+            faults.add(unreadable.SYNTAX, error.found, (place.line, place.column + error.position))
             continue
         rest = content[end:].lstrip(_BLANK)
         if rest:
             column = place.column + len(content) - len(rest)
-            faults.add(SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
+            faults.add(unreadable.SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
             continue
         faults.add_doubts(doubts, place)
         if not doubts:

@@ -51,56 +51,45 @@ def parse(blob: Blob) -> Manifest:
 
 def parse_all(blobs: Iterable[Blob]) -> Manifest:
     """The entries of a manifest in one or more files: the limits apply to all of them together."""
-    parser = _Parser()
+    faults = Faults()
+    entries: list[ManifestEntry] = []
+    location: Location | None = None
+    left = MAX_SIZE
     for blob in blobs:
-        if not parser.read(blob):
-            break
-    return parser.manifest()
-
-
-class _Parser:
-    def __init__(self) -> None:
-        self._faults = Faults()
-        self._entries: list[ManifestEntry] = []
-        self._location: Location | None = None
-        self._left = MAX_SIZE
-
-    def read(self, blob: Blob) -> bool:
-        """Read one file. False if the limits are reached, and no further file is read."""
-        self._location = self._location or Location(blob.path)
-        self._faults.path = blob.path
+        location = location or Location(blob.path)
+        faults.path = blob.path
         try:
-            self._add(blob)
+            form, text, size = _text_of(blob, left)
+            left -= size
+            _add_entries(blob.path, form, text, entries, faults)
         except Unreadable as error:
-            self._faults.add_last(error)
-            return error.rule != TOO_LARGE and not self._faults.given_up
-        return True
+            faults.add_last(error)
+            if error.rule == TOO_LARGE or faults.given_up:
+                break
+    if location is None:
+        raise AssertionError("a manifest has at least one file")
+    if not entries and not faults.listed:
+        faults.path = location.file
+        faults.add(EMPTY, "it has no entries")
+    located = (ManifestFault(rule, found, Location(path, *at)) for path, (rule, found, *at) in faults.listed)
+    return Manifest(location, tuple(entries), tuple(located))
 
-    def manifest(self) -> Manifest:
-        if self._location is None:
-            raise AssertionError("a manifest has at least one file")
-        if not self._entries and not self._faults.listed:
-            self._faults.path = self._location.file
-            self._faults.add(EMPTY, "it has no entries")
-        faults = (
-            ManifestFault(one.rule, one.found, Location(path, one.line, one.column))
-            for path, one in self._faults.listed
-        )
-        return Manifest(self._location, tuple(self._entries), tuple(faults))
 
-    def _add(self, blob: Blob) -> None:
-        form, compression = format_of(blob.path)
-        if form is Format.PARQUET:
-            raise Unreadable(TOO_LARGE, "Parquet is read on Spark, not in this process")
-        text, size = text_of(blob.content, compression, self._left)
-        self._left -= size
-        if form is not Format.LINES:
-            refuse_nul(text)
-        places = JsonPlaces(text) if form is Format.JSON else None
-        for value, place in _READERS[form]([text], self._faults):
-            if len(self._entries) == MAX_ENTRIES:
-                raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES:,} entries", place)
-            self._entries.append(ManifestEntry(value, Location(blob.path, *place), places))
+def _text_of(blob: Blob, at_most: int) -> tuple[Format, str, int]:
+    form, compression = format_of(blob.path)
+    if form is Format.PARQUET:
+        raise Unreadable(TOO_LARGE, "Parquet is read on Spark, not in this process")
+    return form, *text_of(blob.content, compression, at_most)
+
+
+def _add_entries(path: str, form: Format, text: str, entries: list[ManifestEntry], faults: Faults) -> None:
+    if form is not Format.LINES:
+        refuse_nul(text)
+    places = JsonPlaces(text) if form is Format.JSON else None
+    for value, place in _READERS[form]([text], faults):
+        if len(entries) == MAX_ENTRIES:
+            raise Unreadable(TOO_LARGE, f"more than {MAX_ENTRIES:,} entries", place)
+        entries.append(ManifestEntry(value, Location(path, *place), places))
 
 
 def is_staged_as_it_is(path: str) -> bool:

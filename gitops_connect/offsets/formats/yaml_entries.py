@@ -12,30 +12,18 @@ from gitops_connect.documents.fields import Reading
 from gitops_connect.documents.fields import read as read_node
 from gitops_connect.documents.nodes import Node, Refused, ScalarNode, compose
 from gitops_connect.documents.yaml import place_after, refuse_control_characters
+from gitops_connect.model import unreadable
 from gitops_connect.model.documents import Pointer
-from gitops_connect.model.unreadable import (
-    DUPLICATE_KEY,
-    ENCODING,
-    ENTRIES,
-    FORMAT,
-    NUMBER,
-    SYNTAX,
-    TOO_LARGE,
-    Place,
-    Unreadable,
-    check_fields,
-    no_list,
-    stray_in,
-)
+from gitops_connect.model.unreadable import Place, Unreadable, check_fields, no_list, stray_in
 from gitops_connect.offsets.formats.content import MAX_SIZE, Faults
 
 _MAX_DOCUMENTS = 1000
 """Empty documents count: each takes time, and a file has room for millions."""
 _RULES = {
-    "yaml/character": ENCODING,
-    "yaml/duplicate-key": DUPLICATE_KEY,
-    "yaml/number": NUMBER,
-    "yaml/nodes": TOO_LARGE,
+    "yaml/character": unreadable.ENCODING,
+    "yaml/duplicate-key": unreadable.DUPLICATE_KEY,
+    "yaml/number": unreadable.NUMBER,
+    "yaml/nodes": unreadable.TOO_LARGE,
 }
 
 
@@ -43,14 +31,14 @@ def read(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entries of the only YAML document. Its text and its values are all in memory. Raises Unreadable."""
     text = _joined(texts)
     if text.count("\n---") > _MAX_DOCUMENTS:
-        raise Unreadable(FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, expected one")
+        raise Unreadable(unreadable.FORMAT, f"more than {_MAX_DOCUMENTS} YAML documents, expected one")
     if stray := stray_in(text):
-        raise Unreadable(ENCODING, stray[1], place_after(text[: stray[0]]))
+        raise Unreadable(unreadable.ENCODING, stray[1], place_after(text[: stray[0]]))
     try:
         refuse_control_characters(text)
         roots = [root for root in compose(text, 1) if not _is_empty(root)]
         if len(roots) > 1:
-            raise Unreadable(FORMAT, f"{len(roots)} YAML documents, expected one", roots[1].place)
+            raise Unreadable(unreadable.FORMAT, f"{len(roots)} YAML documents, expected one", roots[1].place)
         if not roots:
             return
         reading = read_node(roots[0])
@@ -67,7 +55,7 @@ def _joined(texts: Iterable[str]) -> str:
         held.append(text)
         length += len(text)
         if length > MAX_SIZE:
-            raise Unreadable(TOO_LARGE, f"YAML of more than {MAX_SIZE // 1024**2} MiB")
+            raise Unreadable(unreadable.TOO_LARGE, f"YAML of more than {MAX_SIZE // 1024**2} MiB")
     return "".join(held)
 
 
@@ -76,8 +64,8 @@ def _entries(reading: Reading, start: Place, faults: Faults) -> Iterator[tuple[A
     pointer: Pointer = ()
     if isinstance(values, dict):
         if found := check_fields(values, start):
-            faults.add(FORMAT, found, start)
-        values, pointer = values[ENTRIES], (ENTRIES,)
+            faults.add(unreadable.FORMAT, found, start)
+        values, pointer = values[unreadable.ENTRIES], (unreadable.ENTRIES,)
         place = Place(*reading.positions[pointer])
     if not isinstance(values, list):
         raise no_list(values, place)
@@ -86,7 +74,7 @@ def _entries(reading: Reading, start: Place, faults: Faults) -> Iterator[tuple[A
 
 
 def _rule(refused: Refused) -> str:
-    return _RULES.get(refused.rule, SYNTAX)
+    return _RULES.get(refused.rule, unreadable.SYNTAX)
 
 
 def _is_empty(root: Node) -> bool:

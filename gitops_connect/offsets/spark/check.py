@@ -74,7 +74,7 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine)
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:
             job.directories.clear()
-            job = prepare_with_all_types(manifests, job)
+            job = replace(job, manifests=tuple(_tasks(manifests, job.splits, reads_all=True)))
             results = Results(manifests, job, engine.compare(job))
         found = [result.verdict() for result in results.each]
         if job.directories.violations:
@@ -137,11 +137,6 @@ def prepare(manifests: Sequence[LargeManifest], buckets: int = 1, split_size: in
     """
     splits = input_splits(manifests, split_size)
     return Job(tuple(splits), tuple(_tasks(manifests, splits)), os.urandom(16), buckets)
-
-
-def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
-    """The job after some current offsets turned out to have other types: all of them are read."""
-    return replace(job, manifests=tuple(_tasks(manifests, job.splits, reads_all=True)))
 
 
 def _tasks(
@@ -219,7 +214,7 @@ class Results:
                 self.each[result.manifest].add(result)
 
     def write_violations(self, directories: JobDirectories) -> None:
-        """Write all violations to one file. Raises OSError."""
+        """Raises OSError."""
         others = [diagnostic for result in self.each for diagnostic in result.other_diagnostics()]
         broken = [number for number, result in enumerate(self.each) if result.counts.broken]
         join_violations(directories, others, self._line_numbers, broken)
