@@ -23,7 +23,7 @@ from gitops_connect.families.registry import BUILT_IN  # noqa: E402
 from gitops_connect.model.names import ConnectorName  # noqa: E402
 from gitops_connect.model.operations import OperationKind  # noqa: E402
 from gitops_connect.offsets.context import ManifestContext  # noqa: E402
-from gitops_connect.offsets.formats.streams import read_lines  # noqa: E402
+from gitops_connect.offsets.formats.manifest_parser import read_lines  # noqa: E402
 from gitops_connect.offsets.rules.entries import EntryChecker  # noqa: E402
 
 CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "source.cluster.alias": "source"}

@@ -35,8 +35,7 @@ from gitops_connect.offset_changes.staged_files import offsets_file, stage
 from gitops_connect.offset_changes.subject import ManifestSubject
 from gitops_connect.offsets.context import LargeManifest
 from gitops_connect.offsets.formats import manifest_parser
-from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
-from gitops_connect.offsets.formats.streams import is_staged_as_it_is
+from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE, is_staged_as_it_is
 from gitops_connect.offsets.rules import small
 from gitops_connect.plan.offset_review import described, effect_of, find_difference, refusals
 from gitops_connect.report import manifest_page

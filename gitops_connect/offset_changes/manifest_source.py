@@ -29,9 +29,8 @@ from gitops_connect.offset_changes import staged_files
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.rules import own_schemas, small
-from gitops_connect.offsets.rules.own_schemas import OwnSchemas
+from gitops_connect.offsets.rules.own_schemas import MAX_BYTES, OwnSchemas
 from gitops_connect.offsets.rules.rules import as_notes
-from gitops_connect.offsets.rules.schema_limits import MAX_BYTES
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.file_copy import CopiedFile
 from gitops_connect.spark.session import Say, SharedSession

@@ -48,10 +48,10 @@ from gitops_connect.model.manifests import (
 )
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
-from gitops_connect.offsets.formats import manifest_parser, streams
+from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.content import Faults
 from gitops_connect.offsets.formats.field_places import LinePlaces, is_json
-from gitops_connect.offsets.formats.streams import Line
+from gitops_connect.offsets.formats.manifest_parser import Line
 from gitops_connect.safe_files import locked_file, make_private, open_regular
 from gitops_connect.settings.own import is_protected
 from gitops_connect.spark.file_copy import CopiedFile
@@ -173,7 +173,7 @@ def stage(name: str, chunks: Iterable[bytes], directory: Path) -> LargeFile:
 def stage_file(name: str, raw: Path, directory: Path) -> LargeFile:
     """Stage a file that is already in the directory; `raw` is moved or deleted. Raises OSError."""
     try:
-        is_unchanged = streams.is_staged_as_it_is(name)
+        is_unchanged = manifest_parser.is_staged_as_it_is(name)
     except Unreadable:
         is_unchanged = False
     if is_unchanged:
@@ -190,8 +190,8 @@ def _convert(name: str, raw: Path, path: Path, places: Path) -> tuple[LineFault,
     faults = Faults()
     with raw.open("rb") as stream, path.open("wb") as text_stream, places.open("wb") as places_stream:
         try:
-            write_lines(streams.lines(name, _Content(stream), faults), text_stream, places_stream)
-        except streams.NoText as error:
+            write_lines(manifest_parser.lines(name, _Content(stream), faults), text_stream, places_stream)
+        except manifest_parser.NoText as error:
             text_stream.truncate(0)
             places_stream.truncate(0)
             return (error.fault,)
@@ -258,7 +258,7 @@ def read_small(files: Sequence[LargeFile]) -> Manifest | None:
 def _read_lines(file: LargeFile, places: Sequence[tuple[int, int]]) -> Manifest:
     """The manifest in a file of lines, with the place of each line in the original file."""
     text = Path(file.path).read_bytes().decode()
-    read = streams.read_lines(text)
+    read = manifest_parser.read_lines(text)
     fields = LinePlaces(dict(zip(places, text.split("\n"), strict=False))) if is_json(file.name) else None
     entries = (ManifestEntry(value, Location(file.name, *places[line - 1]), fields) for value, line, _ in read.entries)
     faults = [ManifestFault(one.rule, one.found, Location(file.name, one.line, one.column)) for one in file.faults]

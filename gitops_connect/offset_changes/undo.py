@@ -48,7 +48,7 @@ from gitops_connect.offset_changes.offset_files import number_of
 from gitops_connect.offset_changes.staged_files import offsets_file
 from gitops_connect.offset_changes.subject import DeclaredConnectors, ManifestSubject, Note, SubjectSource
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
-from gitops_connect.offsets.formats.streams import packed
+from gitops_connect.offsets.formats.content import packed
 from gitops_connect.offsets.rules import small
 from gitops_connect.plan.offset_review import effect_of
 from gitops_connect.report import change_document

@@ -39,7 +39,7 @@ _IN_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.N
 class RuleExplanation:
     """`trigger` and `fix` are sentences. `example` is a message, or input that triggers the rule; it may have lines.
 
-    `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.py`. `exception` says
+    `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.toml`. `exception` says
     when the severity differs; empty if it never does.
     """
 

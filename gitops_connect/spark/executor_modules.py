@@ -25,6 +25,8 @@ _TASKS = 4
 """Tasks that check executors, before the number of parallel tasks is known."""
 PACKAGES = ("numpy", "pandas", "pyarrow", "zstandard")
 """The packages that executors import, in addition to the standard library and the modules that are sent to them."""
+_SENT = (".py", ".toml")
+"""The suffixes of modules, and of the data that they read when they are imported."""
 _INSTALL = f"install {', '.join(PACKAGES[:-1])} and {PACKAGES[-1]} for their Python"
 _CHOOSE = 'choose it with "spark.pyspark.python" in [spark.options], or with PYSPARK_PYTHON of a Connect server'
 _LACKING = {
@@ -67,8 +69,9 @@ def packed(directory: Path) -> Path:
     file = directory / f"{gitops_connect.__name__}.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for root in (Path(gitops_connect.__file__).parent, *_of_families()):
-            for path in (root,) if root.is_file() else root.rglob("*.py"):
-                archive.write(path, path.relative_to(root.parent))
+            for path in (root,) if root.is_file() else root.rglob("*"):
+                if path.suffix in _SENT:
+                    archive.write(path, path.relative_to(root.parent))
     return file
 
 

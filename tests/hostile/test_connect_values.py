@@ -30,34 +30,17 @@ class Shown:
         return self.command
 
 
-COMMANDS = [
-    Shown(command)
-    for command in (
-        "plan repository -o text",
-        "plan repository -o json",
-        "plan repository -o markdown",
-        "plan repository --out plan.json",
-        "status repository -o table",
-        "status repository -o json",
-        "status repository -o yaml",
-        "validate repository -o text",
-        "validate repository -o json",
-        "validate repository -o sarif",
-        "get connectors -o table",
-        "get connectors -o json",
-        "get connectors -o yaml",
-        "get plugins -o table",
-        "get plugins -o json",
-        "get plugins -o yaml",
-        "describe connector orders --cluster hostile -o table",
-        "describe connector orders --cluster hostile -o json",
-        "describe connector orders --cluster hostile -o yaml",
-        "offsets get orders --cluster hostile -o table",
-        "offsets get orders --cluster hostile -o json",
-        "offsets get orders --cluster hostile -o yaml",
-        "doctor -o json",
-    )
-]
+OUTPUTS = {
+    "plan repository": ("-o text", "-o json", "-o markdown", "--out plan.json"),
+    "status repository": ("-o table", "-o json", "-o yaml"),
+    "validate repository": ("-o text", "-o json", "-o sarif"),
+    "get connectors": ("-o table", "-o json", "-o yaml"),
+    "get plugins": ("-o table", "-o json", "-o yaml"),
+    "describe connector orders --cluster hostile": ("-o table", "-o json", "-o yaml"),
+    "offsets get orders --cluster hostile": ("-o table", "-o json", "-o yaml"),
+    "doctor": ("-o json",),
+}
+COMMANDS = [Shown(f"{command} {output}") for command, outputs in OUTPUTS.items() for output in outputs]
 
 
 def entity(name: str, trace: str, odd: str = "") -> dict[str, Any]:

@@ -63,36 +63,10 @@ _TOML = (
 )
 _PIECES = (
     *"[]{}:,-&*!|>%@`'\"#?~ \n\t\r\0\\",
-    "\ufeff",
-    "\u2028",
-    "\x85",
-    "\x1b[31m",
-    "\U0001f600",
-    "---\n",
-    "...\n",
-    "<<: *a",
-    "&a ",
-    "*a",
-    "!!binary ",
-    "9" * 350,
-    "1e999",
-    ".inf",
-    "NaN",
-    "0x1",
-    "2026-11-21",
-    "\\ud800",
-    "\\u0000",
-    "[" * 200,
-    '{"a":' * 200,
-    "apiVersion: gitops-connect/v1\n",
-    "{x}",
-    "{:>99}",
-    "{0.__class__}",
-    "%s",
-    "%(x)s",
-    "null",
-    "= ",
-    "[[",
+    *("\ufeff", "\u2028", "\x85", "\x1b[31m", "\U0001f600", "\\ud800", "\\u0000", "[[", "[" * 200, '{"a":' * 200),
+    *("---\n", "...\n", "<<: *a", "&a ", "*a", "!!binary ", "apiVersion: gitops-connect/v1\n"),
+    *("9" * 350, "1e999", ".inf", "NaN", "0x1", "2026-11-21", "null", "= "),
+    *("{x}", "{:>99}", "{0.__class__}", "%s", "%(x)s"),
 )
 
 
@@ -159,24 +133,11 @@ def test_mutated_documents(text: str) -> None:
     read_documents(encoded(text))
 
 
-_TEXTS = st.text(max_size=6) | st.sampled_from(
-    [
-        *("name", "version", "status", "info", "connector", "config", "tasks", "state", "id", "type", "trace", "class"),
-        *(
-            "configs",
-            "value",
-            "definition",
-            "errors",
-            "offsets",
-            "partition",
-            "offset",
-            "message",
-            "RUNNING",
-            "PASSWORD",
-        ),
-        *("\ud800", "\x1b[31m", "9" * 400, "4.3.1"),
-    ]
+_WORDS = (
+    "name version status info connector config tasks state id type trace class configs value definition errors offsets "
+    "partition offset message RUNNING PASSWORD"
 )
+_TEXTS = st.text(max_size=6) | st.sampled_from([*_WORDS.split(), "\ud800", "\x1b[31m", "9" * 400, "4.3.1"])
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS | st.just(10**400)
 
 
@@ -189,29 +150,14 @@ def nested(leaves: st.SearchStrategy[Any], keys: st.SearchStrategy[str]) -> st.S
 
 
 _JSON = nested(_SCALARS, _TEXTS)
-_FORMATS = (
-    "{",
-    "}",
-    "{}",
-    "{x}",
-    "{{x}}",
-    "{:>99}",
-    "{0!r:^9}",
-    "{x.y[z]}",
-    "%",
-    "%s",
-    "%(x)s",
-    "%9$s",
-    "\\g<1>",
-    "$x",
-)
+_FORMATS = "{ } {} {x} {{x}} {:>99} {0!r:^9} {x.y[z]} % %s %(x)s %9$s \\g<1> $x"
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> tuple[Any, str]:
     """A document with some fields or keys replaced by format strings, nulls or any other values, and a version."""
     document, version = DOCUMENTS[draw(st.sampled_from(sorted(DOCUMENTS)))]
-    formats = st.sampled_from(_FORMATS)
+    formats = st.sampled_from(_FORMATS.split())
     values = nested(st.none() | formats | _SCALARS, formats | _TEXTS)
     for _ in range(draw(st.integers(1, 4))):
         pointer = draw(st.sampled_from([one for one in fields(document) if one[0] not in ("apiVersion", "kind")]))
@@ -369,18 +315,10 @@ def test_settings(tmp_path: Path, text: str) -> None:
         str(error).encode("utf-8", "backslashreplace")
 
 
-_NAMES = (
-    "REPOSITORY__URL",
-    "STATE__KEY__FILE",
-    "CLUSTERS__A__URL",
-    "CLUSTERS__A__TIMEOUT",
-    "CLUSTERS____URL",
-    "__A",
-    "A__",
-)
+_NAMES = "REPOSITORY__URL STATE__KEY__FILE CLUSTERS__A__URL CLUSTERS__A__TIMEOUT CLUSTERS____URL __A A__"
 
 
-@given(st.dictionaries(st.sampled_from(_NAMES), st.text(max_size=20) | st.just("9" * 400), max_size=5))
+@given(st.dictionaries(st.sampled_from(_NAMES.split()), st.text(max_size=20) | st.just("9" * 400), max_size=5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_settings_by_environment(tmp_path: Path, values: dict[str, str]) -> None:
     file = tmp_path / "gitops-connect.toml"
@@ -391,21 +329,8 @@ def test_settings_by_environment(tmp_path: Path, values: dict[str, str]) -> None
         str(error).encode("utf-8", "backslashreplace")
 
 
-_KEYWORDS = st.sampled_from(
-    [
-        "type",
-        "properties",
-        "patternProperties",
-        "pattern",
-        "$ref",
-        "$defs",
-        "allOf",
-        "enum",
-        "required",
-        "x-unit",
-        "$id",
-    ]
-)
+_KEYS = "type properties patternProperties pattern $ref $defs allOf enum required x-unit $id"
+_KEYWORDS = st.sampled_from(_KEYS.split())
 _SCHEMAS = nested(
     _SCALARS | st.sampled_from(["#", "#/$defs/a", "(a+)+$", "(?=a)", "object", "integer"]), _KEYWORDS | _TEXTS
 )

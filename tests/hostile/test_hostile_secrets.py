@@ -15,42 +15,17 @@ from gitops_connect.model.sensitivity import is_only_reference, is_placeholder, 
 MIB = 1024 * 1024
 SECONDS = 60
 FIRST = ("ghp_", "eyJaaaaaaaaaa.", "${", "x-", "cookie: a")
+FORMS = """
+github_pat_ glpat- xoxb- xoxe.xoxp- AKIA AKIAAAAAAAAAAAAAAAAA: AIza ya29. sk_live_ sk- sk-ant- pypi-AgE SG.
+SG.aaaaaaaaaaaaaaaaaaaaaa. dapi hvs. aaaaaaaaaaaaaa.atlasv1. glsa_ aaa8Q~ 12345678:AA SK eyJ MII AGE-SECRET-KEY-1
+eyJaaaaaaaaaa.eyJaaaaaaaaaa. hooks.slack.com/services/ /api/webhooks/ /hooks/ /hooks/catch/1/ /with/key/ ?code=
+authorization: x-api-key: cookie: ${a: ${x:- password= password=${ password=" "password": :// http://a@
+jdbc:oracle:thin:a/ {{ $( <a *** aB webhook.url token.
+"""
 BEGINNINGS = (
-    *(
-        "github_pat_",
-        "glpat-",
-        "xoxb-",
-        "xoxe.xoxp-",
-        "AKIA",
-        "AKIAAAAAAAAAAAAAAAAA:",
-        "AIza",
-        "ya29.",
-        "sk_live_",
-        "sk-",
-    ),
-    *("sk-ant-", "pypi-AgE", "SG.", "SG.aaaaaaaaaaaaaaaaaaaaaa.", "dapi", "hvs.", "aaaaaaaaaaaaaa.atlasv1.", "glsa_"),
-    *(
-        "aaa8Q~",
-        "12345678:AA",
-        "SK",
-        "eyJ",
-        "eyJaaaaaaaaaa.eyJaaaaaaaaaa.",
-        "MII",
-        "\nMIIEvQIBADAN",
-        "AGE-SECRET-KEY-1",
-    ),
-    *(
-        "hooks.slack.com/services/",
-        "/api/webhooks/",
-        "/hooks/",
-        "/hooks/catch/1/",
-        "/with/key/",
-        "?code=",
-        "-----BEGIN ",
-    ),
-    *("-----BEGIN PRIVATE KEY-----", "authorization:", "authorization: bearer ", "x-api-key:", "cookie:", "cookie: a="),
-    *("bearer ", "bearer a", "basic ", "basic AAAAAAAA", "${a:", "${x:-", "password=", 'password="', '"password":'),
-    *("password=${", "://", "http://a@", "jdbc:oracle:thin:a/", "{{", "$(", "<a", "***", "aB", "webhook.url", "token."),
+    *FORMS.split(),
+    *("\nMIIEvQIBADAN", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "authorization: bearer ", "cookie: a="),
+    *("bearer ", "bearer a", "basic ", "basic AAAAAAAA"),
 )
 
 

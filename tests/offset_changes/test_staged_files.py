@@ -19,8 +19,7 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import LargeFile
 from gitops_connect.offset_changes.staged_files import stage
 from gitops_connect.offsets.formats.content import MAX_COUNTED
-from gitops_connect.offsets.formats.manifest_parser import parse
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.manifest_parser import parse, read_lines
 
 pytestmark = pytest.mark.slow
 

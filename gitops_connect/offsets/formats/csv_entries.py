@@ -12,13 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gitops_connect.connect import unreadable
 from gitops_connect.connect.entry_texts import MAX_ENTRY
 from gitops_connect.connect.unreadable import (
-    DUPLICATE_KEY,
-    ENCODING,
-    FORMAT,
-    SYNTAX,
-    TOO_LARGE,
     Place,
     Unreadable,
     shown,
@@ -36,14 +32,9 @@ _WORDS = {"true": True, "false": False, "null": None}
 Column = tuple[str, str]
 
 
-def read(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entry of each line below the header. Raises Unreadable."""
-    return read_lines(lines_of(text), faults)
-
-
-def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entry of each row, from lines with their line ends; one row at a time is in memory. Raises Unreadable."""
-    rows = _rows(lines)
+def read(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
+    """The entry of each row below the header, from a text in pieces; one row is in memory. Raises Unreadable."""
+    rows = _Rows(texts).each()
     header, place, stray = next(rows, ([], Place(), None))
     if not header:
         return
@@ -56,49 +47,43 @@ def read_lines(lines: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Plac
             faults.add(stray.rule, stray.found, stray.place)
             continue
         if len(cells) != len(columns):
-            faults.add(SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
+            faults.add(unreadable.SYNTAX, f"the row has {len(cells)} cells, but the header has {len(columns)}", at)
             continue
         entry, doubts = _entry(columns, cells, values)
-        for doubt in doubts:
-            faults.add(doubt.rule, doubt.found, at)
+        faults.add_doubts(doubts, at)
         if not doubts:
             yield entry, at
 
 
-def _rows(lines: Iterable[str]) -> Iterator[tuple[list[str], Place, Unreadable | None]]:
-    """Each row with its first line (a cell in quotes may contain line breaks), and why it is not text, if so."""
-    row = _Row(lines)
-    reader = csv.reader(row.lines(), strict=True)
-    try:
-        for cells in reader:
-            if cells:
-                yield cells, Place(row.line), row.stray
-            row.begin(reader.line_num + 1)
-    except csv.Error as error:
-        raise Unreadable(SYNTAX, f"invalid CSV: {error}", (row.line, 1)) from error
+class _Rows:
+    """The rows of a text. Cells in quotes may extend a row over any number of lines."""
 
-
-class _Row:
-    """The row that is being read. Cells in quotes may extend it over any number of lines."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = lines
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
         self._length = 0
-        self.line = 1
-        self.stray: Unreadable | None = None
+        self._line = 1
+        self._stray: Unreadable | None = None
 
-    def begin(self, line: int) -> None:
-        self.line = line
-        self.stray = None
-        self._length = 0
+    def each(self) -> Iterator[tuple[list[str], Place, Unreadable | None]]:
+        """Each row with its first line, and why it is not text, if so."""
+        reader = csv.reader(self._lines(), strict=True)
+        try:
+            for cells in reader:
+                if cells:
+                    yield cells, Place(self._line), self._stray
+                self._line, self._stray, self._length = reader.line_num + 1, None, 0
+        except csv.Error as error:
+            raise Unreadable(unreadable.SYNTAX, f"invalid CSV: {error}", (self._line, 1)) from error
 
-    def lines(self) -> Iterator[str]:
-        for number, line in enumerate(self._lines, 1):
+    def _lines(self) -> Iterator[str]:
+        for number, line in enumerate(lines_of(self._texts), 1):
             self._length += len(line)
             if self._length > MAX_ENTRY:
-                raise Unreadable(TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self.line, 1))
-            if self.stray is None and (stray := stray_in(line)):
-                self.stray = Unreadable(ENCODING, stray[1], (number, stray[0] + 1))
+                raise Unreadable(
+                    unreadable.TOO_LARGE, f"a row of more than {MAX_ENTRY // 1024**2} MiB", (self._line, 1)
+                )
+            if self._stray is None and (stray := stray_in(line)):
+                self._stray = Unreadable(unreadable.ENCODING, stray[1], (number, stray[0] + 1))
             yield line
 
 
@@ -106,10 +91,10 @@ def _columns(header: Sequence[str], place: Place) -> list[Column]:
     columns = [_column(name.strip(_BLANK), place) for name in header]
     twice = next((column for column, count in Counter(columns).items() if count > 1), None)
     if twice is not None:
-        raise Unreadable(DUPLICATE_KEY, f"the column {shown('.'.join(twice))} appears twice", place)
+        raise Unreadable(unreadable.DUPLICATE_KEY, f"the column {shown('.'.join(twice))} appears twice", place)
     for part in _PARTS:
         if not any(column[0] == part for column in columns):
-            raise Unreadable(FORMAT, f"it has no column {part}.FIELD{_other_separator(header)}", place)
+            raise Unreadable(unreadable.FORMAT, f"it has no column {part}.FIELD{_other_separator(header)}", place)
     return columns
 
 
@@ -117,7 +102,7 @@ def _column(name: str, place: Place) -> Column:
     part, _, field = name.partition(".")
     if part not in _PARTS or not field:
         found = f"unknown column {shown(name)}; name the columns partition.FIELD and offset.FIELD in the first line"
-        raise Unreadable(FORMAT, found, place)
+        raise Unreadable(unreadable.FORMAT, found, place)
     return part, field
 
 
@@ -155,35 +140,23 @@ def _value(cell: str, values: JsonValues) -> tuple[Any, list[Doubt]]:
     return (value, doubts) if end == len(content) else (cell, [])
 
 
-def lines_of(text: str) -> Iterator[str]:
-    """Each line with its line feed. Only a line feed ends a line: JSON allows U+2028 and the like in a string."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
+def lines_of(texts: Iterable[str]) -> Iterator[str]:
+    """Each line of a text in pieces, with its line feed. Raises Unreadable if a line is longer than any entry.
 
-
-def joined_lines(texts: Iterable[str]) -> Iterator[str]:
-    """Each line of a text that is given in pieces. Raises Unreadable if a line is longer than any entry."""
+    Only a line feed ends a line: JSON allows U+2028 and the like in a string.
+    """
     held: list[str] = []
-    length, line = 0, 1
+    length, number = 0, 1
     for text in texts:
-        *whole, rest = _lines_and_rest(text)
-        if whole:
-            yield "".join((*held, whole[0]))
-            yield from whole[1:]
-            line += len(whole)
-            held, length = [], 0
-        held.append(rest)
-        length += len(rest)
+        start = 0
+        while end := text.find("\n", start) + 1:
+            yield "".join((*held, text[start:end])) if held else text[start:end]
+            held, length, start = [], 0, end
+            number += 1
+        if start < len(text):
+            held.append(text[start:])
+            length += len(held[-1])
         if length > MAX_ENTRY:
-            raise Unreadable(TOO_LARGE, f"a line of more than {MAX_ENTRY // 1024**2} MiB", (line, 1))
-    if length:
+            raise Unreadable(unreadable.TOO_LARGE, f"a line of more than {MAX_ENTRY // 1024**2} MiB", (number, 1))
+    if held:
         yield "".join(held)
-
-
-def _lines_and_rest(text: str) -> list[str]:
-    """Each line with its line feed, and the text after the last one."""
-    *whole, rest = text.split("\n")
-    return [*(f"{line}\n" for line in whole), rest]

@@ -9,16 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gitops_connect.connect.entry_texts import Body
+from gitops_connect.connect import unreadable
+from gitops_connect.connect.entry_texts import Body, EntryText, Scan, scan
 from gitops_connect.connect.unreadable import (
-    DUPLICATE_KEY,
-    ENCODING,
-    FORMAT,
-    MAX_DEPTH,
-    MAX_FIELDS,
-    NUMBER,
-    SYNTAX,
-    TOO_DEEP,
     Place,
     explain,
     is_too_deep,
@@ -83,10 +76,10 @@ class JsonValues:
         except json.JSONDecodeError as error:
             raise Misread(explain(error), error.pos) from error
         except RecursionError as error:
-            raise Misread(TOO_DEEP, start) from error
+            raise Misread(unreadable.TOO_DEEP, start) from error
         opened = text.count("[", start, end) + text.count("{", start, end)
-        if opened > MAX_DEPTH and is_too_deep(value):
-            raise Misread(TOO_DEEP, start)
+        if opened > unreadable.MAX_DEPTH and is_too_deep(value):
+            raise Misread(unreadable.TOO_DEEP, start)
         return value, end, self.doubts
 
     def scan(self, text: str, start: int) -> tuple[Any, int]:
@@ -101,56 +94,66 @@ class JsonValues:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             twice = _first_repeated(name for name, _ in pairs)
-            self.doubts.append(Doubt(DUPLICATE_KEY, f"the field {shown(twice)} appears twice in one object"))
-        if len(fields) > MAX_FIELDS:
-            found = f"an object with {len(fields):,} fields, expected at most {MAX_FIELDS:,}"
-            self.doubts.append(Doubt(FORMAT, found))
+            self.doubts.append(Doubt(unreadable.DUPLICATE_KEY, f"the field {shown(twice)} appears twice in one object"))
+        if len(fields) > unreadable.MAX_FIELDS:
+            found = f"an object with {len(fields):,} fields, expected at most {unreadable.MAX_FIELDS:,}"
+            self.doubts.append(Doubt(unreadable.FORMAT, found))
         return fields
 
     def _integer(self, digits: str) -> int | None:
         if len(digits) <= _LONGEST_NUMBER:
             return int(digits)
-        self.doubts.append(Doubt(NUMBER, f"a number of {len(digits)} digits"))
+        self.doubts.append(Doubt(unreadable.NUMBER, f"a number of {len(digits)} digits"))
         return None
 
     def _float(self, digits: str) -> float:
         number = float(digits)
         if math.isinf(number):
-            self.doubts.append(Doubt(NUMBER, f"the number {digits[:20]}, which is too large"))
+            self.doubts.append(Doubt(unreadable.NUMBER, f"the number {digits[:20]}, which is too large"))
         return number
 
     def _constant(self, word: str) -> None:
-        self.doubts.append(Doubt(NUMBER, f"{word}, which is not a number in JSON"))
+        self.doubts.append(Doubt(unreadable.NUMBER, f"{word}, which is not a number in JSON"))
 
     def _refuse_surrogates(self, value: Any) -> None:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             self.doubts.append(
-                Doubt(ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
+                Doubt(unreadable.ENCODING, "half of a surrogate pair (\\ud800 to \\udfff), which is not a character")
             )
 
 
-def read_body(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
+def read_body(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entries of one JSON text, each with the place of its beginning. Raises Unreadable.
 
     The text is the body of GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875).
     """
     values = JsonValues()
-
-    def add_doubts(_text: str, place: Place) -> None:
-        """Add the faults inside the value that was read last."""
-        for doubt in values.doubts:
-            faults.add(doubt.rule, doubt.found, place)
-
-    for entry in Body([text], values.scan, add_doubts, faults.add).entries():
-        place = Place(entry.line, entry.column)
-        if stray := stray_in(entry.text):
-            faults.add(ENCODING, stray[1], place)
-            continue
-        add_doubts(entry.text, place)
+    for entry, place in _body(texts, values.scan, faults):
+        faults.add_doubts(values.doubts, place)
         if not values.doubts:
             yield entry.value, place
+
+
+def body_lines(texts: Iterable[str], faults: Faults) -> Iterator[tuple[str, Place]]:
+    """The texts of the entries, as `read_body`, each in one line: `read_lines` finds the faults inside of them."""
+    for entry, place in _body(texts, scan, faults):
+        yield entry.text, place
+
+
+def _body(texts: Iterable[str], read: Scan, faults: Faults) -> Iterator[tuple[EntryText, Place]]:
+    others = JsonValues()
+
+    def add_doubts(text: str, place: Place) -> None:
+        faults.add_doubts(others.read(text, 0)[2], place)
+
+    for entry in Body(texts, read, add_doubts, faults.add).entries():
+        place = Place(entry.line, entry.column)
+        if stray := stray_in(entry.text):
+            faults.add(unreadable.ENCODING, stray[1], place)
+        else:
+            yield entry, place
 
 
 class _Lines:
@@ -179,19 +182,18 @@ def read_lines(text: str, faults: Faults) -> Iterator[tuple[Any, Place]]:
     for found in _CONTENT.finditer(text):
         content, place = found.group().rstrip(_BLANK), lines.place(found.start())
         if has_strays and (stray := stray_in(content)):
-            faults.add(ENCODING, stray[1], (place.line, place.column + stray[0]))
+            faults.add(unreadable.ENCODING, stray[1], (place.line, place.column + stray[0]))
             continue
         try:
             value, end, doubts = values.read(content, 0)
         except Misread as error:
-            faults.add(SYNTAX, error.found, (place.line, place.column + error.position))
+            faults.add(unreadable.SYNTAX, error.found, (place.line, place.column + error.position))
             continue
         rest = content[end:].lstrip(_BLANK)
         if rest:
             column = place.column + len(content) - len(rest)
-            faults.add(SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
+            faults.add(unreadable.SYNTAX, f"{shown(rest)} after the entry", (place.line, column))
             continue
-        for doubt in doubts:
-            faults.add(doubt.rule, doubt.found, place)
+        faults.add_doubts(doubts, place)
         if not doubts:
             yield value, place

@@ -36,11 +36,6 @@ class PartShape:
     demand: Demand = Demand.NOTHING
     _known: dict[_Names, tuple[Finding, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
-    def is_known(self) -> bool:
-        """True if the class defines its fields."""
-        return bool(self.alternatives)
-
     @cached_property
     def _checks(self) -> Mapping[str, Accepts] | None:
         """A check for each field; None if optional fields, closed sets or alternatives leave a choice."""
@@ -78,17 +73,14 @@ class PartShape:
     def faults(self, part: Any) -> list[Finding]:
         """Why Connect cannot store the part, or JSON cannot represent it; if empty, it has a canonical form."""
         if not isinstance(part, Mapping):
-            words = LazyWords(lambda: {"found": describe(part), "expected": "a mapping", "hint": ""})
-            return [Finding("manifest/type", self.where, words)]
+            lazy = LazyWords(lambda: {"found": describe(part), "expected": "a mapping", "hint": ""})
+            return [Finding("manifest/type", self.where, lazy)]
         types = self._closest(part).types
         found = []
         for name, value in self.kept(part).items():
             if name not in types and not _is_writable(name):
-                found.append(
-                    _unwritable(
-                        place_of(self.where, name), "a key that is not a string, or contains half of a surrogate pair"
-                    )
-                )
+                words = "a key that is not a string, or contains half of a surrogate pair"
+                found.append(_unwritable(place_of(self.where, name), words))
             elif not is_plain(value):
                 found.append(types.get(name, ANY).mismatch(place_of(self.where, name), value))
             elif type(value) is str and not _is_writable(value):
@@ -97,7 +89,7 @@ class PartShape:
 
     def findings(self, part: Mapping[str, Any]) -> Iterator[Finding]:
         """The fields that are missing, unknown, or of another type; `part` has no faults."""
-        if not self.is_known or self.fits(part):
+        if not self.alternatives or self.fits(part):
             return
         fields = self._closest(part)
         types = fields.types
@@ -115,20 +107,17 @@ class PartShape:
             return
         yield Finding("manifest/choice", place_of(self.where, name), LazyWords(partial(_of_choice, value, choices)))
 
-    def _missing_and_unknown(self, fields: ShapeFields, part: Mapping[str, Any]) -> Iterator[Finding]:
+    def _missing_and_unknown(self, fields: ShapeFields, part: Mapping[str, Any]) -> tuple[Finding, ...]:
         missing = [name for name in fields.required if name not in part]
         if fields.any_of and not any(part.get(name) is not None for name in fields.any_of):
             missing.append(" or ".join(fields.any_of))
-        unknown = [name for name in part if name not in fields.types and self._is_unknown(fields, name)]
-        if missing or unknown:
-            yield from self._named(fields, tuple(missing), tuple(sorted(unknown)))
-
-    def _named(self, fields: ShapeFields, missing: tuple[str, ...], unknown: tuple[str, ...]) -> tuple[Finding, ...]:
-        """The findings, cached by fields, as nearly all entries of a manifest have the same mistake."""
-        key = id(fields), missing, unknown
+        unknown = sorted(name for name in part if name not in fields.types and self._is_unknown(fields, name))
+        if not missing and not unknown:
+            return ()
+        key = id(fields), tuple(missing), tuple(unknown)  # nearly all entries of a manifest have the same mistake
         found = self._known.get(key)
         if found is None:
-            found = tuple(self._matched(fields, list(missing), unknown))
+            found = tuple(self._matched(fields, missing, unknown))
             if len(self._known) < _MOST_KNOWN:
                 self._known[key] = found
         return found
@@ -164,12 +153,7 @@ class PartShape:
 
     def _words(self, found: str) -> Mapping[str, str]:
         expected = " or ".join(", ".join(fields.required or fields.any_of) for fields in self.alternatives)
-        return {
-            "where": self.where,
-            "found": found,
-            "shape": self.shape,
-            "expected": expected,
-        }
+        return {"where": self.where, "found": found, "shape": self.shape, "expected": expected}
 
     def _is_unread(self, *refused_by: Demand) -> bool:
         """True if Connect accepts such a partition, and the connector never reads it."""
@@ -273,7 +257,8 @@ class CurrentTypes:
 
 
 def _words(value: Any, expected: Iterable[type]) -> Mapping[str, str]:
-    return {"found": describe(value), "expected": _list(expected)}
+    types = " or ".join(words for one, words in _WORDS.items() if one in expected)
+    return {"found": describe(value), "expected": types}
 
 
 def _types(values: Iterable[Mapping[str, Any]]) -> Types:
@@ -283,7 +268,3 @@ def _types(values: Iterable[Mapping[str, Any]]) -> Types:
         for name, one in value.items():
             found.setdefault(name, set()).add(type(one))
     return {name: frozenset(types & _WORDS.keys()) for name, types in found.items()}
-
-
-def _list(types: Iterable[type]) -> str:
-    return " or ".join(words for one, words in _WORDS.items() if one in types)

@@ -1,35 +1,51 @@
-"""Runs one job over all large manifests of a reconciliation, and a second one that writes the patches to send."""
+"""Runs one job over all large manifests of a reconciliation, and a second one that writes the patches to send.
+
+It converts what tasks find to verdicts: lines of rows, messages, partitions of the largest moves.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gitops_connect.errors import SparkFailed
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, internal_error
+from gitops_connect.model.differences import Difference, Move
+from gitops_connect.model.findings import Finding
 from gitops_connect.model.manifests import LargeVerdict
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import PartitionText, partition_text
+from gitops_connect.model.units import Scale
 from gitops_connect.offsets.context import LargeManifest
-from gitops_connect.offsets.spark.check_job import FOUND, ROWS, Job, ManifestTask
-from gitops_connect.offsets.spark.input_splits import (
-    SPLIT_SIZE,
-    InputSplit,
-    blocks_of,
-    input_splits,
-    is_packed,
-)
-from gitops_connect.offsets.spark.join import compare_buckets
+from gitops_connect.offsets.formats.field_places import is_json, locate_in
+from gitops_connect.offsets.rules.rules import diagnose
+from gitops_connect.offsets.rules.small import SHOWN, rest
+from gitops_connect.offsets.spark.check_job import FOUND, ROWS, BlockResult, Job, ManifestTask, TypeExamples
+from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE, InputSplit, blocks_of, input_splits, is_packed
+from gitops_connect.offsets.spark.job_files import JobDirectories
+from gitops_connect.offsets.spark.join import BucketResult, Moves, compare_buckets
 from gitops_connect.offsets.spark.layouts import LineBuffer, LineFormat
 from gitops_connect.offsets.spark.line_formats import learn, learn_current, match_lines
-from gitops_connect.offsets.spark.parse import TypeExamples
 from gitops_connect.offsets.spark.patch_files import WRITTEN, PatchJob, patch_of
-from gitops_connect.offsets.spark.verdicts import Results
-from gitops_connect.offsets.spark.violations import result_or_bug
+from gitops_connect.offsets.spark.violations import (
+    Kind,
+    LineNumbers,
+    RowPosition,
+    Violation,
+    ViolationCounts,
+    join_violations,
+    result_or_bug,
+)
 from gitops_connect.spark.session import Session, map_in_arrow
 
 _BUCKET = 192 * 1024 * 1024
@@ -58,9 +74,9 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine)
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:
             job.directories.clear()
-            job = prepare_with_all_types(manifests, job)
+            job = replace(job, manifests=tuple(_tasks(manifests, job.splits, reads_all=True)))
             results = Results(manifests, job, engine.compare(job))
-        found = results.verdicts()
+        found = [result.verdict() for result in results.each]
         if job.directories.violations:
             results.write_violations(job.directories)
         return _with_patches(found, results, job, engine) if job.directories.ready else found
@@ -82,8 +98,6 @@ def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine:
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Runs the jobs on Spark."""
-
     session: Session
 
     @property
@@ -123,11 +137,6 @@ def prepare(manifests: Sequence[LargeManifest], buckets: int = 1, split_size: in
     """
     splits = input_splits(manifests, split_size)
     return Job(tuple(splits), tuple(_tasks(manifests, splits)), os.urandom(16), buckets)
-
-
-def prepare_with_all_types(manifests: Sequence[LargeManifest], job: Job) -> Job:
-    """The job after some current offsets turned out to have other types: all of them are read."""
-    return replace(job, manifests=tuple(_tasks(manifests, job.splits, reads_all=True)))
 
 
 def _tasks(
@@ -174,3 +183,179 @@ def _lines_of_each_form(splits: Sequence[InputSplit], line_format: LineFormat | 
         matched, slow = match_lines(lines, line_format)
         first = [np.array([one.rows[0] for one in matched], np.int64), slow]
         yield from filter(bytes.strip, lines.text_of(np.concatenate(first)).splitlines())
+
+
+class Results:
+    """The results of all tasks, for each manifest.
+
+    `are_unsure`: some current offsets have types that were not known before.
+    """
+
+    def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
+        """Collect the results. Raises SparkFailed if the current offsets cannot be read."""
+        results = [pickle.loads(result) for result in found]  # noqa: S301 - our own tasks wrote them
+        blocks = sorted((one for one in results if isinstance(one, BlockResult)), key=lambda one: one.lines)
+        self._line_numbers = LineNumbers(job.splits, {one.split: one.lines for one in blocks})
+        self.each = [ManifestResult(number, one, job, self._line_numbers) for number, one in enumerate(manifests)]
+        self.are_unsure = False
+        for block in blocks:
+            split = job.splits[block.split]
+            self.each[split.manifest].counts.bug = block.counts.bug or self.each[split.manifest].counts.bug
+            if split.is_current:
+                manifest = manifests[split.manifest]
+                if block.counts.shown and manifest.current is not None:
+                    finding = next(iter(block.counts.shown.values()))[0].finding
+                    raise SparkFailed(f"the current offsets in {manifest.current.name} cannot be read: {finding}")
+                self.are_unsure |= manifest.is_checked and block.counts.new_types > 0
+            else:
+                self.each[split.manifest].counts.add_all(block.counts)
+        for result in results:
+            if isinstance(result, BucketResult):
+                self.each[result.manifest].add(result)
+
+    def write_violations(self, directories: JobDirectories) -> None:
+        """Raises OSError."""
+        others = [diagnostic for result in self.each for diagnostic in result.other_diagnostics()]
+        broken = [number for number, result in enumerate(self.each) if result.counts.broken]
+        join_violations(directories, others, self._line_numbers, broken)
+
+
+class ManifestResult:
+    """The results of one manifest. `deletions` are the files with the rows that its patch depends on."""
+
+    def __init__(self, number: int, manifest: LargeManifest, job: Job, line_numbers: LineNumbers) -> None:
+        self._task = job.manifests[number]
+        self._checker = self._task.checker()
+        self._manifest = manifest
+        self._job = job
+        self._line_numbers = line_numbers
+        self._moves = Moves()
+        self.counts = ViolationCounts(manifest.context.acknowledged)
+        self.deletions: list[Path] = []
+
+    def add(self, result: BucketResult) -> None:
+        self.counts.add_all(result.counts)
+        self._moves.add_all(result.moves)
+        self.deletions += [result.deletions] if result.deletions else []
+
+    def verdict(self) -> LargeVerdict:
+        """The verdict, once all results are added. A bug is an error of this manifest alone."""
+        found = self._task.bug or self.counts.bug
+        made = result_or_bug(self._verdict) if found is None else found
+        if not isinstance(made, Exception):
+            return made
+        bug = internal_error(made, self._manifest.location, self._connector)
+        return LargeVerdict(self.counts.entries, 0, diagnostics=Diagnostics.of([bug]), counts={bug.rule: 1}, errors=1)
+
+    def _verdict(self) -> LargeVerdict:
+        # If a part of the manifest could not be read, its other violations would be incomplete.
+        found = ViolationCounts(entries=self.counts.entries) if self.counts.broken else self.counts
+        others = self.other_diagnostics()
+        counts = found.counts + Counter((one.rule, one.severity) for one in others)
+        errors = sum(count for (_, severity), count in counts.items() if severity is Severity.ERROR)
+        by_rule = {rule: sum(counts[rule, severity] for severity in Severity) for rule, _ in counts}
+        known = self._manifest.current is not None and not errors
+        return LargeVerdict(
+            entries=found.entries,
+            size=found.size,
+            partitions=self._moves.partitions,
+            diagnostics=self._diagnostics(counts, [*self._explained(found), *others]),
+            counts=by_rule,
+            errors=errors,
+            unread=found.unread,
+            difference=self._difference() if known else None,
+            distribution=self._moves.distribution() if known else {},
+        )
+
+    def other_diagnostics(self) -> list[Diagnostic]:
+        """The diagnostics in addition to those of lines: files that cannot be read or rewritten, or no entries."""
+        found = [self._diagnostic(one) for one in self._first_broken()]
+        for file in self._manifest.files:
+            for rule, text, line, column in file.faults:
+                finding = Finding(rule, "", {"found": text})
+                found.append(diagnose(finding, Location(file.name, line, column), self._connector))
+        if not found and not self.counts.entries and not self.counts.counts:
+            nothing = Finding("manifest/empty", "", {"found": "it has no entries"})
+            found.append(diagnose(nothing, self._manifest.location, self._connector))
+        return found
+
+    @property
+    def _connector(self) -> ConnectorName:
+        return self._manifest.context.connector
+
+    def _diagnostics(self, counts: Counter[Kind], found: Sequence[Diagnostic]) -> Diagnostics:
+        """The first diagnostics of each kind, and the number of the others."""
+        by_kind: dict[Kind, list[Diagnostic]] = defaultdict(list)
+        for one in sorted(found, key=Diagnostic.sort_key):
+            by_kind[one.rule, one.severity].append(one)
+        place = self._manifest.location, self._connector
+        more = [rest(*kind, count, place) for kind, count in counts.items() if count > SHOWN]
+        return Diagnostics.of([*(one for listed in by_kind.values() for one in listed[:SHOWN]), *more])
+
+    def _explained(self, found: ViolationCounts) -> list[Diagnostic]:
+        shown = [violation for listed in found.shown.values() for violation in listed]
+        texts = self._texts({one.position for one in shown if self._has_fields(one) or one.lacks_words})
+        return [self._diagnostic(one, texts.get(one.position, "")) for one in shown]
+
+    def _first_broken(self) -> Iterable[Violation]:
+        """The first position from which each unreadable file cannot be read."""
+        first: dict[str, Violation] = {}
+        for violation in sorted(self.counts.broken, key=lambda one: one.position):
+            first.setdefault(self._job.splits[violation.position.split].file.name, violation)
+        return first.values()
+
+    def _has_fields(self, violation: Violation) -> bool:
+        """Whether the place of the field is known: the file is JSON, with each entry unchanged."""
+        file = self._job.splits[violation.position.split].file
+        return bool(violation.finding.field) and file.places is not None and is_json(file.name)
+
+    def _diagnostic(self, violation: Violation, text: str = "") -> Diagnostic:
+        """The diagnostic of a violation. `text` is the entry, if the place of its field is searched in it."""
+        location, finding = self._line_numbers.location(violation.position), violation.finding
+        if violation.first is not None:
+            first = self._line_numbers.location(violation.first)
+            named = str(first.line) if first.file == location.file else f"{first.line} of {first.file}"
+            finding = finding._replace(words={**finding.words, "first": named, "second": str(location.line)})
+        if violation.lacks_words:
+            findings = self._checker.check_alone(json.loads(text)).findings
+            finding = next(one for one in findings if one[:2] == finding[:2])
+        if text and self._has_fields(violation):
+            line, column = locate_in(text, (location.line, location.column), finding.field)
+            location = replace(location, line=line, column=column)
+        return diagnose(finding, location, self._connector, self.counts.acknowledged)
+
+    def _difference(self) -> Difference:
+        shape = self._task.context.shape
+        candidates = {direction: self._moves.candidates(direction) for direction in self._moves.largest}
+        partitions = self._partitions({move.position for listed in candidates.values() for move in listed})
+        moves: list[Move] = []
+        for direction, listed in candidates.items():
+            named = [Move(partitions[at], current, declared, direction, far) for at, current, declared, far in listed]
+            moves += sorted(named, key=Move.sort_key)[:SHOWN]
+        moves.sort(key=Move.sort_key)
+        scale = shape.scale if shape is not None else Scale()
+        return Difference(self._moves.counts, +self._moves.distances, tuple(moves), scale)
+
+    def _partitions(self, positions: set[RowPosition]) -> dict[RowPosition, PartitionText]:
+        found = {}
+        for position, text in self._texts(positions).items():
+            value: Any = json.loads(text)
+            kept = None if self._job.splits[position.split].is_current else self._checker.check_alone(value).partition
+            found[position] = kept if kept is not None else partition_text(value["partition"])
+        return found
+
+    def _texts(self, positions: set[RowPosition]) -> dict[RowPosition, str]:
+        """Read these lines again: of millions of lines, only these are shown."""
+        found = {}
+        for split, group in groupby(sorted(positions), key=lambda position: position.split):
+            missing = [*group]
+            for block in blocks_of(self._job.splits[split]):
+                end = block.base + block.lines
+                here = [position for position in missing if position.line < end]
+                lines = block.text.split(b"\n") if here else []
+                for position in here:
+                    found[position] = lines[position.line - block.base].decode("utf-8-sig")
+                missing = missing[len(here) :]
+                if not missing:
+                    break
+        return found

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gitops_connect.connect.unreadable import Unreadable
 from gitops_connect.model.manifests import LargeFile, LineFault
 from gitops_connect.offsets.context import LargeManifest
-from gitops_connect.offsets.formats.streams import unpack
+from gitops_connect.offsets.formats.content import fault_of, unpack
 from gitops_connect.offsets.spark.layouts import bytes_of
 
 SPLIT_SIZE = 8 * 1024 * 1024
@@ -161,26 +162,26 @@ def _plain(split: InputSplit, end: int) -> Iterator[Block]:
         yield _finished(0, b"".join((content, *rest)), is_first=not split.start)
 
 
-def _whole_lines(chunks: Iterable[bytes | LineFault], size: int) -> Iterator[Block]:
+def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[Block]:
     """Blocks of about that size; each begins with the unfinished line of the block before it."""
     base, held = 0, bytearray()
     is_first = True
-    for chunk in chunks:
-        if isinstance(chunk, LineFault):
-            yield Block(base, b"", is_first=is_first, fault=chunk)
-            return
-        held += chunk
-        at = held.rfind(b"\n") + 1
-        if (len(held) >= size and at) or len(held) - at > MAX_LINE:
-            at = at if len(held) - at <= MAX_LINE else len(held)
-            block = _finished(base, bytes(held[:at]), is_first=is_first)
-            yield block
-            if block.fault is not None:
-                return
-            base += block.lines
-            is_first = False
-            del held[:at]
-    yield _finished(base, bytes(held), is_first=is_first)
+    try:
+        for chunk in chunks:
+            held += chunk
+            at = held.rfind(b"\n") + 1
+            if (len(held) >= size and at) or len(held) - at > MAX_LINE:
+                at = at if len(held) - at <= MAX_LINE else len(held)
+                block = _finished(base, bytes(held[:at]), is_first=is_first)
+                yield block
+                if block.fault is not None:
+                    return
+                base += block.lines
+                is_first = False
+                del held[:at]
+        yield _finished(base, bytes(held), is_first=is_first)
+    except Unreadable as error:
+        yield Block(base, b"", is_first=is_first, fault=fault_of(error))
 
 
 def _finished(base: int, content: bytes, *, is_first: bool) -> Block:

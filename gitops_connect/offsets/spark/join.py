@@ -23,11 +23,10 @@ from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.entries import CheckedEntry
 from gitops_connect.offsets.rules.small import SHOWN
-from gitops_connect.offsets.spark.check_job import FOUND, Job
+from gitops_connect.offsets.spark.check_job import FORM_MASK, FOUND, MARK_SHIFT, Job, OffsetForm, stored_offset
 from gitops_connect.offsets.spark.job_files import save_deletions
 from gitops_connect.offsets.spark.keys import Numbers
 from gitops_connect.offsets.spark.line_formats import counted_field
-from gitops_connect.offsets.spark.parse import FORM_MASK, MARK_SHIFT, OffsetForm, number_in
 from gitops_connect.offsets.spark.violations import (
     RowPosition,
     RowPositions,
@@ -89,9 +88,7 @@ def compare_buckets(job: Job, batches: Iterable[Any]) -> Iterator[Any]:
 def _compared(
     job: Job, manifest: int, blocks: list[_Block], violations: TaskViolations | None, bucket: int
 ) -> BucketResult:
-    comparison = _Comparison(job, manifest, blocks, violations)
-    comparison.run()
-    return comparison.result(bucket)
+    return _Comparison(job, manifest, blocks, violations).result(bucket)
 
 
 class _Rows:
@@ -137,13 +134,9 @@ class _Rows:
 
     def set_offset(self, row: int, offset: OffsetText | None) -> None:
         """Replace a deferred entry by its offset."""
-        number = None if offset is None else number_in(offset, self._numeric_field)
-        if offset is None:
-            self.form[row] = OffsetForm.NONE
-        elif number is not None:
-            self.form[row], self.value[row] = OffsetForm.NUMBER, number
-        else:
-            self.form[row], self.texts[row] = OffsetForm.TEXT, offset
+        self.form[row], self.value[row], text = stored_offset(offset, self._numeric_field)
+        if text is not None:
+            self.texts[row] = text
 
     def equal_offsets(self, rows: Indexes, others: Indexes) -> Any:
         """Whether the offsets of each pair of rows are equal."""
@@ -161,7 +154,7 @@ class _Comparison:
     def __init__(self, job: Job, manifest: int, blocks: list[_Block], file: TaskViolations | None) -> None:
         self._job, self._number = job, manifest
         self._manifest = job.manifests[manifest]
-        self._shape = self._manifest.shape
+        self._shape = self._manifest.context.shape
         self._rows = _Rows(blocks, counted_field(self._shape))
         current = sum(block.rows.num_rows for block in blocks if job.splits[block.split].is_current)
         self._joined = outer_join(self._rows.h1, self._rows.h2, current)
@@ -169,16 +162,13 @@ class _Comparison:
         self._counts = ViolationCounts(self._manifest.context.acknowledged, file)
         self._moves = Moves(len(self._joined.new) + len(self._joined.matched))
 
-    def run(self) -> None:
-        """Find violations and moves."""
+    def result(self, bucket: int) -> BucketResult:
+        """Find violations and moves, and write a file with the deletions if a patch is requested."""
         if self._manifest.examples is not None:
             self._check_new()
             self._check_deferred()
             self._find_moves()
         self._check_repeated()
-
-    def result(self, bucket: int) -> BucketResult:
-        """The result, and a file with the deletions if a patch is requested: known after `run`."""
         path = None
         if self._job.directories.ready and self._manifest.examples is not None and len(deletions := self._deletions()):
             path = self._job.directories.in_ready(f"{self._number:05d}-{bucket:05d}.arrow")
@@ -325,7 +315,6 @@ class Moves:
         self._keep(direction, largest)
 
     def add_all(self, other: Moves) -> None:
-        """Add the moves of another part."""
         self.partitions += other.partitions
         self.counts.update(other.counts)
         self.distances.update(other.distances)

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.ties import RULES
 from gitops_connect.model.findings import Finding
 from gitops_connect.offsets.formats.field_places import members
@@ -40,21 +39,11 @@ Admits = Callable[[str], bool]
 
 
 class Field(NamedTuple):
-    """A field of the partition or of the offset, with its type; `constant` is its only value, if it has one.
+    """A field of the partition: its only value, a string, or the place of its values (strings without their marks)."""
 
-    Otherwise `span` is the place of its value, of a string without its marks.
-    """
-
-    half: str
     name: str
-    kind: FieldKind
-    constant: str | None = None
-    span: Span | None = None
-
-    @property
-    def is_text(self) -> bool:
-        """Whether its values are strings."""
-        return self.kind.is_text
+    is_text: bool
+    value: str | Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +52,7 @@ class LineForm:
 
     `partition` and `offset` are the parts of their canonical texts: constant bytes, and parts of the line. An empty
     `offset` means null. `number` is the number that alone decides the move. `is_canonical`: the line equals the line to
-    send. `fields` are those of all such lines. A line has the form only if each of the `filters` says so of its string.
+    send. `fields` are those of the partition. A line has the form only if each of the `filters` says so of its string.
 
     `findings` are the violations of each such line: without words if each line has words of its own. Those of `RULES`
     hold only if the partition has no current offset, all others always.
@@ -121,7 +110,6 @@ class Layout:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The entry."""
         return {name: half.value for name, half in self.halves.items()}
 
 
@@ -164,15 +152,11 @@ class Anchors:
         self._end = len(line)
         self._marks = [at for at, byte in enumerate(line) if byte == _MARK]
 
-    @property
-    def count(self) -> int:
-        """The number of marks of a line."""
-        return len(self._marks)
-
     def span(self, start: int, end: int) -> Span:
         """The place of a value or of a half of the entry, by its place in the line."""
         before, behind = bisect_left(self._marks, start) - 1, bisect_left(self._marks, end)
-        last = Anchor(behind, end - self._marks[behind]) if behind < self.count else Anchor(None, end - self._end)
+        is_last = behind == len(self._marks)
+        last = Anchor(None, end - self._end) if is_last else Anchor(behind, end - self._marks[behind])
         return Anchor(before, start - self._marks[before]), last
 
 
@@ -220,11 +204,9 @@ class LineBuffer:
         return np.flatnonzero([_is_utf8(line) for line in self._content.split(b"\n")[:-1]])
 
     def text_of(self, rows: NDArray[np.intp]) -> bytes:
-        """These lines, joined."""
         return bytes_of(self.array.take(pa.array(rows)))
 
     def of(self, form: LineForm, rows: NDArray[np.intp]) -> MatchedLines:
-        """The lines of that form."""
         if len(rows) == len(self) and len(self._marks) == len(rows) * form.marks:
             first = rows * form.marks
         else:
@@ -247,13 +229,13 @@ class MatchedLines(NamedTuple):
 
     def partition(self) -> Iterator[Values]:
         """The values of each field of the partitions."""
-        for one in self.form.fields:
-            if one.half == "partition":
-                texts = Texts.of([one.constant or ""])
-                if one.span is not None:
-                    start, end = self.places(one.span)
-                    texts = Texts(self.buffer, start + PAD, end - start)
-                yield Values(one.name, texts, is_json=not one.is_text)
+        for name, is_text, value in self.form.fields:
+            if isinstance(value, str):
+                texts = Texts.of([value])
+            else:
+                start, end = self.places(value)
+                texts = Texts(self.buffer, start + PAD, end - start)
+            yield Values(name, texts, is_json=not is_text)
 
     def texts(self, parts: Sequence[bytes | Span]) -> Any:
         """Those parts of each line, joined, for Arrow."""

@@ -177,45 +177,44 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
     names = {member.name for member in layout.offset}
     if any(names.issuperset(pair) for pair in known.pairs):
         return None
+    anchors = Anchors(layout.line)
     varying: dict[int, tuple[Member, str]] = {}
     fields = []
     for half, members in (("partition", layout.partition), ("offset", layout.offset)):
         for member in members:
-            found = _field(half, member, known)
+            found = _pattern_of(half, member, known)
             if found is None:
                 return None
-            fields.append((found[0], member))
-            if found[0].constant is None:
-                varying[member.start] = member, found[1]
+            kind, pattern = found
+            if pattern is not None:
+                varying[member.start] = member, pattern
+            if half == "partition":
+                value = member.value if pattern is None else anchors.span(*_inside(member))
+                fields.append(Field(member.name, kind.is_text, value))
     members = [varying[start][0] for start in sorted(varying)]
-    anchors = Anchors(layout.line)
-    partition = _pieces(layout, "partition", members, anchors)
-    offset = _pieces(layout, "offset", members, anchors) if layout.halves["offset"].value is not None else ()
-    form = LineForm(_pattern(layout.line, varying), anchors.count, partition, offset)
-    return replace(
-        form,
+    return LineForm(
+        _line_pattern(layout.line, varying),
+        marks=layout.line.count(b'"'),
+        partition=_pieces(layout, "partition", members, anchors),
+        offset=_pieces(layout, "offset", members, anchors) if layout.halves["offset"].value is not None else (),
         number=_number(layout, known, anchors),
-        filters=tuple(_filters(layout, known, anchors)),
-        fields=tuple(_located(one, member, anchors) for one, member in fields),
         is_canonical=layout.line.decode() == _canonical(layout.value),
+        fields=tuple(fields),
+        filters=tuple(_filters(layout, known, anchors)),
     )
 
 
-def _field(half: str, member: Member, known: Known) -> tuple[Field, str] | None:
-    """A field with its regular expression."""
+def _pattern_of(half: str, member: Member, known: Known) -> tuple[FieldKind, str | None] | None:
+    """The type of a field and the regular expression of its values; no expression if the value does not vary."""
     if f"{half}.{member.name}" in known.wrong:
-        return Field(half, member.name, TEXT), TEXT_PATTERN
+        return TEXT, TEXT_PATTERN
     if half == "partition" and member.name in known.fixed:
         is_plain = isinstance(member.value, str) and "\\" not in _json(member.value)
-        return (Field(half, member.name, TEXT, member.value), "") if is_plain else None
+        return (TEXT, None) if is_plain else None
     kind = known.kind(half, member)
     if kind is None or kind.fast_pattern is None or type(member.value) not in BY_TYPE:
         return None
-    return Field(half, member.name, kind), kind.fast_pattern
-
-
-def _located(field: Field, member: Member, anchors: Anchors) -> Field:
-    return field if field.constant is not None else field._replace(span=anchors.span(*_inside(member)))
+    return kind, kind.fast_pattern
 
 
 def _inside(member: Member) -> tuple[int, int]:
@@ -224,7 +223,7 @@ def _inside(member: Member) -> tuple[int, int]:
     return member.start + quoted, member.end - quoted
 
 
-def _pattern(line: bytes, varying: Mapping[int, tuple[Member, str]]) -> str:
+def _line_pattern(line: bytes, varying: Mapping[int, tuple[Member, str]]) -> str:
     parts, at = [r"\A"], 0
     for start, (member, pattern) in sorted(varying.items()):
         parts += [re.escape(line[at:start].decode()), pattern]

@@ -96,10 +96,9 @@ class Violation(NamedTuple):
 
 
 class TaskViolations:
-    """The violations of one task."""
+    """The violations of one task, which are written to a `ParquetWriter`."""
 
     def __init__(self, writer: Any) -> None:
-        """Write to a `ParquetWriter`."""
         self._writer = writer
         self._buffered: list[tuple[Any, ...]] = []
 
@@ -124,7 +123,6 @@ class TaskViolations:
         self._write([*texts, *rows, np.ones(count, np.int64), *repeated])
 
     def flush(self) -> None:
-        """Write the violations that were added one by one."""
         if self._buffered:
             self._write([*zip(*self._buffered, strict=True)])
             self._buffered = []
@@ -134,7 +132,6 @@ class TaskViolations:
 
 
 def _texts(finding: Finding, acknowledged: frozenset[Acknowledgement]) -> tuple[str, str, str]:
-    """The rule, the severity and the message."""
     words = {"first": _LINE_NUMBER, "second": _LINE_NUMBER, **finding.words}
     return finding.rule, severity_of(finding, acknowledged).value, summary_of(finding._replace(words=words))
 
@@ -238,7 +235,6 @@ class ViolationCounts:
         return replace(self, file=None)
 
     def add(self, violation: Violation) -> None:
-        """Add one violation."""
         if self.file is not None:
             self.file.add(violation, self.acknowledged)
         kind = self._kind(violation.finding)
@@ -250,7 +246,6 @@ class ViolationCounts:
         self.counts[self._kind(finding)] += number
 
     def add_entry(self, position: RowPosition, findings: Sequence[Finding]) -> None:
-        """Add all findings of one entry."""
         for finding in findings:
             self.add(Violation(position, finding))
         self.unread += any(finding.unread for finding in findings)
@@ -270,7 +265,6 @@ class ViolationCounts:
         self.unread += len(rows[0]) * any(finding.unread for finding in findings)
 
     def add_all(self, other: ViolationCounts) -> None:
-        """Add the counts of another part."""
         self.entries += other.entries
         self.size += other.size
         self.new_types += other.new_types

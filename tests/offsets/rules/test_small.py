@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema
 from gitops_connect.model.offsets import partition_text, to_json
-from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.formats.manifest_parser import parse
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.rules import RULES
@@ -169,93 +168,6 @@ def test_what_the_reader_counted_is_counted() -> None:
 def test_what_the_reader_finds_has_its_rule(name: str) -> None:
     assert RULES[getattr(reader, name)].severity is Severity.ERROR
     assert RULES[reader.TOO_LARGE].severity is Severity.ERROR
-
-
-# Faults are planted on known lines, and exactly these must be found. After a fault, the partition still differs from
-# those of the other lines. "unread": Connect accepts the entry, and it is only a warning if that is acknowledged.
-PLANTS: dict[str, list[Any]] = {
-    "mirror": [
-        ("negative", lambda one: one["offset"].update(offset=-1)),
-        ("range", lambda one: one["partition"].update(partition=2**31 + one["partition"]["partition"])),
-        ("range", lambda one: one["offset"].update(offset=2**63)),
-        ("type", lambda one: one["partition"].update(partition=str(one["partition"]["partition"]))),
-        ("type", lambda one: one["offset"].update(offset=True)),
-        ("type", lambda one: one["partition"].update(topic={})),
-        ("type", lambda one: one.update(offset=[])),
-        ("alias", lambda one: one["partition"].update(cluster="elsewhere"), "unread"),
-        ("shape", lambda one: one["partition"].pop("topic")),
-        ("shape", lambda one: one["partition"].update(unheard=1), "unread"),
-        ("shape", lambda one: one["offset"].clear()),
-        ("no-offset", lambda one: one.pop("offset")),
-        ("no-partition", lambda one: one.pop("partition")),
-        ("value", lambda one: one["partition"].update(topic="\ud83d")),
-        ("value", lambda one: one["offset"].update(offset=float("inf"))),
-        ("unknown-field", lambda one: one["offset"].update(unheard=None)),
-        ("unknown-field", lambda one: one.update(unheard=1)),
-    ],
-    "sink": [
-        ("topic", lambda one: one["partition"].update(kafka_topic="elsewhere"), "unread"),
-        ("negative", lambda one: one["partition"].update(kafka_partition=-one["partition"]["kafka_partition"])),
-        ("type", lambda one: one["offset"].update(kafka_offset="5")),
-        ("type", lambda one: one["offset"].update(kafka_offset=5.0)),
-        ("shape", lambda one: one["partition"].pop("kafka_topic")),
-        ("unknown-field", lambda one: one["partition"].update(unheard=[{}])),
-    ],
-    "other": [
-        ("current-type", lambda one: one["offset"].update(seq="5")),
-        ("current-type", lambda one: one["partition"].update(shard=float(one["partition"]["shard"])), "unread"),
-        ("type", lambda one: one["partition"].update(shard=[])),
-        ("range", lambda one: one["offset"].update(seq=-(2**70))),
-        ("no-partition", lambda one: one.update(partition=None)),
-    ],
-}
-MAKERS: dict[str, Any] = {
-    "mirror": (MIRROR, mirrored, None),
-    "sink": (SINK, lambda number: sunk("orders", number), None),
-    "other": (OTHER, lambda number: entry({"shard": number}, {"seq": 5}), offsets(entry({"shard": -1}, {"seq": 1}))),
-}
-
-
-@given(st.sampled_from(sorted(PLANTS)), st.sampled_from([frozenset(), UNREAD]), st.data())
-def test_exactly_what_was_planted_is_found(
-    family: str, acknowledged: frozenset[Acknowledgement], data: st.DataObject
-) -> None:
-    config, make, current = MAKERS[family]
-    chosen = data.draw(st.lists(st.none() | st.integers(0, len(PLANTS[family]) - 1), min_size=1, max_size=40))
-    entries, planted, unread = [], [], []
-    for line, choice in enumerate(chosen, 1):
-        entries.append(make(line))
-        if choice is not None:
-            rule, spoil, *marks = PLANTS[family][choice]
-            spoil(entries[-1])
-            planted.append((line, rule))
-            unread += [line] if marks else []
-    sound = [line for line, choice in enumerate(chosen, 1) if choice is None]
-    for line in data.draw(st.lists(st.sampled_from(sound), unique=True, max_size=3)) if sound else ():
-        again = make(line)
-        differs = data.draw(st.booleans())
-        if differs:
-            again["offset"] = dict.fromkeys(again["offset"], 999)
-        entries.append(again)
-        planted.append((len(entries), "conflict" if differs else "duplicate"))
-    found = verdict(entries, config, current, acknowledged=acknowledged)
-    many = {rule for _, rule in planted if sum(rule == other for _, other in planted) > SHOWN}
-    assert [one for one in rules(found) if one[1] not in many] == sorted(one for one in planted if one[1] not in many)
-    errors = [
-        (line, rule)
-        for line, rule in planted
-        if RULES[f"manifest/{rule}"].severity is Severity.ERROR and not (acknowledged and line in unread)
-    ]
-    assert {name.removeprefix("manifest/"): count for name, count in found.counts.items()} == Counter(
-        rule for _, rule in planted
-    )
-    assert (found.errors, found.unread) == (len(errors), len(unread))
-    assert (found.offsets is None) == bool(errors)
-    for item in found.diagnostics.errors:
-        if item.rule.removeprefix("manifest/") not in many:
-            assert (item.location.line, item.rule.removeprefix("manifest/")) in errors
-    if not errors:
-        assert len(found.offsets or ()) == len(entries)
 
 
 @given(st.permutations([mirrored(number, number * 7) for number in range(6)] + [entry(mirrored(9)["partition"], None)]))

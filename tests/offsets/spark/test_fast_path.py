@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, context_of, entry, mirrored, read, sunk
-from support.spark.large_engine import laid_out
+from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, laid_out
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.offsets import offset_text, partition_text
@@ -30,8 +30,6 @@ from gitops_connect.offsets.spark.line_formats import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*"}
-DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
 numbers = st.integers(0, 10**18 - 1) | st.integers(0, 3) | st.integers(-5, 2**64)
 texts = st.text(max_size=4) | st.sampled_from(["orders", "invoices", "source", "/data/orders.txt"])
 values = {

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 from support.spark.large_engine import (
+    PATTERN_SINK,
     Case,
     by_small,
+    checked,
+    checked_in_each_way,
     filed,
     in_process,
     jsonl,
@@ -28,84 +28,28 @@ from support.spark.large_engine import (
     said_by_large,
 )
 
-from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.check import prepare
+from gitops_connect.offsets.spark.check_job import OffsetForm
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
 from gitops_connect.offsets.spark.join import TIES
-from gitops_connect.offsets.spark.parse import OffsetForm
 
 pytestmark = pytest.mark.slow
 PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
 
 
-def held_alike(cases: list[Case], verdicts: Any) -> None:
-    for case, verdict in zip(cases, verdicts, strict=True):
-        expected, found = by_small(case), said_by_large(verdict)
-        assert list(found.diagnostics) == list(expected.diagnostics), case
-        assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread), case
-        assert (found.moves, found.distances) == (expected.moves, expected.distances), case
-        assert list(found.largest) == first_of_each(expected.largest), case
-
-
-def first_of_each(moves: Sequence[Move]) -> list[Move]:
-    """The small engine lists all moves in their order, the large engine only the first SHOWN of each direction."""
-    left = Counter(dict.fromkeys(Direction, SHOWN))
-    found = []
-    for move in moves:
-        if left[move.direction]:
-            left[move.direction] -= 1
-            found.append(move)
-    return found
-
-
-def checked(*cases: Case, split_size: int = SPLIT_SIZE) -> None:
-    with TemporaryDirectory() as directory:
-        manifests = [filed(case, Path(directory) / str(number)) for number, case in enumerate(cases)]
-        held_alike(list(cases), in_process(manifests, split_size=split_size))
-
-
-DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
-PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*|in+voices"}
+POSTGRES = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
 ODD_LINES = {
-    "nothing": b"",
-    "blank": b"\n\n  \n",
-    "nul": jsonl([mirrored(1)]) + b'{"partition":{"a":"\0"},"offset":null}\n',
-    "nul escaped": b'{"partition":{"cluster":"source","partition":1,"topic":"a\\u0000b"},"offset":{"offset":1}}\n',
-    "lone surrogate": b'{"partition":{"cluster":"source","partition":1,"topic":"a\\ud800"},"offset":{"offset":1}}\n',
-    "pair of surrogates": jsonl([mirrored(1, topic="\U0001f600")]),
-    "surrogate in UTF-8": jsonl([mirrored(1)]) + b'{"partition":{"a":"\xed\xa0\x80"},"offset":null}\n',
-    "latin-1": jsonl([mirrored(1), mirrored(2)]) + b'{"partition":{"cluster":"\xe9"}}\n' + jsonl([mirrored(3)]),
     "latin-1 among other faults": jsonl([mirrored(1, -1), mirrored(2)])
     + b'\n{"partition":{"cluster":"\xe9"}}\n\xff\xfe\n'
     + jsonl([mirrored(2), mirrored(3, "4", topic="\u00e9")])
     + b"{}\0\n" * (SHOWN + 1)
     + b'{"partition":{"cluster":"source","partition":1,"topic":"\xed\xa0\x80"},"offset":{"offset":1}}\r\n',
-    "utf-16": jsonl([mirrored(1)]).decode().encode("utf-16"),
-    "mark": b"\xef\xbb\xbf" + jsonl([mirrored(1), mirrored(1)]),
-    "gzip in disguise": b"\x1f\x8b\x08\x00",
-    "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-    "infinite": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":1e400}}\n',
-    "nan": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":NaN}}\n',
-    "-0": b'{"partition":{"cluster":"source","partition":-0,"topic":"a"},"offset":{"offset":-0}}\n' * 2,
-    "-0.0": b'{"partition":{"cluster":"source","partition":1,"topic":"a"},"offset":{"offset":-0.0}}\n',
-    "2^63": jsonl([mirrored(1, 2**63), mirrored(2, 2**63 - 1), mirrored(2**31), mirrored(2**31 - 1)]),
     "digits": jsonl([mirrored(n, 10**n) for n in range(19)]) + jsonl([mirrored(10**n) for n in range(10)]),
-    "leading zeros": b'{"partition":{"cluster":"source","partition":01,"topic":"a"},"offset":{"offset":1}}\n',
-    "key twice": b'{"partition":{"cluster":"source","partition":1,"partition":2,"topic":"a"},"offset":{"offset":1}}\n',
-    "crlf": jsonl([mirrored(n) for n in (1, 2, 1)]).replace(b"\n", b"\r\n"),
-    "no last line feed": jsonl([mirrored(1), mirrored(2)]).rstrip(b"\n"),
-    "empty lines": jsonl([mirrored(1)]) + b"\n\r\n \t\n" + jsonl([mirrored(1)]),
-    "two on a line": jsonl([mirrored(1)]).rstrip() + jsonl([mirrored(2)]),
-    "form feed": jsonl([mirrored(1)]) + b"\x0c" + jsonl([mirrored(2)]),
-    "separators in a text": json.dumps(mirrored(1, topic="a\u2028b\x85c\x0bd"), ensure_ascii=False).encode() + b"\n",
     "long": jsonl([mirrored(1), mirrored(2, topic="x" * 3_000_000), mirrored(3), mirrored(3)]),
     "long keys": jsonl([mirrored(1, topic="x" * 600 + str(n % 3)) for n in range(5)]),
-    "all the fields": jsonl([mirrored(1, **{f"f{n}": n for n in range(100)})]),
-    "deep": b'{"partition":' + b"[" * 60 + b"]" * 60 + b',"offset":null}\n',
-    "very deep": b"[" * 100_000 + b"\n" + jsonl([mirrored(1)]),
     "other orders": b'{"offset":{"offset":1},"partition":{"topic":"orders","cluster":"source","partition":1}}\n'
     + jsonl([mirrored(1)]),
     "with blanks": b'{"partition": {"cluster": "source", "partition": 1, "topic": "orders"}, "offset": {"offset": 5}}\n'
@@ -127,8 +71,6 @@ ODD_LINES = {
     + jsonl(entry({'\u00e9"': f"\u00e9{n % 2}"}, {"\U0001f600": n}) for n in range(4)),
     "topics": jsonl(sunk(topic, n % 2) for n, topic in enumerate(["orders", "invoices", "others", "innnvoices"] * 2)),
     "topics laid out": "".join(laid_out(sunk(topic)) + "\n" for topic in ("orders", "in", "invoices") * 3).encode(),
-    "escapes": b'{"partition":{"cluster":"source","partition":1,"topic":"\\u006frders"},"offset":{"offset":5}}\n'
-    + jsonl([mirrored(1)]),
 }
 
 
@@ -148,16 +90,7 @@ def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind,
 @pytest.mark.parametrize("name", ODD_LINES)
 @pytest.mark.parametrize("suffix", ["", *PACKED])
 def test_odd_lines(name: str, suffix: str) -> None:
-    if suffix and name in ("gzip in disguise", "lfs"):
-        pytest.skip("that is not what is inside of a compressed file")
-    current = offsets(mirrored(1), mirrored(7))
-    content = ODD_LINES[name]
-    cases = [Case(content, MIRROR, name=f"m.jsonl{suffix}"), Case(content, MIRROR, current, name=f"m.jsonl{suffix}")]
-    cases += [Case(content, config, current, name=f"m.jsonl{suffix}") for config in (OTHER, SINK, PATTERN_SINK)]
-    cases += [Case(content, name=f"m.jsonl{suffix}")]
-    checked(*cases)
-    if len(content) < 10_000:
-        checked(*cases, split_size=100)
+    checked_in_each_way(ODD_LINES[name], f"m.jsonl{suffix}")
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -187,13 +120,13 @@ OWN_WORDS: dict[str, Any] = {
     "an unknown field of the entry": (MIRROR, lambda n: {**mirrored(n), f"note{n}": n}),
     "a field and a value that nothing reads": (FILE_SOURCE, lambda n: entry({"filename": f"/{n}"}, {f"positio{n}": n})),
     "an offset that contradicts its current offset": (
-        DEBEZIUM,
+        POSTGRES,
         lambda n: entry({"server": f"s{n % 997}"}, {"lsn": n, "lsn_proc": 7, "ts_usec": n, f"nte{n}": n}),
     ),
     "another type than its current offset": (OTHER, lambda n: entry({"shard": n}, {"seq": f"x{n}"})),
 }
 """For each entry, other words explain what is wrong with it."""
-NUMBERS = {str(FILE_SOURCE): {"position": 7}, str(DEBEZIUM): {"lsn": 7, "lsn_proc": 7}, str(OTHER): {"seq": 7}}
+NUMBERS = {str(FILE_SOURCE): {"position": 7}, str(POSTGRES): {"lsn": 7, "lsn_proc": 7}, str(OTHER): {"seq": 7}}
 
 
 @pytest.mark.parametrize("name", OWN_WORDS)
@@ -242,67 +175,6 @@ def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_si
     lines = jsonl(mirrored(n, cluster="elsewhere") for n in range(2 * SHOWN)).splitlines(keepends=True)
     lines[3] = b" " + lines[3]
     checked(Case(b"".join(lines), MIRROR))
-
-
-# A fault is planted by a change of an entry. After it, the partition still differs from those of all other lines.
-def _spoiled(spoil: Any, value: Any) -> bytes:
-    spoil(value)
-    return line_of(value).encode()
-
-
-PLANTS: dict[str, Any] = {
-    "negative": lambda n: _spoiled(lambda one: one["offset"].update(offset=-1), mirrored(n)),
-    "range": lambda n: _spoiled(lambda one: one["offset"].update(offset=2**63), mirrored(n)),
-    "type": lambda n: _spoiled(lambda one: one["partition"].update(partition=str(n)), mirrored(n)),
-    "alias": lambda n: _spoiled(lambda one: one["partition"].update(cluster="elsewhere"), mirrored(n)),
-    "shape": lambda n: _spoiled(lambda one: one["partition"].update(unheard=1), mirrored(n)),
-    "no-offset": lambda n: _spoiled(lambda one: one.pop("offset"), mirrored(n)),
-    "no-partition": lambda n: _spoiled(lambda one: one.pop("partition"), mirrored(n)),
-    "unknown-field": lambda n: _spoiled(lambda one: one.update(unheard=1), mirrored(n)),
-    "entry": lambda n: str(n).encode(),
-    "number": lambda n: b'{"partition":{"cluster":"source","partition":%d,"topic":"o"},"offset":{"offset":1e999}}' % n,
-    "duplicate-key": lambda n: b'{"partition":{},"partition":{"partition":%d},"offset":null}' % n,
-    "syntax": lambda n: b'{"partition":%d' % n,
-    "nothing-to-remove": lambda n: _spoiled(lambda one: one.update(offset=None), mirrored(n)),
-}
-
-
-@settings(max_examples=max(40, settings().max_examples // 2))
-@given(
-    st.lists(st.sampled_from([None, None, *PLANTS, "duplicate", "conflict"]), min_size=1, max_size=60),
-    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE]),
-    st.sampled_from([frozenset(), UNREAD]),
-    st.randoms(use_true_random=False),
-)
-def test_exactly_what_was_planted_is_found(chosen: Any, kind: Any, acknowledged: Any, rnd: random.Random) -> None:
-    lines, planted, sound = [], [], []
-    for number, drawn in enumerate(chosen, 1):
-        rule = None if drawn in ("duplicate", "conflict") and not sound else drawn
-        if rule is None:
-            sound.append(number)
-            lines.append(jsonl([mirrored(number)]).rstrip())
-        elif rule in PLANTS:
-            lines.append(PLANTS[rule](number))
-        else:
-            again = mirrored(rnd.choice(sound), 5 if rule == "duplicate" else 999)
-            lines.append(line_of(again, rnd.choice([(",", ":"), (", ", ": ")])).encode())
-        if rule is not None:
-            planted.append((number, rule))
-    if kind is OperationKind.REPLACE:
-        planted = [(line, "tombstone" if rule == "nothing-to-remove" else rule) for line, rule in planted]
-    current = offsets(*(mirrored(n, rnd.choice([3, 5, 8])) for n in rnd.sample(range(1, 40), 10)), mirrored(-1))
-    existing = {json.loads(one)["partition"] for one in current}
-    planted = [(line, rule) for line, rule in planted if rule != "nothing-to-remove" or line not in existing]
-    case = Case(b"\n".join(lines) + b"\n", MIRROR, current, kind, acknowledged)
-    with TemporaryDirectory() as directory:
-        (verdict,) = in_process([filed(case, Path(directory) / "m")], split_size=rnd.choice([SPLIT_SIZE, 400]))
-    assert {rule.removeprefix("manifest/"): count for rule, count in verdict.counts.items()} == Counter(
-        rule for _, rule in planted
-    )
-    found = [(item.location.line, item.rule.removeprefix("manifest/")) for item in verdict.diagnostics]
-    few = {rule for _, rule in planted if sum(rule == other for _, other in planted) <= SHOWN}
-    assert [one for one in found if one[1] in few] == sorted(one for one in planted if one[1] in few)
-    held_alike([case], [verdict])
 
 
 plain = st.one_of(

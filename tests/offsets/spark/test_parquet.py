@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.files.manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
-from support.spark.large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
+from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, by_small, filed, in_process, jsonl, said_by_large
 
 from gitops_connect.model.manifests import LargeFile, LargeVerdict
 from gitops_connect.model.operations import OperationKind
@@ -26,9 +26,6 @@ from gitops_connect.offsets.spark.layouts import LineBuffer
 from gitops_connect.offsets.spark.line_formats import match_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*"}
-DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
 
 
 def columns(entries: list[Any], *, flat: bool, types: dict[str, Any] | None = None) -> pa.Table:

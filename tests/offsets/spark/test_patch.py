@@ -32,11 +32,10 @@ from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.manifests import LargeFile
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.spark.check import carry_out, prepare
+from gitops_connect.offsets.spark.check import Results, carry_out, prepare
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
 from gitops_connect.offsets.spark.patch_files import PatchJob
-from gitops_connect.offsets.spark.verdicts import Results
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

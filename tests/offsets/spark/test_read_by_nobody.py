@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gitops_connect.offsets.formats.streams import LinesRead, read_lines
 from pyarrow import parquet
 from support.files.manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
-from support.spark.large_engine import Case, InProcess, by_small, filed, jsonl, said_by_large
+from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, InProcess, assert_alike, filed, jsonl
 
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.formats.streams import LinesRead, read_lines
 from gitops_connect.offsets.spark.check import carry_out, prepare
 from gitops_connect.offsets.spark.job_files import job_directories
 
@@ -21,8 +21,6 @@ pytestmark = pytest.mark.slow
 
 Make = Callable[[int, int], dict[str, Any]]
 MANY = 60
-PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*"}
-DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
 MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
     "alias": (MIRROR, lambda n, at: mirrored(n, at, cluster="elsewhere"), "manifest/alias"),
     "file": (FILE_SOURCE, lambda n, at: read("/data/others.txt", at), "manifest/file"),
@@ -58,10 +56,7 @@ def test_no_line_is_checked_individually(
     directories = job_directories(None, tmp_path / "offenders")
     job = replace(prepare([manifest], 3, SPLIT_SIZE), directories=directories, read_lines=_refuse)
     (verdict,) = carry_out([manifest], job, InProcess())
-    expected, found = by_small(case), said_by_large(verdict)
-    assert list(found.diagnostics) == list(expected.diagnostics)
-    assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
-    assert (found.moves, found.distances) == (expected.moves, expected.distances)
+    expected = assert_alike(case, verdict)
     violations = (
         parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist() if expected.counts else []
     )
@@ -105,10 +100,7 @@ def test_lines_with_individual_values(
     reader = read_lines if current in ("half", "all") else _refuse
     manifest = filed(case, tmp_path / "m")
     (verdict,) = carry_out([manifest], replace(prepare([manifest], 3, SPLIT_SIZE), read_lines=reader), InProcess())
-    expected, found = by_small(case), said_by_large(verdict)
-    assert list(found.diagnostics) == list(expected.diagnostics)
-    assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread)
-    assert (found.moves, found.distances) == (expected.moves, expected.distances)
+    expected = assert_alike(case, verdict)
     assert current in ("half", "all") or expected.counts[rule] >= MANY
     directories = job_directories(None, tmp_path / "offenders")
     job = replace(prepare([manifest], 3, SPLIT_SIZE), directories=directories)
@@ -126,7 +118,5 @@ def test_repeats_and_nulls_among_them_are_reported_as_usual(tmp_path: Path) -> N
     case = Case(jsonl([*several[9:], *nulls, several[20], mirrored(3)]), MIRROR, offsets(*several[:3]))
     manifest = filed(case, tmp_path / "m")
     (verdict,) = carry_out([manifest], replace(prepare([manifest], 3), read_lines=_refuse), InProcess())
-    expected, found = by_small(case), said_by_large(verdict)
-    assert list(found.diagnostics) == list(expected.diagnostics)
-    assert found.counts == expected.counts
+    expected = assert_alike(case, verdict)
     assert expected.counts == {"manifest/alias": MANY - 9 + 1, "manifest/nothing-to-remove": 6, "manifest/duplicate": 1}

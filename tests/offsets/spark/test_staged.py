@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.files.manifests import FILE_SOURCE, read
-from support.spark.large_engine import PACK, Case, by_small, in_process, said_by_large
+from support.spark.large_engine import PACK, Case, assert_alike, in_process
 
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.documents import Blob, Entry
@@ -87,9 +87,7 @@ def staged(names_and_contents: list[tuple[str, bytes]], directory: Path) -> tupl
 def hold(case: Case, files: tuple[LargeFile, ...]) -> None:
     manifest = LargeManifest(Location(case.name), files, replace(case.context, current=None), case.kind)
     (verdict,) = in_process([manifest])
-    said, expected = said_by_large(verdict), by_small(case)
-    assert said.diagnostics == expected.diagnostics
-    assert (said.counts, said.errors, said.unread) == (expected.counts, expected.errors, expected.unread)
+    assert_alike(case, verdict)
 
 
 @pytest.mark.parametrize("packing", PACK)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -23,17 +25,17 @@ from gitops_connect.model.offsets import Offsets, merged, patch_between, to_json
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
-from gitops_connect.offsets.formats.streams import read_lines
+from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.offsets.rules import small
+from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.check import SparkEngine, carry_out, prepare
-from gitops_connect.offsets.spark.check_job import ROWS, Job
+from gitops_connect.offsets.spark.check_job import ROWS, Job, ReadLines
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
 from gitops_connect.offsets.spark.join import compare_buckets
-from gitops_connect.offsets.spark.parse import ReadLines
 from gitops_connect.offsets.spark.patch_files import PatchJob
 from gitops_connect.plan.offset_review import effect_of, find_difference
-from support.files.manifests import ORDERS, context_of
+from support.files.manifests import MIRROR, ORDERS, OTHER, SINK, context_of, mirrored, offsets
 
 PACK: Mapping[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -184,14 +186,14 @@ class InProcess:
 
 def patch_by_small(case: Case) -> list[str] | None:
     """The lines to send, in the order of the manifest and then of the current offsets; None if an error blocks them."""
-    offsets = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
-    if offsets is None or case.current is None:
+    declared = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
+    if declared is None or case.current is None:
         return None
-    operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), offsets)
+    operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), declared)
     patch = effect_of(operation, case.current)
     if case.kind is OperationKind.REPLACE:
         patch = patch_between(case.current, merged(case.current, patch))
-    order = [*(one for one in offsets if one in patch), *(one for one in sorted(case.current) if one not in offsets)]
+    order = [*(one for one in declared if one in patch), *(one for one in sorted(case.current) if one not in declared)]
     sent = dict.fromkeys(one for one in order if one in patch)
     assert sent.keys() == patch.keys()
     return [f'{{"partition":{one},"offset":{patch[one] or "null"}}}\n' for one in sent]
@@ -211,6 +213,49 @@ def sent(verdict: LargeVerdict) -> list[str] | None:
 def said_by_large(verdict: LargeVerdict) -> Said:
     numbers = verdict.errors, verdict.unread
     return _said(verdict.diagnostics.items, verdict.counts, numbers, verdict.difference)
+
+
+PATTERN_SINK = {"connector.class": "com.example.MySink", "topics.regex": "ord.*|in+voices"}
+DEBEZIUM = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "a"}
+
+
+def assert_alike(case: Case, verdict: LargeVerdict) -> Said:
+    """Assert that the large engine says of the case what the small one says, except which moves are the largest."""
+    expected, found = by_small(case), said_by_large(verdict)
+    assert list(found.diagnostics) == list(expected.diagnostics), case
+    assert (found.counts, found.errors, found.unread) == (expected.counts, expected.errors, expected.unread), case
+    assert (found.moves, found.distances) == (expected.moves, expected.distances), case
+    return expected
+
+
+def assert_first_of_each(case: Case, verdict: LargeVerdict) -> None:
+    """Assert that of the small engine's moves, the first SHOWN of each direction are those of the large one."""
+    expected = assert_alike(case, verdict)
+    left = Counter(dict.fromkeys(Direction, SHOWN))
+    first = []
+    for move in expected.largest:
+        if left[move.direction]:
+            left[move.direction] -= 1
+            first.append(move)
+    assert list(said_by_large(verdict).largest) == first, case
+
+
+def checked(*cases: Case, split_size: int = SPLIT_SIZE) -> None:
+    """Check the cases in one job, and compare each verdict with that of the small engine."""
+    with TemporaryDirectory() as directory:
+        manifests = [filed(case, Path(directory) / str(number)) for number, case in enumerate(cases)]
+        for case, verdict in zip(cases, in_process(manifests, split_size=split_size), strict=True):
+            assert_first_of_each(case, verdict)
+
+
+def checked_in_each_way(content: bytes, name: str) -> None:
+    """Check the manifest for connectors of several classes, in blocks of one or many lines."""
+    current = offsets(mirrored(1), mirrored(7))
+    ways = [(MIRROR, None), (MIRROR, current), (OTHER, current), (SINK, current), (PATTERN_SINK, current), (None, None)]
+    cases = [Case(content, config, existing, name=name) for config, existing in ways]
+    checked(*cases)
+    if len(content) < 10_000:
+        checked(*cases, split_size=100)
 
 
 def _said(

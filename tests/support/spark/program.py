@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.offsets.formats.streams import LinesRead, read_lines
+from gitops_connect.offsets.formats.manifest_parser import LinesRead, read_lines
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import SharedSession
