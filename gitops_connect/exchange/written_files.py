@@ -12,7 +12,8 @@ from gitops_connect.checks import document_schemas
 from gitops_connect.documents import desired_state
 from gitops_connect.documents.file_content import read_file
 from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
-from gitops_connect.exchange.document_text import ConnectorDocument, problem_of_resource, text_of, with_references
+from gitops_connect.exchange.document_text import problem_of_resource, text_of, with_references
+from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Blob, Documents
 from gitops_connect.model.file_formats import TargetFormat
@@ -35,7 +36,11 @@ class _ReadBack:
 
 
 def _read_back(
-    documents: Collection[ConnectorDocument], target: TargetFormat, strimzi: StrimziOptions, *, strictly: bool = False
+    documents: Collection[ConnectorDeclaration],
+    target: TargetFormat,
+    strimzi: StrimziOptions,
+    *,
+    strictly: bool = False,
 ) -> _ReadBack:
     """Read the documents or resources of connectors of one cluster, each as the file of a repository.
 
@@ -105,7 +110,7 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
 
 
 def _unwritable(
-    documents: Sequence[ConnectorDocument], cluster: ClusterName | None, target: TargetFormat
+    documents: Sequence[ConnectorDeclaration], cluster: ClusterName | None, target: TargetFormat
 ) -> Mapping[ConnectorName, str]:
     """The connectors of one cluster that cannot be written without loss, each with the reason."""
     if cluster is not None and not _DIRECTORY.fullmatch(cluster):
@@ -116,7 +121,7 @@ def _unwritable(
 
 
 def lossy(
-    documents: Sequence[ConnectorDocument], target: TargetFormat, strimzi: StrimziOptions
+    documents: Sequence[ConnectorDeclaration], target: TargetFormat, strimzi: StrimziOptions
 ) -> Mapping[ConnectorName, str]:
     """The connectors of a cluster that the format cannot express without loss, each with the reason."""
     is_strimzi = target is TargetFormat.STRIMZI

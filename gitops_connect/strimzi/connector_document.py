@@ -13,7 +13,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import CONNECTOR, Document, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziVersion
-from gitops_connect.strimzi.resources import IGNORED, Problems, ResourceSection, cluster_field, path
+from gitops_connect.strimzi.resources import IGNORED, PAUSED, Problems, ResourceSection, cluster_field, path
 
 CONFIG_VALUE = "strimzi/config-value"
 FORBIDDEN_KEY = "strimzi/forbidden-key"
@@ -29,7 +29,6 @@ _FORBIDDEN: Mapping[str, tuple[StrimziVersion, str]] = {
 _UNLIMITED = 10_000
 """The most restarts that a document can allow: an operator without `maxRestarts` restarts without limit."""
 _EXPECTED = "write a string, a number or a boolean"
-_PAUSED = "strimzi.io/pause-reconciliation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +60,14 @@ def document_of(
         fields["tasksMax"] = spec.tasks_max
     if spec.version is not None:
         fields["version"] = spec.version
-    if _annotations(resource).get(_PAUSED) == "true":
+    if _annotations(resource).get(PAUSED) == "true":
         fields["suspend"] = True
     own = {key: one for key, one in _annotations(resource).items() if key.startswith(OWN_ANNOTATIONS)}
     value = {**_head(spec.name, cluster, own), "spec": fields}
     positions = _positions(resource, spec.name, spec.pointer)
     for name in fields.keys() - {"suspend"}:
         _place(positions, ("spec", name), resource, (*spec.pointer, name))
-    _place(positions, ("spec", "suspend"), resource, ("metadata", "annotations", _PAUSED))
+    _place(positions, ("spec", "suspend"), resource, ("metadata", "annotations", PAUSED))
     for key, pointer in config.places.items():
         _place(positions, ("spec", "config", key), resource, pointer)
     document = Document(resource.location, value, positions, resource=resource)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,14 @@ from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
 
 INVALID = "strimzi/invalid-field"
 IGNORED = "strimzi/ignored-field"
+PAUSED = "strimzi.io/pause-reconciliation"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
+
+
+def is_resource_name(name: str) -> bool:
+    """Whether Kubernetes accepts the name of a resource: lower case letters, digits, dashes and dots."""
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,12 +30,11 @@ from gitops_connect.strimzi.resources import (
     Problems,
     ResourceSection,
     connect_cluster,
+    is_resource_name,
     own_cluster,
 )
 
 NO_CLUSTER = "strimzi/no-cluster"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _expand_connector(resource: Document, version: StrimziVersion) -> Expansion:
     if name is None:
         return Expansion(complete=False)
     problems = Problems(resource)
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    if not is_resource_name(name):
         summary = f"metadata.name must be the name of a Kubernetes resource, found {name!r}"
         problems.error(INVALID, ("metadata", "name"), summary, "use lower case letters, digits, dashes and dots")
     declared, spec = resource.value.get("spec"), ResourceSection({}, ("spec",))

@@ -17,7 +17,7 @@ from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
-from gitops_connect.strimzi.resources import CLUSTER_LABEL, connect_cluster
+from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, connect_cluster
 from gitops_connect.strimzi.translation import NO_CLUSTER, TranslationCache, translate
 
 _DIRECTORY = "clusters"
@@ -25,7 +25,6 @@ _CONFIG_FIELDS = ("class", "version", "tasksMax", "state", "config", "secrets")
 """The fields of `spec` that are not in `ConnectorDeclaration.fields`: what Connect gets, and the state."""
 _RELATIVE = ("./", "../")
 _PREFIX = "strimzi.io/"
-_PAUSED = "strimzi.io/pause-reconciliation"
 _PROVIDERS = ("strimzienv:", "strimzidir:", "strimzifile:", "strimzisecrets:")
 _OFFSETS = ("listOffsets", "alterOffsets")
 _CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
@@ -136,7 +135,7 @@ def _lost(resource: Document) -> Iterator[Diagnostic]:
     if metadata.get("namespace").value is not None:
         yield _warning(metadata.get("namespace"), "the namespace")
     for key, one in metadata.get("annotations").fields():
-        if key.startswith(_PREFIX) and key != _PAUSED and not key.startswith(OWN_ANNOTATIONS):
+        if key.startswith(_PREFIX) and key != PAUSED and not key.startswith(OWN_ANNOTATIONS):
             yield _warning(one, f"the annotation {key}")
     connectors = [spec, *(mirror.get(name) for mirror in spec.get("mirrors").items() for name in _CONNECTORS)]
     offsets = [connector.get(name) for connector in connectors for name in _OFFSETS]
