@@ -206,8 +206,8 @@ def resource_mistake(document: Document) -> Diagnostic:
     return document.error("strimzi/api-version", summary, ("apiVersion",), hint)
 
 
-def is_template(content: bytes) -> bool:
-    """Whether a file that is not a valid resource contains actions or parameters of a template."""
+def has_actions(content: bytes) -> bool:
+    """Whether a file contains actions or parameters of a template."""
     return _ACTION.search(content) is not None
 
 
@@ -225,11 +225,6 @@ def template_object(document: Document) -> Diagnostic | None:
         return None
     kinds = sorted({kind for kind in _objects(document.value.get("objects")) if kind in strimzi.KINDS})
     return _template(document.locate(("objects",)), ", ".join(kinds)) if kinds else None
-
-
-def has_actions(document: Document) -> bool:
-    """Whether the name of a resource contains an action of a template, so that only a rendered one has a name."""
-    return "{" in str(document.section("metadata").get("name"))
 
 
 def _objects(objects: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from gitops_connect.documents.fields import CORE_SCHEMA, read
@@ -17,7 +17,7 @@ from gitops_connect.documents.kubernetes_yaml import KUBERNETES
 from gitops_connect.documents.nodes import MappingNode, Node, Refused, ScalarNode, compose
 from gitops_connect.documents.recognition import is_kubernetes
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.documents import Blob, Document
+from gitops_connect.model.documents import Blob, Document, Documents
 from gitops_connect.model.unreadable import MARK, not_utf8
 
 MAX_DOCUMENTS = 10_000
@@ -29,40 +29,19 @@ _BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:[ \t]*+(?:#.*)?\r?\n|%.*\n)*+[ \t]*+(?:#.*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
-    """The documents of one file. `broken` ones could be read in part; `complete`: no part is unreadable.
-
-    `strimzi` are the resources of Strimzi and the ConfigMaps among them, once the documents are sorted out.
-    """
-
-    documents: tuple[Document, ...] = ()
-    broken: tuple[Document, ...] = ()
-    diagnostics: Diagnostics = field(default_factory=Diagnostics)
-    complete: bool = True
-    strimzi: tuple[Document, ...] = ()
-    broken_strimzi: tuple[Document, ...] = ()
-
-
-def parse(blob: Blob) -> ParsedFile:
+def parse(blob: Blob) -> Documents:
     """Every document of a YAML or JSON file whose root is a mapping; its content is never executed or looked up."""
-    parts = list(parse_each(blob))
-    return ParsedFile(
-        documents=tuple(document for part in parts for document in part.documents),
-        broken=tuple(document for part in parts for document in part.broken),
-        diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
-        complete=all(part.complete for part in parts),
-    )
+    return Documents.merged(parse_each(blob))
 
 
-def parse_each(blob: Blob) -> Iterator[ParsedFile]:
+def parse_each(blob: Blob) -> Iterator[Documents]:
     """The documents of the file, one after the other."""
     try:
         text = decode(blob.content)
         refuse_control_characters(text)
         _refuse_too_many(text)
     except Refused as refused:
-        yield ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
+        yield Documents(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
         return
     yield from (_parse_part(part, line, blob.path) for part, line in _parts(text))
 
@@ -89,12 +68,12 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
         line += part.count("\n")
 
 
-def _parse_part(text: str, first_line: int, path: str) -> ParsedFile:
+def _parse_part(text: str, first_line: int, path: str) -> Documents:
     try:
         parsed = [_document(root, path) for root in compose(text, first_line) if not _is_empty(root)]
     except Refused as refused:
-        return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
-    return ParsedFile(
+        return Documents(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
+    return Documents(
         documents=tuple(document for document, problems in parsed if not problems),
         broken=tuple(document for document, problems in parsed if problems),
         diagnostics=Diagnostics.of(problem for _, problems in parsed for problem in problems),

@@ -70,15 +70,7 @@ def _read(
     names = {f"{number:09}": name for number, (name, _) in enumerate(texts)}
     read = [read_file(Blob(path, "", text.encode())) for path, (_, text) in zip(names, texts, strict=True)]
     parsed = [one for one in read if one is not None]
-    documents = Documents(
-        tuple(document for one in parsed for document in one.documents),
-        Diagnostics.of(problem for one in parsed for problem in one.diagnostics),
-        all(one.complete for one in parsed),
-        tuple(document for one in parsed for document in one.broken),
-        strimzi=tuple(resource for one in parsed for resource in one.strimzi),
-        broken_strimzi=tuple(resource for one in parsed for resource in one.broken_strimzi),
-    )
-    documents = translate(documents, strimzi, TranslationCache())
+    documents = translate(Documents.merged(parsed), strimzi, TranslationCache())
     problems = document_schemas.check(documents)
     states, diagnostics = desired_state.build(documents, [cluster] if cluster else None, problems)
     return (

@@ -27,7 +27,7 @@ def test_the_cache_forgets_what_is_gone() -> None:
     cache = ParseCache()
     load(files({"a.yaml": connector("a"), "b.yaml": connector("b")}), cache)
     load(files({"b.yaml": connector("b")}), cache)
-    assert len(cache) == 1
+    assert len(cache.files) == 1
 
 
 def test_the_same_content_at_another_path_has_its_own_places() -> None:

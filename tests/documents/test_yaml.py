@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.documents.nodes import MAX_DEPTH, MAX_NODES
-from gitops_connect.documents.yaml import MAX_DOCUMENTS, ParsedFile, parse
-from gitops_connect.model.documents import Blob, Document
+from gitops_connect.documents.yaml import MAX_DOCUMENTS, parse
+from gitops_connect.model.documents import Blob, Document, Documents
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"))
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS
@@ -20,7 +20,7 @@ _VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=4) | st.
 _DOCUMENTS = st.dictionaries(_TEXTS, _VALUES, min_size=1, max_size=6)
 
 
-def parsed(text: str | bytes) -> ParsedFile:
+def parsed(text: str | bytes) -> Documents:
     return parse(Blob("a.yaml", "0", text.encode() if isinstance(text, str) else text))
 
 
@@ -116,7 +116,7 @@ def test_a_document_that_was_read_in_part_still_says_which_connector_it_is() -> 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "---\n# nothing\n---\n...\n", "%YAML 1.2\n# x\n"])
 def test_nothing_is_no_document(text: str) -> None:
-    assert parsed(text) == ParsedFile()
+    assert parsed(text) == Documents()
 
 
 def test_a_directive_before_the_first_document() -> None:

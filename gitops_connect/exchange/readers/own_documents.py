@@ -101,8 +101,7 @@ def documents_of(resources: Sequence[Document], options: StrimziOptions, cluster
     """
     kept = replace(options, placeholders={**{one: one for one in _PROVIDERS}, **options.placeholders})
     named = tuple(_with_cluster(one, cluster) for one in resources)
-    found = Documents((), Diagnostics(), complete=True, strimzi=named)
-    documents = translate(found, kept, TranslationCache())
+    documents = translate(Documents(strimzi=named), kept, TranslationCache())
     problems = [*map(_not_converted, documents.diagnostics), *(one for it in named for one in _lost(it))]
     return replace(documents, diagnostics=Diagnostics.of(problems))
 
