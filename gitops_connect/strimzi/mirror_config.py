@@ -6,7 +6,6 @@ Source: `KafkaMirrorMaker2Connectors` of Strimzi, and before 0.40 `KafkaMirrorMa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gitops_connect.model.documents import Pointer
@@ -49,47 +48,32 @@ def cluster_keys(cluster: MirrorCluster, prefix: str, secrets: SecretPlaceholder
 
 
 def _security(section: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Layer:
-    authentication = read_authentication(section, secrets, problems)
     tls = section.section("tls")
-    keys = {**_trust_store(section, tls, secrets, problems), **authentication.keys}
-    protocol, place = _protocol(section, sasl=authentication.sasl)
-    if protocol != "PLAINTEXT" or secrets.version >= PLAINTEXT_WRITTEN:
-        keys["security.protocol"] = PlacedValue(protocol, place)
-    return keys
-
-
-def _protocol(section: ResourceSection, *, sasl: bool) -> tuple[str, Pointer]:
-    transport = "PLAINTEXT" if section.get("tls") is None else "SSL"
+    keys = _trust_store(section.get("alias"), tls, secrets, problems) if tls is not None else {}
+    authentication, sasl = read_authentication(section, secrets, problems)
+    transport, place = ("PLAINTEXT", section.pointer) if tls is None else ("SSL", tls.pointer)
+    protocol = PlacedValue(transport, place)
     if sasl:
-        return f"SASL_{transport}", section.at("authentication")
-    return transport, section.at("tls") if transport == "SSL" else section.pointer
+        protocol = PlacedValue(f"SASL_{transport}", section.at("authentication"))
+    is_written = protocol.value != "PLAINTEXT" or secrets.version >= PLAINTEXT_WRITTEN
+    return {**keys, **authentication, **({"security.protocol": protocol} if is_written else {})}
 
 
-def _trust_store(
-    section: ResourceSection, tls: ResourceSection | None, secrets: SecretPlaceholders, problems: Problems
-) -> dict[str, PlacedValue]:
-    certificates = tls.sections("trustedCertificates") if tls is not None else ()
-    for message, place in _without_file(certificates):
-        problems.error(INVALID, place, message)
-    if tls is None or not certificates:
-        return {}
-    return layer(secrets.trust_store(section.get("alias")), tls.at("trustedCertificates"))
-
-
-def _without_file(certificates: tuple[ResourceSection, ...]) -> Iterator[tuple[str, Pointer]]:
+def _trust_store(alias: str, tls: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Layer:
+    certificates = tls.sections("trustedCertificates")
     for one in certificates:
         if len({"certificate", "pattern"} & one.value.keys()) != 1:
-            yield f"{path(one.pointer)} must have either certificate or pattern", one.pointer
+            problems.error(INVALID, one.pointer, f"{path(one.pointer)} must have either certificate or pattern")
+    return layer(secrets.trust_store(alias), tls.at("trustedCertificates")) if certificates else {}
 
 
 # The config keys that `authentication` of a mirror's cluster becomes.
 #
 # Source: `KafkaMirrorMaker2Connectors.addClusterToMirrorMaker2ConnectorConfig` and `AuthenticationUtils` of Strimzi.
 
-_PLAIN = ("PLAIN", "org.apache.kafka.common.security.plain.PlainLoginModule")
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _USER_AND_PASSWORD: Mapping[str, tuple[str, str]] = {
-    "plain": _PLAIN,
+    "plain": ("PLAIN", "org.apache.kafka.common.security.plain.PlainLoginModule"),
     "scram-sha-256": ("SCRAM-SHA-256", _SCRAM),
     "scram-sha-512": ("SCRAM-SHA-512", _SCRAM),
 }
@@ -97,27 +81,27 @@ _OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 _OAUTH_HANDLER = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
 
 _CUSTOM_PREFIXES = ("ssl.keystore.", "sasl.")
-
-_OAUTH_TEXTS: Mapping[str, str] = {
+_OAUTH_OPTIONS: Mapping[str, str] = {
     "clientId": "oauth.client.id",
     "username": "oauth.password.grant.username",
     "tokenEndpointUri": "oauth.token.endpoint.uri",
     "grantType": "oauth.client.credentials.grant.type",
     "scope": "oauth.scope",
     "audience": "oauth.audience",
-}
-_OAUTH_POSITIVE_NUMBERS: Mapping[str, str] = {
+    "disableTlsHostnameVerification": "oauth.ssl.endpoint.identification.algorithm",
+    "accessTokenIsJwt": "oauth.access.token.is.jwt",
+    "enableMetrics": "oauth.enable.metrics",
+    "includeAcceptHeader": "oauth.include.accept.header",
     "maxTokenExpirySeconds": "oauth.max.token.expiry.seconds",
     "connectTimeoutSeconds": "oauth.connect.timeout.seconds",
     "readTimeoutSeconds": "oauth.read.timeout.seconds",
     "httpRetries": "oauth.http.retries",
     "httpRetryPauseMs": "oauth.http.retry.pause.millis",
-}
-_OAUTH_LOCATIONS: Mapping[str, str] = {
     "accessTokenLocation": "oauth.access.token.location",
     "clientAssertionLocation": "oauth.client.assertion.location",
     "clientAssertionType": "oauth.client.assertion.type",
 }
+"""The options in the order in which they are written. A number that is not positive is not written."""
 _OAUTH_SECRETS: Mapping[str, str] = {
     "clientSecret": "oauth.client.secret",
     "accessToken": "oauth.access.token",
@@ -125,81 +109,58 @@ _OAUTH_SECRETS: Mapping[str, str] = {
     "passwordSecret": "oauth.password.grant.password",
     "clientAssertion": "oauth.client.assertion",
 }
-_OAUTH_SWITCHES: Mapping[str, tuple[bool, str, str]] = {
-    "disableTlsHostnameVerification": (True, "oauth.ssl.endpoint.identification.algorithm", ""),
-    "accessTokenIsJwt": (False, "oauth.access.token.is.jwt", "false"),
-    "enableMetrics": (True, "oauth.enable.metrics", "true"),
-    "includeAcceptHeader": (False, "oauth.include.accept.header", "false"),
+_OAUTH_SWITCHES: Mapping[str, Mapping[bool, str]] = {
+    "disableTlsHostnameVerification": {True: ""},
+    "accessTokenIsJwt": {False: "false"},
+    "enableMetrics": {True: "true"},
+    "includeAcceptHeader": {False: "false"},
 }
-"""The value that makes a difference, and the option that it sets."""
+"""The value that makes a difference, and what it is written as."""
 
 
-@dataclass(frozen=True, slots=True)
-class Authentication:
-    """Config keys without the cluster's prefix, and whether the security protocol is one with SASL."""
-
-    keys: Layer
-    sasl: bool = False
-
-
-def read_authentication(cluster: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Authentication:
-    """The keys of the authentication of a cluster, which may have none."""
+def read_authentication(
+    cluster: ResourceSection, secrets: SecretPlaceholders, problems: Problems
+) -> tuple[Layer, bool]:
+    """The keys of the authentication of a cluster, without a prefix, and whether the security protocol is with SASL."""
     section = cluster.section("authentication")
     if section is None:
-        return Authentication({})
+        return {}, False
     alias, kind = cluster.get("alias"), section.get("type")
-    if kind == "tls":
-        return _tls(alias, section, secrets, problems)
-    if kind == "oauth":
-        return _oauth(alias, section, secrets)
     if kind == "custom":
-        return Authentication(_custom(section, problems), sasl=bool(section.get("sasl")))
-    return _user_and_password(alias, section, secrets, problems)
-
-
-def _tls(alias: str, section: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Authentication:
-    certificate = section.section("certificateAndKey")
-    if certificate is None:
-        problems.error(INVALID, section.pointer, f"{path(section.at('certificateAndKey'))} is required for type tls")
-        return Authentication({})
-    return Authentication(layer(secrets.key_store(alias, certificate.value), certificate.pointer))
-
-
-def _user_and_password(
-    alias: str, section: ResourceSection, secrets: SecretPlaceholders, problems: Problems
-) -> Authentication:
-    kind = section.get("type")
-    missing = [key for key in ("username", "passwordSecret") if section.get(key) is None]
+        return _custom(section, problems), bool(section.get("sasl"))
+    if kind == "oauth":
+        keys = {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": jaas_config(_OAUTH_MODULE, dict(_oauth_options(alias, section, secrets))),
+            "sasl.login.callback.handler.class": _OAUTH_HANDLER,
+        }
+        return layer(keys, section.pointer), True
+    needed = ("certificateAndKey",) if kind == "tls" else ("username", "passwordSecret")
+    missing = [key for key in needed if section.get(key) is None]
     for key in missing:
         problems.error(INVALID, section.pointer, f"{path(section.at(key))} is required for type {kind}")
     if missing:
-        return Authentication({})
+        return {}, False
+    if kind == "tls":
+        return layer(secrets.key_store(alias, section.get(needed[0])), section.at(needed[0])), False
     mechanism, module = _USER_AND_PASSWORD[kind]
-    options = {
-        "username": section.get("username"),
-        "password": secrets.password(alias, section.get("passwordSecret")),
-    }
-    keys = {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas_config(module, options)}
-    return Authentication(layer(keys, section.pointer), sasl=True)
-
-
-def _oauth(alias: str, section: ResourceSection, secrets: SecretPlaceholders) -> Authentication:
-    keys = {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": jaas_config(_OAUTH_MODULE, dict(_oauth_options(alias, section, secrets))),
-        "sasl.login.callback.handler.class": _OAUTH_HANDLER,
-    }
-    return Authentication(layer(keys, section.pointer), sasl=True)
+    password = secrets.password(alias, section.get("passwordSecret"))
+    login = jaas_config(module, {"username": section.get("username"), "password": password})
+    return layer({"sasl.mechanism": mechanism, "sasl.jaas.config": login}, section.pointer), True
 
 
 def _oauth_options(alias: str, section: ResourceSection, secrets: SecretPlaceholders) -> Iterator[tuple[str, Any]]:
     value = section.value
-    yield from ((option, value[name]) for name, option in _OAUTH_TEXTS.items() if name in value)
-    for name, (effective, option, text) in _OAUTH_SWITCHES.items():
-        if value.get(name) is effective:
-            yield option, text
-    yield from ((option, value[name]) for name, option in _OAUTH_POSITIVE_NUMBERS.items() if value.get(name, 0) > 0)
-    yield from ((option, value[name]) for name, option in _OAUTH_LOCATIONS.items() if name in value)
+    for name, option in _OAUTH_OPTIONS.items():
+        match value.get(name):
+            case None:
+                pass
+            case bool() as switch:
+                yield from ((option, text) for effective, text in _OAUTH_SWITCHES[name].items() if switch is effective)
+            case int() as number if number <= 0:
+                pass
+            case one:
+                yield option, one
     yield from ((f"oauth.sasl.extension.{key}", one) for key, one in value.get("saslExtensions", {}).items())
     for name, option in _OAUTH_SECRETS.items():
         if name in value:
@@ -210,12 +171,10 @@ def _oauth_options(alias: str, section: ResourceSection, secrets: SecretPlacehol
 
 def _custom(section: ResourceSection, problems: Problems) -> Layer:
     config = section.section("config")
-    keys: dict[str, PlacedValue] = {}
-    for key, value in config.value.items() if config is not None else ():
-        place = (*section.at("config"), key)
-        if key.lower().startswith(_CUSTOM_PREFIXES):
-            keys[key] = PlacedValue(value, place)
-            continue
+    keys = written(config) if config is not None else {}
+    ignored = [key for key in keys if not key.lower().startswith(_CUSTOM_PREFIXES)]
+    for key in ignored:
+        place = keys.pop(key).place
         summary = f"{path(place)} is ignored: only keys that begin with {' or '.join(_CUSTOM_PREFIXES)} are used"
         problems.warning(IGNORED, place, summary, "move the key to the config of the cluster")
     return keys
@@ -247,22 +206,16 @@ def pattern_keys(mirror: ResourceSection, version: StrimziVersion, problems: Pro
     """The keys of the patterns of a mirror. All connectors of the mirror get all of them."""
     keys: dict[str, PlacedValue] = {}
     for subject in ("topics", "groups"):
-        included = mirror.get(f"{subject}Pattern")
-        if included is not None:
-            keys[subject] = PlacedValue(included, mirror.at(f"{subject}Pattern"))
-        excluded = _excluded(mirror, subject, problems)
-        if excluded is not None:
-            keys[f"{subject}.{'exclude' if version >= _EXCLUDE_KEYS else 'blacklist'}"] = excluded
+        new, old = f"{subject}ExcludePattern", f"{subject}BlacklistPattern"
+        if mirror.get(new) is not None and mirror.get(old) is not None:
+            summary = f"{path(mirror.at(old))} is ignored: {new} is also set"
+            problems.warning(IGNORED, mirror.at(old), summary, f"remove {old}")
+        exclude = f"{subject}.{'exclude' if version >= _EXCLUDE_KEYS else 'blacklist'}"
+        for key, names in ((subject, (f"{subject}Pattern",)), (exclude, (new, old))):
+            found = next((name for name in names if mirror.get(name) is not None), None)
+            if found is not None:
+                keys[key] = PlacedValue(mirror.get(found), mirror.at(found))
     return keys
-
-
-def _excluded(mirror: ResourceSection, subject: str, problems: Problems) -> PlacedValue | None:
-    new, old = f"{subject}ExcludePattern", f"{subject}BlacklistPattern"
-    if mirror.get(new) is not None and mirror.get(old) is not None:
-        summary = f"{path(mirror.at(old))} is ignored: {new} is also set"
-        problems.warning(IGNORED, mirror.at(old), summary, f"remove {old}")
-    found = next((name for name in (new, old) if mirror.get(name) is not None), None)
-    return None if found is None else PlacedValue(mirror.get(found), mirror.at(found))
 
 
 def operator_keys(spec: ResourceSection, mirror: ResourceSection, version: StrimziVersion, config: Layer) -> Layer:
@@ -277,22 +230,20 @@ def operator_keys(spec: ResourceSection, mirror: ResourceSection, version: Strim
 
 def _tracing(spec: ResourceSection, version: StrimziVersion) -> Layer:
     tracing = spec.section("tracing")
-    package = _interceptors(tracing.get("type"), version) if tracing is not None else None
-    if tracing is None or package is None:
+    if tracing is None:
         return {}
-    keys = {
+    package = "io.opentelemetry.instrumentation.kafkaclients"
+    if tracing.get("type") == "jaeger" or version < _OPENTELEMETRY:
+        if version >= _JAEGER_IGNORED:
+            return {}
+        package = "io.opentracing.contrib.kafka"
+    elif version >= _OPENTELEMETRY_V2_6:
+        package = f"{package}.v2_6"
+    classes = {
         f"{client.lower()}.interceptor.classes": f"{package}.Tracing{client}Interceptor"
         for client in ("Consumer", "Producer")
     }
-    return layer(keys, tracing.pointer)
-
-
-def _interceptors(kind: str, version: StrimziVersion) -> str | None:
-    """The package of the interceptor classes; None if the operator ignores the type."""
-    if kind == "jaeger" or version < _OPENTELEMETRY:
-        return "io.opentracing.contrib.kafka" if version < _JAEGER_IGNORED else None
-    package = "io.opentelemetry.instrumentation.kafkaclients"
-    return f"{package}.v2_6" if version >= _OPENTELEMETRY_V2_6 else package
+    return layer(classes, tracing.pointer)
 
 
 def warn_of_ignored_tracing(spec: ResourceSection, version: StrimziVersion, problems: Problems) -> None:

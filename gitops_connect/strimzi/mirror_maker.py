@@ -7,8 +7,8 @@ lists what depends on the version of the operator.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gitops_connect.documents.nodes import MAX_NODES
@@ -23,11 +23,10 @@ from gitops_connect.strimzi.mirrors import Mirror, read_mirrors
 from gitops_connect.strimzi.placeholders import SecretPlaceholders
 from gitops_connect.strimzi.resources import IGNORED, INVALID, Problems, ResourceSection, path, written
 
-SOURCE, CHECKPOINT, HEARTBEAT = "sourceConnector", "checkpointConnector", "heartbeatConnector"
 CLASSES: Mapping[str, str] = {
-    SOURCE: SOURCE_CLASS,
-    CHECKPOINT: CHECKPOINT_CLASS,
-    HEARTBEAT: HEARTBEAT_CLASS,
+    "sourceConnector": SOURCE_CLASS,
+    "checkpointConnector": CHECKPOINT_CLASS,
+    "heartbeatConnector": HEARTBEAT_CLASS,
 }
 """The class of the connector that each field of a mirror declares."""
 
@@ -46,8 +45,7 @@ def expand(resource: Document, version: StrimziVersion) -> Expansion:
     connectors = tuple(_connectors(resource, Rules.of(resource, version), problems))
     if not problems.has_errors():
         return Expansion(_with_restarts(resource, connectors), problems.found)
-    names = declared_names(resource.value.get("spec"), CLASSES)
-    return Expansion((), problems.found, names.fields, names.complete)
+    return Expansion((), problems.found, *_declared_names(resource.value.get("spec")))
 
 
 def _with_restarts(resource: Document, connectors: tuple[ConnectorSpec, ...]) -> tuple[ConnectorSpec, ...]:
@@ -81,7 +79,8 @@ def _connectors(resource: Document, rules: Rules, problems: Problems) -> Iterato
     _check_operator_fields(spec, rules, problems)
     warn_of_ignored_tracing(spec, rules.version, problems)
     mirrors = read_mirrors(spec, rules, problems)
-    secrets = _secrets(resource, rules)
+    name = str(resource.section("metadata").get("name"))
+    secrets = SecretPlaceholders(rules.version, _namespace(resource) or _DEFAULT_NAMESPACE, name)
     connectors: list[ConnectorSpec] = []
     keys = 0
     for connector in (one for mirror in mirrors for one in _of_mirror(spec, mirror, secrets, problems)):
@@ -110,11 +109,6 @@ def _check_operator_fields(spec: ResourceSection, rules: Rules, problems: Proble
         problems.warning(IGNORED, spec.at("replicas"), summary, "set the state of the connectors to stopped")
 
 
-def _secrets(resource: Document, rules: Rules) -> SecretPlaceholders:
-    name = str(resource.section("metadata").get("name"))
-    return SecretPlaceholders(rules.version, _namespace(resource) or _DEFAULT_NAMESPACE, name)
-
-
 def _namespace(resource: Document) -> str | None:
     namespace = resource.section("metadata").get("namespace")
     return namespace if isinstance(namespace, str) and namespace else None
@@ -137,8 +131,7 @@ def _of_mirror(
         config |= operator_keys(spec, mirror.section, secrets.version, config)
         values = {name: one.value for name, one in config.items()}
         places = {name: one.place for name, one in config.items() if one.place != (*section.at("config"), name)}
-        name = ConnectorName(f"{mirror.source.alias}->{mirror.target.alias}.{CLASSES[key].rpartition('.')[2]}")
-        connector = read_connector(section, problems, name)
+        connector = read_connector(section, problems, _name(mirror.source.alias, mirror.target.alias, key))
         yield replace(connector, connector_class=CLASSES[key], config=values, places=places)
 
 
@@ -162,39 +155,32 @@ def _check_namespace(resource: Document, connectors: list[ConnectorSpec], proble
 # The names of the connectors that an invalid `KafkaMirrorMaker2` declares, so that only these are blocked.
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredNames:
-    """The field that declares each connector. `complete` is False if a declared connector could not be named."""
-
-    fields: Mapping[ConnectorName, Pointer]
-    complete: bool
-
-
-def declared_names(spec: Any, classes: Mapping[str, str]) -> DeclaredNames:
-    """The names in a `spec` that need not be valid. `classes` has the class for each field of a mirror."""
+def _declared_names(spec: Any) -> tuple[Mapping[ConnectorName, Pointer], bool]:
+    """The field that declares each connector, and whether all of them have names. The `spec` need not be valid."""
     mirrors = _get(spec, "mirrors")
     if not isinstance(mirrors, list):
-        return DeclaredNames({}, complete=False)
+        return {}, False
     fields: dict[ConnectorName, Pointer] = {}
     complete = True
     for index, mirror in enumerate(mirrors):
         source = _alias(_get(mirror, "source"), _get(mirror, "sourceCluster"))
         target = _alias(_get(spec, "target"), _get(mirror, "targetCluster"), _get(spec, "connectCluster"))
-        for key in _present(mirror, classes):
+        for key in CLASSES:
+            if _get(mirror, key) is None:
+                continue
             if source is None or target is None:
                 complete = False
-                continue
-            name = ConnectorName(f"{source}->{target}.{classes[key].rpartition('.')[2]}")
-            fields[name] = ("spec", "mirrors", index, key)
-    return DeclaredNames(fields, complete)
+            else:
+                fields[_name(source, target, key)] = ("spec", "mirrors", index, key)
+    return fields, complete
+
+
+def _name(source: str, target: str, key: str) -> ConnectorName:
+    return ConnectorName(f"{source}->{target}.{CLASSES[key].rpartition('.')[2]}")
 
 
 def _get(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, Mapping) else None
-
-
-def _present(mirror: Any, keys: Iterable[str]) -> list[str]:
-    return [key for key in keys if _get(mirror, key) is not None]
 
 
 def _alias(cluster: Any, *names: Any) -> str | None:

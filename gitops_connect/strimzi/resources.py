@@ -9,7 +9,7 @@ from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Pointer
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
 
 INVALID = "strimzi/invalid-field"
@@ -78,8 +78,9 @@ def written(section: ResourceSection, prefix: str = "", without: Iterable[str] =
 class Problems:
     """The problems of one resource, in the order in which they are found."""
 
-    def __init__(self, resource: Document) -> None:
+    def __init__(self, resource: Document, connector: ConnectorName | None = None) -> None:
         self._resource = resource
+        self._connector = connector
         self._found: list[Diagnostic] = []
 
     @property
@@ -93,11 +94,15 @@ class Problems:
 
     def error(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
         """Add an error about the field at `place`."""
-        self._found.append(Diagnostic(Severity.ERROR, rule, summary, self._resource.locate(place), hint))
+        self._add(Severity.ERROR, rule, place, summary, hint)
 
     def warning(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
         """Add a warning about the field at `place`."""
-        self._found.append(Diagnostic(Severity.WARNING, rule, summary, self._resource.locate(place), hint))
+        self._add(Severity.WARNING, rule, place, summary, hint)
+
+    def _add(self, severity: Severity, rule: str, place: Pointer, summary: str, hint: str) -> None:
+        where = self._resource.locate(place)
+        self._found.append(Diagnostic(severity, rule, summary, where, hint, self._connector))
 
 
 def path(pointer: Pointer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from gitops_connect.documents.recognition import CONFIG_MAP
@@ -16,7 +16,6 @@ from gitops_connect.strimzi import mirror_maker
 from gitops_connect.strimzi.connector_document import (
     ConnectorSpec,
     Expansion,
-    Translation,
     broken_document,
     document_of,
     read_connector,
@@ -37,17 +36,7 @@ from gitops_connect.strimzi.resources import (
 NO_CLUSTER = "strimzi/no-cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class _Translated:
-    """The documents of one resource. `complete` is False if one of its connectors could not be named."""
-
-    documents: tuple[Document, ...] = ()
-    broken: tuple[Document, ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
-    complete: bool = True
-
-
-TranslationCache = DocumentCache[_Translated]
+TranslationCache = DocumentCache[Documents]
 """The documents of each resource of the last revision."""
 
 
@@ -61,72 +50,55 @@ def translate(documents: Documents, options: StrimziOptions, cache: TranslationC
     if not resources:
         return documents
 
-    def translated(resource: Document) -> _Translated:
+    def translated(resource: Document) -> Documents:
         work = partial(_translate, resource, options, sound=id(resource) not in broken)
         return contained_or(_unknown, work, resource.location)
 
-    return _merged(documents, cache.results(resources, translated, options))
+    made = Documents.merged([documents, *cache.results(resources, translated, options)])
+    ordered = tuple(sorted(made.documents, key=lambda document: document.location))
+    return replace(made, documents=ordered, ignored=documents.ignored)
 
 
-def _unknown(bug: Diagnostic) -> _Translated:
+def _unknown(bug: Diagnostic) -> Documents:
     """With a bug in translating a resource, nobody knows what it declares."""
-    return _Translated(problems=(bug,), complete=False)
+    return Documents(diagnostics=Diagnostics.of([bug]), complete=False)
 
 
-def _merged(documents: Documents, translated: list[_Translated]) -> Documents:
-    made = [document for one in translated for document in one.documents]
-    problems = (problem for one in translated for problem in one.problems)
-    return replace(
-        documents,
-        documents=tuple(sorted((*documents.documents, *made), key=lambda document: document.location)),
-        broken=(*documents.broken, *(document for one in translated for document in one.broken)),
-        diagnostics=documents.diagnostics + Diagnostics.of(problems),
-        complete=documents.complete and all(one.complete for one in translated),
-    )
-
-
-def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> _Translated:
+def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> Documents:
     """The documents of one resource. The problems of a resource that is not sound are already reported."""
     connect = connect_cluster(resource)
     if connect is None and sound:
-        return _Translated(problems=(_ignored(resource),))
+        return Documents(diagnostics=Diagnostics.of([_ignored(resource)]))
     cluster = own_cluster(resource, connect, options) if connect is not None else None
     expansion = expand(resource, options)
+    documents: list[Document] = []
     broken = [broken_document(resource, name, place, cluster) for name, place in expansion.blocked.items()]
-    if not sound:
-        broken += [broken_document(resource, one.name, one.pointer, cluster) for one in expansion.connectors]
-        return _Translated(broken=tuple(broken), complete=expansion.complete)
-    return _sound(resource, expansion, cluster, options, broken)
-
-
-def _sound(
-    resource: Document,
-    expansion: Expansion,
-    cluster: ClusterName | None,
-    options: StrimziOptions,
-    broken: list[Document],
-) -> _Translated:
-    translations = [_document_of(resource, one, cluster, options) for one in expansion.connectors]
-    problems = [*expansion.diagnostics, *(problem for one in translations for problem in one.problems)]
-    return _Translated(
-        tuple(one.document for one in translations if one.is_sound),
-        (*broken, *(one.document for one in translations if not one.is_sound)),
-        tuple(_named(problem, expansion) for problem in problems),
-        expansion.complete,
-    )
+    problems = [*expansion.diagnostics] if sound else []
+    for connector in expansion.connectors:
+        if not sound:
+            broken.append(broken_document(resource, connector.name, connector.pointer, cluster))
+            continue
+        found = Problems(resource, connector.name)
+        document = _document_of(resource, connector, cluster, options, found)
+        (broken if found.has_errors() else documents).append(document)
+        problems += found.found
+    named = Diagnostics.of(_named(problem, expansion) for problem in problems)
+    return Documents(tuple(documents), named, expansion.complete, tuple(broken))
 
 
 def _document_of(
-    resource: Document, connector: ConnectorSpec, cluster: ClusterName | None, options: StrimziOptions
-) -> Translation:
+    resource: Document,
+    connector: ConnectorSpec,
+    cluster: ClusterName | None,
+    options: StrimziOptions,
+    problems: Problems,
+) -> Document:
     """The document of a connector for the workers that run it."""
-    if options.workers:
-        return document_of(resource, connector, cluster, options.version)
-    if resource.value.get("kind") == MIRROR_MAKER:
-        connector = with_worker_converters(connector)
-    connector, unmapped = substitute_config(resource, connector, options.placeholders)
-    translation = document_of(resource, connector, cluster, options.version)
-    return replace(translation, problems=(*unmapped, *translation.problems))
+    if not options.workers:
+        if resource.value.get("kind") == MIRROR_MAKER:
+            connector = with_worker_converters(connector)
+        connector = substitute_config(connector, options.placeholders, problems)
+    return document_of(resource, connector, cluster, options.version, problems)
 
 
 def _named(problem: Diagnostic, expansion: Expansion) -> Diagnostic:
