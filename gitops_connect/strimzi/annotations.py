@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, contained_or
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.operations import Acknowledgement
@@ -62,18 +62,15 @@ class Request:
     options: frozenset[str] = frozenset()
 
 
-def has_requests(resource: Document) -> bool:
-    """Whether the resource has an annotation that this module reads."""
-    known = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}
-    return not known.isdisjoint(annotations_of(resource))
-
-
-def read_requests(
+def _read_requests(
     resource: Document, connectors: Collection[ConnectorName], *, is_mirror: bool
 ) -> Iterator[Request | AnnotationWarning]:
     """The requests of a resource that declares these connectors, and what is wrong with its annotations."""
     reader = _AnnotationReader(resource, connectors, annotations_of(resource))
-    yield from reader.mirror_offsets() if is_mirror else reader.connector_offsets()
+    if is_mirror:
+        yield from reader.mirror_offsets()
+    elif OFFSETS in reader.annotations:
+        yield reader.offsets(next(iter(connectors)), OFFSETS)
     restarts = _MIRROR_RESTARTS if is_mirror else _CONNECTOR_RESTARTS
     for key, action in restarts.items():
         if key in reader.annotations:
@@ -86,31 +83,29 @@ class _AnnotationReader:
     connectors: Collection[ConnectorName]
     annotations: Mapping[str, str]
 
-    def connector_offsets(self) -> Iterator[Request | AnnotationWarning]:
-        if OFFSETS in self.annotations:
-            yield self._offsets(next(iter(self.connectors)), OFFSETS)
-
     def mirror_offsets(self) -> Iterator[Request | AnnotationWarning]:
         offsets, name = self.annotations.get(OFFSETS), self.annotations.get(MIRROR_CONNECTOR)
         if offsets is None and name is None:
             return
         action = _OFFSET_ACTIONS.get(offsets or "", AnnotationAction.LIST)
+        connector = next((one for one in self.connectors if one == name), None)
         if offsets is None or name is None:
             key, missing = (MIRROR_CONNECTOR, OFFSETS) if offsets is None else (OFFSETS, MIRROR_CONNECTOR)
-            connector = next((one for one in self.connectors if one == name), None)
-            yield self._warning(key, action, connector, f"missing annotation {missing} in {self._kind} CR")
-        elif name not in self.connectors:
+            why = f"missing annotation {missing} in {self.resource.value.get('kind')} CR"
+            yield self._warning(key, action, connector, failed(action, connector or "", why))
+        elif connector is None:
             why = f"unknown connector {name!r} in the annotation {MIRROR_CONNECTOR}, expected one of {self._names}"
-            yield self._warning(MIRROR_CONNECTOR, action, None, why)
+            yield self._warning(MIRROR_CONNECTOR, action, None, failed(action, "", why))
         else:
-            yield self._offsets(ConnectorName(name), OFFSETS, MIRROR_CONNECTOR)
+            yield self.offsets(connector, OFFSETS, MIRROR_CONNECTOR)
 
-    def _offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
+    def offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
         value = self.annotations[OFFSETS]
         action = _OFFSET_ACTIONS.get(value)
         if action is None:
             why = f"unknown value {value!r} of the annotation {OFFSETS}, expected one of {', '.join(_OFFSET_ACTIONS)}"
-            return self._warning(OFFSETS, AnnotationAction.LIST, connector, why)
+            unknown = AnnotationAction.LIST
+            return self._warning(OFFSETS, unknown, connector, failed(unknown, connector, why))
         return Request(self._key(*keys), action, connector, _place(OFFSETS))
 
     def connector_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
@@ -145,20 +140,15 @@ class _AnnotationReader:
     ) -> AnnotationWarning:
         what = "connector" if action is AnnotationAction.RESTART else "connector task"
         message = f"Failed to restart the {what} due to the value of the annotation {key}: {found}."
-        return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
+        return self._warning(key, action, connector, message)
 
     def _warning(
-        self, key: str, action: AnnotationAction, connector: ConnectorName | None, why: str
+        self, key: str, action: AnnotationAction, connector: ConnectorName | None, message: str
     ) -> AnnotationWarning:
-        message = failed(action, connector or "", why)
         return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
 
     def _key(self, *keys: str) -> AnnotationKey:
         return AnnotationKey(*identity(self.resource), tuple((key, self.annotations[key]) for key in sorted(keys)))
-
-    @property
-    def _kind(self) -> str:
-        return str(self.resource.value.get("kind"))
 
     @property
     def _names(self) -> str:
@@ -201,18 +191,16 @@ class AnnotatedResource:
 def find_annotated(documents: Documents, options: StrimziOptions) -> Iterator[AnnotatedResource]:
     """The resources without errors that have annotations with requests."""
     for resource in documents.strimzi:
-        work = partial(_annotated, resource, options)
-        found = contained_or(partial(_with_bug, resource), work, resource.location, resource.connector)
-        if found is not None:
+        found = contained(partial(_annotated, resource, options), resource.location, resource.connector)
+        if isinstance(found, Diagnostic):
+            yield AnnotatedResource(resource, None, {}, (), (), (found,))
+        elif found is not None:
             yield found
 
 
-def _with_bug(resource: Document, bug: Diagnostic) -> AnnotatedResource:
-    return AnnotatedResource(resource, None, {}, (), (), (bug,))
-
-
 def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource | None:
-    if resource.value.get("kind") == CONFIG_MAP or not has_requests(resource):
+    known = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}
+    if resource.value.get("kind") == CONFIG_MAP or known.isdisjoint(annotations_of(resource)):
         return None
     connect = connect_cluster(resource)
     if connect is None:
@@ -222,7 +210,7 @@ def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource
     if not connectors:
         return None
     is_mirror = resource.value.get("kind") != KAFKA_CONNECTOR
-    found = list(read_requests(resource, connectors, is_mirror=is_mirror))
+    found = list(_read_requests(resource, connectors, is_mirror=is_mirror))
     warnings = tuple(replace(one, cluster=cluster) for one in found if isinstance(one, AnnotationWarning))
     requests = tuple(one for one in found if isinstance(one, Request))
     return AnnotatedResource(resource, cluster, connectors, requests, warnings)
@@ -256,10 +244,8 @@ def with_requests(
 
 
 def _unknown_addition(one: AnnotatedResource, request: Request) -> AnnotationWarning:
-    message = (
-        f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}. Remove it, and add it in a later"
-        " commit."
-    )
+    message = f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}."
+    message += " Remove it, and add it in a later commit."
     place = one.resource.locate(request.place)
     return AnnotationWarning(request.action, message, place, one.cluster, request.connector)
 
@@ -287,13 +273,13 @@ def _entries(resource: Document, connector: ConnectorName) -> tuple[str, ...]:
 def _change(
     one: AnnotatedResource, request: Request, addition: str, config_maps: Iterable[Document]
 ) -> RequestedChange:
-    if request.action is AnnotationAction.RESET:
-        return RequestedChange(_document(one, request, addition, None), request.action)
-    try:
-        offsets = _declared_offsets(one, request, config_maps)
-    except UnusableOffsets as error:
-        return RequestedChange(_document(one, request, addition, None), request.action, str(error))
-    return RequestedChange(_document(one, request, addition, offsets), request.action)
+    offsets, problem = None, ""
+    if request.action is not AnnotationAction.RESET:
+        try:
+            offsets = _declared_offsets(one, request, config_maps)
+        except UnusableOffsets as error:
+            problem = str(error)
+    return RequestedChange(_document(one, request, addition, offsets), request.action, problem)
 
 
 def _declared_offsets(one: AnnotatedResource, request: Request, config_maps: Iterable[Document]) -> FoundOffsets:

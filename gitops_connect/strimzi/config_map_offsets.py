@@ -12,8 +12,6 @@ from gitops_connect.documents.fields import read
 from gitops_connect.documents.nodes import Refused, compose
 from gitops_connect.model.documents import Document, Pointer
 
-_DATA: Pointer = ("data",)
-
 
 class UnusableOffsets(Exception):
     """The offsets cannot be used; the text says why, as the end of a sentence."""
@@ -37,11 +35,9 @@ def find_config_map(name: str, resource: Document, config_maps: Iterable[Documen
     namespace = resource.section("metadata").get("namespace")
     found = [one for one in config_maps if one.section("metadata").get("name") == name]
     found = [one for one in found if namespace is None or one.section("metadata").get("namespace") in (None, namespace)]
-    file = resource.location.file
-    for nearer in (
-        [one for one in found if one.location.file == file],
-        [one for one in found if dirname(one.location.file) == dirname(file)],
-    ):
+    file, every = resource.location.file, found
+    for nearness in (str, dirname):
+        nearer = [one for one in every if nearness(one.location.file) == nearness(file)]
         if len(found) > 1 and nearer:
             found = nearer
     if not found:
@@ -72,18 +68,15 @@ def read_offsets(config_map: Document, entries: Sequence[str]) -> FoundOffsets:
     offsets = value.get("offsets") if isinstance(value, dict) else None
     if not isinstance(offsets, list) or not offsets:
         raise UnusableOffsets(f'{where}: expected {{"offsets": […]}} with at least one offset')
-    place = config_map.locate((*_DATA, entry))
-    positions = _positions(text, place.line) if _is_block(config_map, text) else {}
+    place = config_map.locate(("data", entry))
+    # the lines of a block are lines of the file, below the key; a ConfigMap in JSON has one line
+    is_block = "\n" in text and not config_map.location.file.endswith(".json")
+    positions = _positions(text, place.line) if is_block else {}
     return FoundOffsets(offsets, config_map.location.file, {("offsets",): (place.line, place.column), **positions})
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not a number of JSON")
-
-
-def _is_block(config_map: Document, text: str) -> bool:
-    """Whether each line of the text is a line of the file, below the key. A ConfigMap in JSON has one line."""
-    return "\n" in text and not config_map.location.file.endswith(".json")
 
 
 def _positions(text: str, line: int) -> Mapping[Pointer, tuple[int, int]]:

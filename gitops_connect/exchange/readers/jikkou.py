@@ -6,8 +6,15 @@ import json
 
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.recognition import JIKKOU
-from gitops_connect.exchange.readers.parts import Part, add_config, state_of, texts_of, warn_of_unknown
-from gitops_connect.exchange.readers.reading import Draft, Findings
+from gitops_connect.exchange.readers.reading import (
+    Draft,
+    Findings,
+    Part,
+    add_config,
+    state_of,
+    texts_of,
+    warn_of_unknown,
+)
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.masking import masked_value

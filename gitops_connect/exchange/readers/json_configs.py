@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitops_connect.documents.fields import CLASS, NAME
-from gitops_connect.exchange.readers.parts import Part, add_config, state_of, warn_of_unknown
-from gitops_connect.exchange.readers.reading import Draft, Findings
+from gitops_connect.exchange.readers.reading import Draft, Findings, Part, add_config, state_of, warn_of_unknown
 from gitops_connect.model.file_formats import FileFormat
 
 _BODY = (NAME, "config", "initial_state", "tasks", "type")

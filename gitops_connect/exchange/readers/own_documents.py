@@ -9,7 +9,7 @@ from typing import Any
 
 from gitops_connect.documents import connector_rules
 from gitops_connect.documents.fields import TASKS, ConnectorFields
-from gitops_connect.exchange.readers.parts import Part
+from gitops_connect.exchange.readers.reading import Part
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import OWN_ANNOTATIONS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity

@@ -14,8 +14,7 @@ from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.recognition import GROUP, JIKKOU
 from gitops_connect.documents.yaml import decode, parse, parse_each
 from gitops_connect.exchange.readers import jikkou, json_configs, json_nodes, ksqldb, properties, terraform
-from gitops_connect.exchange.readers.parts import Part
-from gitops_connect.exchange.readers.reading import Findings
+from gitops_connect.exchange.readers.reading import Findings, Part
 from gitops_connect.model import strimzi
 from gitops_connect.model.declarations import FileReading
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity

@@ -22,8 +22,7 @@ from gitops_connect.exchange.readers.hcl import (
     items,
     number_text,
 )
-from gitops_connect.exchange.readers.parts import Part
-from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
+from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts, Part
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.expressions import reference_of
