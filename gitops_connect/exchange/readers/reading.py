@@ -101,6 +101,21 @@ class Findings:
         self._name = ConnectorName(name) if name else None
         self._failed = False
 
+    def draft(
+        self,
+        name: str | None,
+        file_format: FileFormat,
+        where: Place,
+        unnamed: str = "the connector has no name",
+        hint: str = "",
+    ) -> Draft | None:
+        """A connector of that name; an error if it has none. What follows is about this connector."""
+        self.begin(name)
+        if name:
+            return Draft(name, file_format, self._location(where))
+        self.error("convert/name", unnamed, where, hint)
+        return None
+
     def declare(self, draft: Draft) -> None:
         """Add the connector, unless there was an error since `begin`. Raises Refused if there are too many."""
         within = draft.config.get(NAME, draft.name)
@@ -151,10 +166,12 @@ class Findings:
         self._counts[severity, rule] += 1
         if self._counts[severity, rule] > _MAX_PROBLEMS:
             return
-        location = where if isinstance(where, Location) else Location(self.path, *where)
         if len(summary) > _LONGEST_SUMMARY:
             summary = f"{summary[:_LONGEST_SUMMARY]}… ({len(summary)} characters)"
-        self.diagnostics.append(Diagnostic(severity, rule, summary, location, hint, self._name))
+        self.diagnostics.append(Diagnostic(severity, rule, summary, self._location(where), hint, self._name))
+
+    def _location(self, where: Place) -> Location:
+        return where if isinstance(where, Location) else Location(self.path, *where)
 
 
 def too_many(where: Location) -> Refused:
