@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TypeVar
 
 from gitops_connect.documents import connector_rules, offset_changes
-from gitops_connect.documents.fields import ConnectorFields, secret_references
+from gitops_connect.documents.fields import connector_of, secret_references
 from gitops_connect.documents.offset_changes import ManifestFiles
 from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
@@ -146,13 +146,13 @@ class _Builder:
         return self._drafts.setdefault(cluster, _StateDraft())
 
     def _read(self, draft: _StateDraft, document: Document) -> None:
-        fields = ConnectorFields.of(document)
-        problems = [*connector_rules.check(fields)]
+        problems = [*connector_rules.check(document)]
         seed = offset_changes.seed(document, self._files)
         if isinstance(seed, Diagnostic):
             problems.append(seed)
         elif not Diagnostics.of(problems).errors:
-            draft.connectors[fields.name] = replace(fields.connector(), initial_offsets=seed)
+            connector = connector_of(document)
+            draft.connectors[connector.name] = replace(connector, initial_offsets=seed)
         self.found.extend(problems)
 
     def states(self, *, complete: bool) -> States:

@@ -26,7 +26,7 @@ def read_file(blob: Blob) -> Documents | None:
     if len(content) > MAX_SIZE:
         is_ours = recognition.says_ours(content) or recognition.says_strimzi(content)
         return _too_large(blob.path) if is_ours else None
-    if recognition.may_be_ours(content) or recognition.may_be_strimzi(content):
+    if recognition.may_declare(content):
         return _sort_out(blob, _unpacked(parse(blob)))
     return CONFIG_MAPS if recognition.may_be_config_map(content) else None
 

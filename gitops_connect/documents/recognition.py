@@ -70,11 +70,6 @@ def says_ours(content: bytes) -> bool:
     return _OURS.search(_narrow(content)) is not None
 
 
-def may_be_ours(content: bytes) -> bool:
-    """True if the file must be parsed: it names the API version or a kind of gitops-connect."""
-    return says_ours(content) or _KIND.search(_narrow(content)) is not None
-
-
 def _narrow(content: bytes) -> bytes:
     """UTF-16 and UTF-32 without their zero bytes, so that a file in the wrong encoding is reported and not ignored."""
     return content.replace(b"\0", b"") if b"\0" in content else content
@@ -137,10 +132,10 @@ def says_strimzi(content: bytes) -> bool:
     return _STRIMZI_GROUP.search(content) is not None and _STRIMZI_KIND.search(content) is not None
 
 
-def may_be_strimzi(content: bytes) -> bool:
-    """True if the file must be parsed, because it names Strimzi's API group or a kind that declares connectors."""
+def may_declare(content: bytes) -> bool:
+    """True if the file must be parsed: it names the API version or a kind of gitops-connect or of Strimzi."""
     content = _narrow(content)
-    return _STRIMZI_GROUP.search(content) is not None or _STRIMZI_KIND.search(content) is not None
+    return any(one.search(content) for one in (_OURS, _KIND, _STRIMZI_GROUP, _STRIMZI_KIND))
 
 
 def may_be_config_map(content: bytes) -> bool:

@@ -28,12 +28,13 @@ _DIRECTORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 def lossy(
-    documents: Iterable[ConnectorDeclaration], target: TargetFormat, strimzi: StrimziOptions, *, strictly: bool = False
+    converted: Iterable[Converted], target: TargetFormat, strimzi: StrimziOptions, *, strictly: bool = False
 ) -> Mapping[ConnectorName, str]:
     """The connectors of a cluster that the format cannot express without loss, each with the reason.
 
-    `strictly`: keys that only the reading adds have changed, too. JSON is not read.
+    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read.
     """
+    documents, strictly = [one.document for one in converted], strictly and target is TargetFormat.STRIMZI
     reasons = {}
     if target is TargetFormat.STRIMZI:
         reasons = {one.name: problem for one in documents if (problem := problem_of_resource(one))}
@@ -82,7 +83,7 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
         problems += (item for _, items in found for item in items)
         sound = [one for one, items in found if not any(item.severity is Severity.ERROR for item in items)]
         if cluster is None or _DIRECTORY.fullmatch(cluster):
-            failed = lossy([one.document for one in sound], target, StrimziOptions(workers=True))
+            failed = lossy(sound, target, StrimziOptions(workers=True))
         else:
             failed = {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in sound}
         for one in sound:

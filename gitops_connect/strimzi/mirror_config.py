@@ -6,12 +6,12 @@ Source: `KafkaMirrorMaker2Connectors` of Strimzi, and before 0.40 `KafkaMirrorMa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gitops_connect.model.documents import Pointer
 from gitops_connect.model.strimzi import StrimziVersion
 from gitops_connect.strimzi.crd import fields_of
-from gitops_connect.strimzi.mirrors import MirrorCluster
 from gitops_connect.strimzi.placeholders import DIRECTORIES, SecretPlaceholders
 from gitops_connect.strimzi.resources import (
     IGNORED,
@@ -29,6 +29,19 @@ from gitops_connect.strimzi.resources import (
 
 PLAINTEXT_WRITTEN = StrimziVersion(0, 40)
 """From this version on, `security.protocol` is also written without TLS and SASL."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorCluster:
+    """One Kafka cluster of a mirror. `worker_keys` are the keys of its config that only the Connect worker gets."""
+
+    section: ResourceSection
+    worker_keys: frozenset[str] = frozenset()
+
+    @property
+    def alias(self) -> str:
+        """The alias, which is part of the names of connectors."""
+        return str(self.section.get("alias"))
 
 
 def cluster_keys(cluster: MirrorCluster, prefix: str, secrets: SecretPlaceholders, problems: Problems) -> Layer:

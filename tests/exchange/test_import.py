@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from standin.connect import StandIn
 from standin.raw_answers import ALWAYS
 
-from gitops_connect.documents.fields import ConnectorFields
+from gitops_connect.documents.fields import connector_of
 from gitops_connect.documents.yaml import parse
 from gitops_connect.exchange.connector_documents import UniqueNames, file_stems, variable_name
 from gitops_connect.exchange.document_text import render
@@ -49,7 +49,7 @@ def read_back(text: str) -> DesiredConnector:
     parsed = parse(Blob("orders.yaml", "", text.encode()))
     assert not parsed.diagnostics, text
     (document,) = parsed.documents
-    return ConnectorFields.of(document).connector()
+    return connector_of(document)
 
 
 def document(config: dict[str, str], name: str = "orders", **more: Any) -> ConnectorDeclaration:

@@ -25,7 +25,6 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS = ("true", "false", "null")
 _LONGEST_NUMBER = 200
 _LONGEST_EXPONENT = 400
-_NAME = re.compile(r"[^\W\d][\w-]*")
 _FOR = re.compile(r"\{\s*for\s")
 _TEMPLATE = re.compile(r"\$\$\{|%%\{|[$%]\{")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)

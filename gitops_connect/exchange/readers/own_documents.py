@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gitops_connect.documents import connector_rules
-from gitops_connect.documents.fields import TASKS, ConnectorFields
+from gitops_connect.documents.fields import TASKS, connector_of
 from gitops_connect.exchange.readers.reading import Part
 from gitops_connect.model.declarations import ConnectorDeclaration
 from gitops_connect.model.desired import OWN_ANNOTATIONS
@@ -38,28 +38,28 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
     if document.is_offset_change:
         summary = f"the offset change {document.operation!r} is not converted: it is no connector"
         return None, [_problem(document, "convert/offset-change", summary, ("kind",))]
-    fields = ConnectorFields.of(document)
     problems = [
-        *connector_rules.check(fields),
+        *connector_rules.check(document),
         *connector_rules.check_clear_secrets(document),
         *_relative_path(document),
     ]
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
     spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource
-    config = dict(fields.connector().config)
-    if fields.tasks_max is None and TASKS not in fields.config:
+    connector = connector_of(document)
+    config = dict(connector.config)
+    if "tasksMax" not in spec and TASKS not in spec.get("config", {}):
         del config[TASKS]
     declaration = ConnectorDeclaration(
-        name=fields.name,
+        name=connector.name,
         format=FileFormat.STRIMZI if resource else FileFormat.GITOPS_CONNECT,
         location=document.location,
         config=config,
-        state=fields.state,
+        state=connector.state,
         cluster=document.cluster or _cluster_of(document.location.file),
         labels=_texts_of(resource, "labels") if resource else metadata.get("labels", {}),
         annotations=(_texts_of(resource, "annotations") if resource else metadata.get("annotations", {})),
-        secrets=fields.secrets,
+        secrets=connector.secrets,
         fields={key: value for key, value in spec.items() if key not in _CONFIG_FIELDS},
         places=dict(_places(document)),
     )
