@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from support.files.document_files import MemoryFiles, connector, files, read, rules
+from support.files.tables import rows
 
 from gitops_connect.documents import file_content
 from gitops_connect.documents.file_content import MAX_SIZE
@@ -63,17 +64,7 @@ def test_documents_may_be_anywhere(path: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "image: gitops-connect\n",
-        "# apiVersion: gitops-connect/v1 is what documents begin with\nreplicas: 3\n",
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nmetadata: {name: a}\n",
-        "{{- if .Values.connectors }}\nkind: Connector\n{{- end }}\n",
-        "resources:\n  - kind: Connector\n",
-        '{"name": "orders", "config": {}}',
-        "not: [yaml\n",
-    ],
+    rows(__file__, "what_is_not_ours_is_left_alone"),
 )
 def test_what_is_not_ours_is_left_alone(text: str) -> None:
     documents = read({"a.yaml": text})

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.documents.nodes import MAX_DEPTH, MAX_NODES
 from gitops_connect.documents.yaml import MAX_DOCUMENTS, parse
@@ -136,15 +137,7 @@ def test_other_encodings_are_refused(encoding: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [
-        ("a: {", "a.yaml:1:5"),
-        ("a: {b: [ü", "a.yaml:1:10"),
-        ("a: 1\r\nb: [", "a.yaml:2:5"),
-        ("a: 1\n---\nb: {c", "a.yaml:3:6"),
-        ("a: 1\u2028b: {", "a.yaml:2:5"),
-        ("a: {\n", "a.yaml:2:1"),
-        ("a: {\n---\nb: 1\n", "a.yaml:2:1"),
-    ],
+    rows(__file__, "what_is_missing_at_the_end_is_missing_in_a_line_that_exists"),
 )
 def test_what_is_missing_at_the_end_is_missing_in_a_line_that_exists(text: str, place: str) -> None:
     """If the last line has no line end, libyaml reports the end on a line after it."""

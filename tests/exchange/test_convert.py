@@ -13,6 +13,7 @@ import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.exchange.connector_documents import ConvertOptions, convert_all
@@ -167,15 +168,7 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [
-        ("a.json", '{"name": "a", "config": {"connector.class": "A", "a.password": "hunter2"}, "password": "hunter2"}'),
-        ("a.properties", "name=a\nconnector.class=A\na.password=hunter2ä\na.password=hunter2ä\n"),
-        ("a.tf", '"a.password" = "hunter2${var.x ? 1 : 2}"\n"b" = "jdbc:x://u:hunter2@${var.host}"\n'),
-        ("a.tf", '}\nconfig_sensitive = {\n"c" = join("", ["hunter2"])\n'),
-        ("a.tf", '}\nconfig_sensitive = merge(local.x, { "a.password" = "hunter2" })\ntags = {\n'),
-        ("a.sql", "CREATE SINK CONNECTOR `a` WITH ('connector.class'='A', 'a.password'='hunter2${x}');"),
-        ("a.yaml", JIKKOU + "spec: {connectorClass: A, config: {a.password: 0123.40}}\n"),
-    ],
+    rows(__file__, "no_message_shows_a_secret"),
 )
 def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
     if file == "a.tf":
@@ -262,11 +255,7 @@ def test_a_strimzi_resource(convert: Convert) -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        (("name: orders", "name: Orders"), "the name of a Kubernetes resource has lower case letters"),
-        ((", cluster: prod", ""), "Strimzi needs the name of a KafkaConnect resource"),
-        (("state: stopped", "state: absent"), "Strimzi has no state `absent`"),
-    ],
+    rows(__file__, "what_strimzi_cannot_have_at_all_is_an_error"),
 )
 def test_what_strimzi_cannot_have_at_all_is_an_error(convert: Convert, change: tuple[str, str], message: str) -> None:
     write("own.yaml", OWN.replace(*change))

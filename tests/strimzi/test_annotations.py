@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 from support.files.document_files import MemoryFiles
+from support.files.tables import rows
 
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.documents import Document, Documents
@@ -85,11 +86,7 @@ def only_change(files: Mapping[str, str]) -> tuple[Document, str]:
 
 ALTER = {OFFSETS: "alter", NAME: MIRROR}
 FROM = {"alterOffsets": {"fromConfigMap": {"name": "found"}}}
-PARTITIONS = [
-    {"cluster": "east", "partition": 0, "topic": "orders"},
-    {"group": "g", "partition": 4, "topic": "inventory"},
-    {"sourceClusterAlias": "east", "targetClusterAlias": "west"},
-]
+PARTITIONS = rows(__file__, "partitions")
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
@@ -241,13 +238,7 @@ def test_a_resource_without_such_annotations_is_not_touched() -> None:
     assert requested(files)[1] == Requests()
 
 
-@pytest.mark.parametrize(("policy", "own", "enabled"), [
-    (None, {}, False),
-    ({"enabled": True}, {}, True),
-    ({"enabled": False}, {}, False),
-    ({}, {}, True),
-    ({"enabled": False}, {"autoRestart": {"enabled": True}}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(("policy", "own", "enabled"), rows(__file__, "a_restart_policy_for_all_connectors"))
 def test_a_restart_policy_for_all_connectors(
     policy: dict[str, bool] | None, own: dict[str, object], *, enabled: bool
 ) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from support.files.mirror_resources import expanded, new_shape, resource
+from support.files.tables import rows
 
 from gitops_connect.strimzi.placeholders import substitute, substitute_config
 from gitops_connect.strimzi.resources import Problems
@@ -17,15 +18,7 @@ MAPPING = {
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("${strimzienv:A}", "${env:A}"),
-        ("x ${strimzisecrets:kafka/s:k} y ${strimzienv:B}", "x ${dir:/etc/secrets/s:k} y ${env:B}"),
-        ("${strimzisecrets:kafka/special:k}", "${file:/etc/special.properties:k}"),
-        ("${strimzidir:/a:b}", "${strimzidir:/a:b}"),
-        ("${mine:a}", "${vault:a}"),
-        ("${file:/a:b} ${notstrimzienv:A} $strimzienv:A}", "${file:/a:b} ${notstrimzienv:A} $strimzienv:A}"),
-        ("", ""),
-    ],
+    rows(__file__, "placeholders_are_replaced"),
 )
 def test_placeholders_are_replaced(text: str, expected: str) -> None:
     assert substitute(text, MAPPING) == (expected, ())
