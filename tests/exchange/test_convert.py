@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from exchange.test_import import HOSTILE
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.files.tables import rows
@@ -374,23 +375,6 @@ def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:
     return found[0]
 
 
-HOSTILE = [
-    "",
-    " a ",
-    "a\nb\n",
-    "\n",
-    "yes",
-    "1.10",
-    "0o17",
-    "~",
-    "${file:/a:b}",
-    "#",
-    "'",
-    '"',
-    "\\",
-    "\x00",
-    "\U0001f600",
-]
 texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 keys = st.from_regex(r"[a-z][a-z0-9.:=#_-]{0,10}", fullmatch=True).map(lambda key: f"x{key}")
 

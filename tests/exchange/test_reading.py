@@ -161,24 +161,8 @@ def test_the_user_can_name_the_format_of_another_group() -> None:
 
 PIECES = [
     *"{}[]()\"'`\\,:=;#-é \n\ufeff\x00",
-    *(
-        "<<EOT",
-        "EOT",
-        "${",
-        "%{",
-        "$${",
-        "/*",
-        "*/",
-        "--",
-        "\\u",
-        "null",
-        "1e999",
-        "name",
-        "config",
-        "kind",
-        "items",
-        "spec",
-    ),
+    *("<<EOT", "EOT", "${", "%{", "$${", "/*", "*/", "--", "\\u", "null", "1e999"),
+    *("name", "config", "kind", "items", "spec"),
     *("connector.class", "apiVersion", "metadata", "info", "values", "WITH", "KafkaConnector", '{"a":', "- ", RESOURCE),
     *("kafka.strimzi.io/v1", "kafka.jikkou.io/v1", "CREATE SOURCE CONNECTOR"),
 ]
