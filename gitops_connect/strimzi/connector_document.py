@@ -13,7 +13,7 @@ from gitops_connect.model.documents import CONNECTOR, Document, Pointer
 from gitops_connect.model.java_numbers import java_double
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziVersion
-from gitops_connect.strimzi.resources import IGNORED, PAUSED, Problems, ResourceSection, cluster_field, path
+from gitops_connect.strimzi.resources import PAUSED, Problems, ResourceSection, cluster_field
 
 CONFIG_VALUE = "strimzi/config-value"
 FORBIDDEN_KEY = "strimzi/forbidden-key"
@@ -218,14 +218,14 @@ class ConnectorSpec:
     alter_offsets: str | None = None
 
 
-def read_connector(section: ResourceSection, problems: Problems, name: ConnectorName) -> ConnectorSpec:
+def read_connector(section: ResourceSection, name: ConnectorName) -> ConnectorSpec:
     """The connector of an object that has passed the check of its fields."""
     return ConnectorSpec(
         name=name,
         pointer=section.pointer,
         connector_class=section.get("class"),
         tasks_max=section.get("tasksMax"),
-        state=_state(section, problems),
+        state=_state(section),
         config=section.get("config") or {},
         auto_restart=section.get("autoRestart"),
         version=section.get("version"),
@@ -234,14 +234,14 @@ def read_connector(section: ResourceSection, problems: Problems, name: Connector
     )
 
 
-def _state(section: ResourceSection, problems: Problems) -> str:
+def _state(section: ResourceSection) -> str:
     """The target state. The older field `pause` counts only without `state`."""
-    state, pause = section.get("state"), section.at("pause")
+    state = section.get("state")
     if state is None:
         return "paused" if section.get("pause") else "running"
     if section.get("pause") is not None:
         other = "spec.state" if len(section.pointer) == 1 else "state"
-        problems.warning(IGNORED, pause, f"{path(pause)} is ignored: {other} is also set", "remove pause")
+        section.ignored("pause", f"{other} is also set", "remove pause")
     return str(state)
 
 

@@ -6,19 +6,15 @@ Source: `KafkaMirrorMaker2Connectors` of Strimzi, and before 0.40 `KafkaMirrorMa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from gitops_connect.model.documents import Pointer
 from gitops_connect.model.strimzi import StrimziVersion
 from gitops_connect.strimzi.crd import fields_of
 from gitops_connect.strimzi.placeholders import DIRECTORIES, SecretPlaceholders
 from gitops_connect.strimzi.resources import (
-    IGNORED,
     INVALID,
     Layer,
     PlacedValue,
-    Problems,
     ResourceSection,
     layer,
     path,
@@ -27,57 +23,42 @@ from gitops_connect.strimzi.resources import (
 
 # The keys of one Kafka cluster (`addClusterToMirrorMaker2ConnectorConfig`).
 
-PLAINTEXT_WRITTEN = StrimziVersion(0, 40)
+_PLAINTEXT_WRITTEN = StrimziVersion(0, 40)
 """From this version on, `security.protocol` is also written without TLS and SASL."""
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorCluster:
-    """One Kafka cluster of a mirror. `worker_keys` are the keys of its config that only the Connect worker gets."""
-
-    section: ResourceSection
-    worker_keys: frozenset[str] = frozenset()
-
-    @property
-    def alias(self) -> str:
-        """The alias, which is part of the names of connectors."""
-        return str(self.section.get("alias"))
-
-
-def cluster_keys(cluster: MirrorCluster, prefix: str, secrets: SecretPlaceholders, problems: Problems) -> Layer:
+def cluster_keys(cluster: ResourceSection, prefix: str, secrets: SecretPlaceholders) -> Layer:
     """The keys of a cluster. `prefix` is `source.cluster.` or `target.cluster.`."""
-    section = cluster.section
     keys = {
-        "alias": PlacedValue(cluster.alias, section.at("alias")),
-        "bootstrap.servers": PlacedValue(section.get("bootstrapServers"), section.at("bootstrapServers")),
-        **_security(section, secrets, problems),
+        "alias": cluster.placed("alias"),
+        "bootstrap.servers": cluster.placed("bootstrapServers"),
+        **_security(cluster, secrets),
     }
-    config = section.section("config")
+    config = cluster.section("config")
     return {
         **{f"{prefix}{key}": one for key, one in keys.items()},
-        **(written(config, prefix, without=cluster.worker_keys) if config is not None else {}),
-        **written(section, without=fields_of("target")),
+        **(written(config, prefix) if config is not None else {}),
+        **written(cluster, without=fields_of("target")),
     }
 
 
-def _security(section: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Layer:
-    tls = section.section("tls")
-    keys = _trust_store(section.get("alias"), tls, secrets, problems) if tls is not None else {}
-    authentication, sasl = read_authentication(section, secrets, problems)
-    transport, place = ("PLAINTEXT", section.pointer) if tls is None else ("SSL", tls.pointer)
-    protocol = PlacedValue(transport, place)
-    if sasl:
-        protocol = PlacedValue(f"SASL_{transport}", section.at("authentication"))
-    is_written = protocol.value != "PLAINTEXT" or secrets.version >= PLAINTEXT_WRITTEN
-    return {**keys, **authentication, **({"security.protocol": protocol} if is_written else {})}
-
-
-def _trust_store(alias: str, tls: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Layer:
-    certificates = tls.sections("trustedCertificates")
+def _security(cluster: ResourceSection, secrets: SecretPlaceholders) -> Layer:
+    keys: dict[str, PlacedValue] = {}
+    tls = cluster.section("tls")
+    certificates = tls.sections("trustedCertificates") if tls is not None else ()
     for one in certificates:
         if len({"certificate", "pattern"} & one.value.keys()) != 1:
-            problems.error(INVALID, one.pointer, f"{path(one.pointer)} must have either certificate or pattern")
-    return layer(secrets.trust_store(alias), tls.at("trustedCertificates")) if certificates else {}
+            summary = f"{path(one.pointer)} must have either certificate or pattern"
+            one.problems.error(INVALID, one.pointer, summary)
+    if tls is not None and certificates:
+        keys |= layer(secrets.trust_store(cluster.get("alias")), tls.at("trustedCertificates"))
+    authentication, sasl = _authentication(cluster, secrets)
+    transport, place = ("PLAINTEXT", cluster.pointer) if tls is None else ("SSL", tls.pointer)
+    protocol = PlacedValue(transport, place)
+    if sasl:
+        protocol = PlacedValue(f"SASL_{transport}", cluster.at("authentication"))
+    is_written = protocol.value != "PLAINTEXT" or secrets.version >= _PLAINTEXT_WRITTEN
+    return {**keys, **authentication, **({"security.protocol": protocol} if is_written else {})}
 
 
 # The config keys that `authentication` of a mirror's cluster becomes.
@@ -131,16 +112,14 @@ _OAUTH_SWITCHES: Mapping[str, Mapping[bool, str]] = {
 """The value that makes a difference, and what it is written as."""
 
 
-def read_authentication(
-    cluster: ResourceSection, secrets: SecretPlaceholders, problems: Problems
-) -> tuple[Layer, bool]:
+def _authentication(cluster: ResourceSection, secrets: SecretPlaceholders) -> tuple[Layer, bool]:
     """The keys of the authentication of a cluster, without a prefix, and whether the security protocol is with SASL."""
     section = cluster.section("authentication")
     if section is None:
         return {}, False
     alias, kind = cluster.get("alias"), section.get("type")
     if kind == "custom":
-        return _custom(section, problems), bool(section.get("sasl"))
+        return _custom(section), bool(section.get("sasl"))
     if kind == "oauth":
         keys = {
             "sasl.mechanism": "OAUTHBEARER",
@@ -151,7 +130,7 @@ def read_authentication(
     needed = ("certificateAndKey",) if kind == "tls" else ("username", "passwordSecret")
     missing = [key for key in needed if section.get(key) is None]
     for key in missing:
-        problems.error(INVALID, section.pointer, f"{path(section.at(key))} is required for type {kind}")
+        section.missing(key, f"is required for type {kind}")
     if missing:
         return {}, False
     if kind == "tls":
@@ -182,15 +161,15 @@ def _oauth_options(alias: str, section: ResourceSection, secrets: SecretPlacehol
         yield from secrets.oauth_trust_store(alias).items()
 
 
-def _custom(section: ResourceSection, problems: Problems) -> Layer:
+def _custom(section: ResourceSection) -> Layer:
     config = section.section("config")
-    keys = written(config) if config is not None else {}
-    ignored = [key for key in keys if not key.lower().startswith(_CUSTOM_PREFIXES)]
+    if config is None:
+        return {}
+    ignored = [key for key in config.value if not key.lower().startswith(_CUSTOM_PREFIXES)]
     for key in ignored:
-        place = keys.pop(key).place
-        summary = f"{path(place)} is ignored: only keys that begin with {' or '.join(_CUSTOM_PREFIXES)} are used"
-        problems.warning(IGNORED, place, summary, "move the key to the config of the cluster")
-    return keys
+        why = f"only keys that begin with {' or '.join(_CUSTOM_PREFIXES)} are used"
+        config.ignored(key, why, "move the key to the config of the cluster")
+    return written(config, without=ignored)
 
 
 def jaas_config(module: str, options: Mapping[str, Any]) -> str:
@@ -215,19 +194,18 @@ _RACK_KEY = "consumer.client.rack"
 _REPORTERS = "metric.reporters"
 
 
-def pattern_keys(mirror: ResourceSection, version: StrimziVersion, problems: Problems) -> Layer:
+def pattern_keys(mirror: ResourceSection, version: StrimziVersion) -> Layer:
     """The keys of the patterns of a mirror. All connectors of the mirror get all of them."""
     keys: dict[str, PlacedValue] = {}
     for subject in ("topics", "groups"):
         new, old = f"{subject}ExcludePattern", f"{subject}BlacklistPattern"
         if mirror.get(new) is not None and mirror.get(old) is not None:
-            summary = f"{path(mirror.at(old))} is ignored: {new} is also set"
-            problems.warning(IGNORED, mirror.at(old), summary, f"remove {old}")
+            mirror.ignored(old, f"{new} is also set", f"remove {old}")
         exclude = f"{subject}.{'exclude' if version >= _EXCLUDE_KEYS else 'blacklist'}"
         for key, names in ((subject, (f"{subject}Pattern",)), (exclude, (new, old))):
             found = next((name for name in names if mirror.get(name) is not None), None)
             if found is not None:
-                keys[key] = PlacedValue(mirror.get(found), mirror.at(found))
+                keys[key] = mirror.placed(found)
     return keys
 
 
@@ -243,12 +221,10 @@ def operator_keys(spec: ResourceSection, mirror: ResourceSection, version: Strim
 
 def _tracing(spec: ResourceSection, version: StrimziVersion) -> Layer:
     tracing = spec.section("tracing")
-    if tracing is None:
+    if tracing is None or tracing_is_ignored(tracing, version):
         return {}
     package = "io.opentelemetry.instrumentation.kafkaclients"
     if tracing.get("type") == "jaeger" or version < _OPENTELEMETRY:
-        if version >= _JAEGER_IGNORED:
-            return {}
         package = "io.opentracing.contrib.kafka"
     elif version >= _OPENTELEMETRY_V2_6:
         package = f"{package}.v2_6"
@@ -259,18 +235,16 @@ def _tracing(spec: ResourceSection, version: StrimziVersion) -> Layer:
     return layer(classes, tracing.pointer)
 
 
-def warn_of_ignored_tracing(spec: ResourceSection, version: StrimziVersion, problems: Problems) -> None:
-    """Report tracing of the type jaeger, which newer operators ignore."""
-    tracing = spec.section("tracing")
-    if tracing is not None and tracing.get("type") == "jaeger" and version >= _JAEGER_IGNORED:
-        summary = f"{path(tracing.pointer)} is ignored: Strimzi {version} does not support the type jaeger"
-        problems.warning(IGNORED, tracing.pointer, summary, "use opentelemetry, or remove the field")
+def tracing_is_ignored(tracing: ResourceSection, version: StrimziVersion) -> bool:
+    """Whether the operator ignores the type, as newer operators do with jaeger."""
+    return tracing.get("type") == "jaeger" and version >= _JAEGER_IGNORED
 
 
 def _rack(spec: ResourceSection, mirror: ResourceSection, version: StrimziVersion) -> Layer:
-    place: Pointer = spec.at("rack") if spec.get("rack") is not None else mirror.pointer
-    if version < _RACK or (version >= _RACK_IF_DECLARED and spec.get("rack") is None):
+    is_declared = spec.get("rack") is not None
+    if version < _RACK or (version >= _RACK_IF_DECLARED and not is_declared):
         return {}
+    place = spec.at("rack") if is_declared else mirror.pointer
     provider = "strimzifile" if version >= DIRECTORIES else "file"
     return layer({_RACK_KEY: f"${{{provider}:/tmp/strimzi-connect.properties:{_RACK_KEY}}}"}, place)
 

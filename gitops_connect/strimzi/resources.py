@@ -24,57 +24,6 @@ def is_resource_name(name: str) -> bool:
     return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSection:
-    """An object of the resource, and the path to it."""
-
-    value: Mapping[str, Any] = field(repr=False)
-    pointer: Pointer
-
-    def get(self, key: str) -> Any:
-        """The value of a field; None if the field is absent."""
-        return self.value.get(key)
-
-    def at(self, key: str) -> Pointer:
-        """The path to a field."""
-        return (*self.pointer, key)
-
-    def section(self, key: str) -> ResourceSection | None:
-        """The object in a field; None if the field is absent. `{}` is present."""
-        value = self.value.get(key)
-        return None if value is None else ResourceSection(value, self.at(key))
-
-    def sections(self, key: str) -> tuple[ResourceSection, ...]:
-        """The objects of the array in a field."""
-        return tuple(
-            ResourceSection(item, (*self.at(key), index)) for index, item in enumerate(self.value.get(key) or ())
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedValue:
-    """The value of a config key, and the field of the resource that it comes from."""
-
-    value: Any = field(repr=False)
-    place: Pointer
-
-
-Layer = Mapping[str, PlacedValue]
-"""Some keys of a connector's config."""
-
-
-def layer(values: Mapping[str, Any], place: Pointer) -> dict[str, PlacedValue]:
-    """Keys that all come from one field."""
-    return {key: PlacedValue(value, place) for key, value in values.items()}
-
-
-def written(section: ResourceSection, prefix: str = "", without: Iterable[str] = ()) -> dict[str, PlacedValue]:
-    """The entries of an object as config keys with a prefix, except for some. Each one comes from its own field."""
-    left_out = frozenset(without)
-    entries = section.value.items()
-    return {f"{prefix}{key}": PlacedValue(one, section.at(key)) for key, one in entries if key not in left_out}
-
-
 class Problems:
     """The problems of one resource, in the order in which they are found."""
 
@@ -108,6 +57,73 @@ class Problems:
 def path(pointer: Pointer) -> str:
     """A pointer as people write it: `spec.mirrors[0].source.alias`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in pointer).removeprefix(".")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSection:
+    """An object of the resource, the path to it, and the problems that are found in the resource."""
+
+    value: Mapping[str, Any] = field(repr=False)
+    pointer: Pointer
+    problems: Problems = field(repr=False)
+
+    def get(self, key: str) -> Any:
+        """The value of a field; None if the field is absent."""
+        return self.value.get(key)
+
+    def at(self, key: str) -> Pointer:
+        """The path to a field."""
+        return (*self.pointer, key)
+
+    def placed(self, key: str) -> PlacedValue:
+        """The value of a field with its place."""
+        return PlacedValue(self.get(key), self.at(key))
+
+    def section(self, key: str) -> ResourceSection | None:
+        """The object in a field; None if the field is absent. `{}` is present."""
+        value = self.value.get(key)
+        return None if value is None else ResourceSection(value, self.at(key), self.problems)
+
+    def sections(self, key: str) -> tuple[ResourceSection, ...]:
+        """The objects of the array in a field."""
+        items = enumerate(self.value.get(key) or ())
+        return tuple(ResourceSection(item, (*self.at(key), index), self.problems) for index, item in items)
+
+    def missing(self, key: str, problem: str = "is required") -> None:
+        """Add an error about a field that this object must have."""
+        self.problems.error(INVALID, self.pointer, f"{path(self.at(key))} {problem}")
+
+    def invalid(self, key: str, problem: str, hint: str) -> None:
+        """Add an error about the value of a field."""
+        self.problems.error(INVALID, self.at(key), f"{path(self.at(key))} {problem}", hint)
+
+    def ignored(self, key: str, why: str, hint: str) -> None:
+        """Add a warning about a field without effect."""
+        self.problems.warning(IGNORED, self.at(key), f"{path(self.at(key))} is ignored: {why}", hint)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedValue:
+    """The value of a config key, and the field of the resource that it comes from."""
+
+    value: Any = field(repr=False)
+    place: Pointer
+
+
+Layer = Mapping[str, PlacedValue]
+"""Some keys of a connector's config."""
+
+
+def layer(values: Mapping[str, Any], place: Pointer) -> dict[str, PlacedValue]:
+    """Keys that all come from one field."""
+    return {key: PlacedValue(value, place) for key, value in values.items()}
+
+
+def written(section: ResourceSection, prefix: str = "", without: Iterable[str] = ()) -> dict[str, PlacedValue]:
+    """The entries of an object as config keys with a prefix, except for some. Each one comes from its own field."""
+    left_out = frozenset(without)
+    entries = section.value.items()
+    return {f"{prefix}{key}": PlacedValue(one, section.at(key)) for key, one in entries if key not in left_out}
 
 
 # The Connect cluster of a Strimzi resource, and the cluster of the settings that it means.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from gitops_connect.documents.recognition import CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained_or
@@ -126,15 +127,15 @@ def _expand_connector(resource: Document, version: StrimziVersion) -> Expansion:
     if not is_resource_name(name):
         summary = f"metadata.name must be the name of a Kubernetes resource, found {name!r}"
         problems.error(INVALID, ("metadata", "name"), summary, "use lower case letters, digits, dashes and dots")
-    declared, spec = resource.value.get("spec"), ResourceSection({}, ("spec",))
+    declared, fields = resource.value.get("spec"), dict[str, Any]()
     if isinstance(declared, Mapping):
-        spec = ResourceSection(check(declared, KAFKA_CONNECTOR, Rules.of(resource, version), problems), spec.pointer)
+        fields = check(declared, KAFKA_CONNECTOR, Rules.of(resource, version), problems)
     else:
         hint = "set spec.class and spec.config"
-        problems.error(INVALID, spec.pointer, "spec is required, and must be of type object", hint)
+        problems.error(INVALID, ("spec",), "spec is required, and must be of type object", hint)
     if problems.has_errors():
-        return Expansion((), problems.found, {name: spec.pointer})
-    connector = read_connector(spec, problems, name)
+        return Expansion((), problems.found, {name: ("spec",)})
+    connector = read_connector(ResourceSection(fields, ("spec",), problems), name)
     return Expansion((connector,), problems.found)
 
 
