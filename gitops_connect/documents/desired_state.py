@@ -82,10 +82,7 @@ class _Builder:
         self.found.extend(connector_rules.check_clear_secrets(document))
         if document.is_offset_change:
             self._add_change(document, sound=sound)
-        else:
-            self._add_connector(document, sound=sound)
-
-    def _add_connector(self, document: Document, *, sound: bool) -> None:
+            return
         name = document.connector
         if name is None:
             self._nameless = True
@@ -99,10 +96,7 @@ class _Builder:
             self._read(draft, document)
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
-        """Add an offset change.
-
-        A broken one blocks nothing: no connector depends on its name, and none becomes undeclared.
-        """
+        """A broken offset change blocks nothing: no connector depends on its name, and none becomes undeclared."""
         name = document.operation
         draft = self._draft(document)
         if name is None or draft is None:
@@ -119,10 +113,7 @@ class _Builder:
     def add_requests(self, requests: Requests) -> None:
         """Add what annotations request to the clusters of their connectors, if the settings have these clusters."""
         for change in requests.changes:
-            draft, operation = (
-                self._known(change.document.cluster),
-                offset_changes.change(change.document, self._files),
-            )
+            draft, operation = self._known(change.document.cluster), offset_changes.change(change.document, self._files)
             if draft is not None and isinstance(operation, DesiredOperation):
                 operation = replace(operation, annotation=change.action, problem=change.problem)
                 draft.changes[operation.name].append(change.document)
@@ -163,8 +154,7 @@ class _Builder:
     def _state(self, cluster: ClusterName, draft: _StateDraft, *, complete: bool) -> DesiredState:
         shared = _repeated(draft.documents)
         for name, documents in shared.items():
-            hint = "keep one of them"
-            self.found.extend(_shared(f"connector {name!r}", "connector/two-owners", cluster, documents, hint))
+            self.found += _shared(f"connector {name!r}", "connector/two-owners", cluster, documents, "keep one of them")
         repeated = _repeated(draft.changes)
         for change, documents in repeated.items():
             hint = "give each offset change its own name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -302,11 +303,8 @@ class _Reader:
                 if isinstance(item, MappingNode):
                     yield item
                 else:
-                    self._refuse(
-                        "yaml/merge",
-                        "the value of a merge key (<<) must be a mapping, or a list of mappings",
-                        item.place,
-                    )
+                    summary = "the value of a merge key (<<) must be a mapping, or a list of mappings"
+                    self._refuse("yaml/merge", summary, item.place)
 
     def _key(self, node: Node) -> str | None:
         self._visit(node, 0)
@@ -315,31 +313,18 @@ class _Reader:
             return None
         if not node.plain or node.tag is not None:
             return node.text
-        key = self._plain_key(node.text)
-        if key is not None:
-            return key
-        self._refuse(
-            "yaml/key",
-            "a key must be a string, found nothing, a number or a boolean without quotes",
-            node.place,
-            "quote it",
-        )
+        with suppress(ValueError):
+            key = self._rules.key(self._rules.resolve(node.text))
+            if key is not None:
+                return key
+        summary = "a key must be a string, found nothing, a number or a boolean without quotes"
+        self._refuse("yaml/key", summary, node.place, "quote it")
         return node.text
-
-    def _plain_key(self, text: str) -> str | None:
-        try:
-            return self._rules.key(self._rules.resolve(text))
-        except ValueError:
-            return None
 
     def _check_tag(self, node: Node, allowed: tuple[str | None, ...]) -> None:
         if node.tag not in allowed:
-            self._refuse(
-                "yaml/tag",
-                "a tag is not allowed here: documents contain plain values only",
-                node.place,
-                "remove it",
-            )
+            summary = "a tag is not allowed here: documents contain plain values only"
+            self._refuse("yaml/tag", summary, node.place, "remove it")
 
     def _refuse(self, rule: str, summary: str, place: Place, hint: str = "") -> None:
         self.refusals.append(Refused(rule, summary, place, hint))

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 from gitops_connect.checks import document_schemas
@@ -16,7 +17,7 @@ from gitops_connect.exchange.readers import own_documents, reader
 from gitops_connect.exchange.readers.reading import MAX_CONNECTORS, MAX_KEYS
 from gitops_connect.model.declarations import ConnectorDeclaration, FileReading
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.documents import Blob, Document
+from gitops_connect.model.documents import Blob
 from gitops_connect.model.file_formats import FileFormat
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import StrimziOptions
@@ -107,7 +108,9 @@ def _blob(path: Path) -> Blob:
 def _with_documents(reading: FileReading, options: ReadOptions) -> FileReading:
     """The reading with the connectors of its documents and resources, which are checked here."""
     translated = own_documents.documents_of(reading.resources, options.strimzi, options.cluster)
-    documents = replace(translated, documents=tuple(sorted((*reading.documents, *translated.documents), key=_place)))
+    documents = replace(
+        translated, documents=tuple(sorted((*reading.documents, *translated.documents), key=attrgetter("location")))
+    )
     problems = document_schemas.check(documents)
     invalid = {id(documents.of(error)) for error in problems.errors}
     declarations = list(reading.declarations)
@@ -120,10 +123,6 @@ def _with_documents(reading: FileReading, options: ReadOptions) -> FileReading:
     return replace(reading, declarations=tuple(declarations), diagnostics=Diagnostics.of(diagnostics))
 
 
-def _place(document: Document) -> Location:
-    return document.location
-
-
 def _size(declaration: ConnectorDeclaration) -> int:
     texts = [*declaration.config.items(), *declaration.unknown.items(), *declaration.annotations.items()]
     return len(declaration.name) + sum(len(key) + len(value) for key, value in texts)
@@ -134,9 +133,7 @@ def _too_large(declaration: ConnectorDeclaration) -> Diagnostic:
     return Diagnostic(Severity.ERROR, "document/too-large", summary, declaration.location)
 
 
-def _unique(
-    declarations: Iterable[ConnectorDeclaration],
-) -> tuple[list[ConnectorDeclaration], list[Diagnostic]]:
+def _unique(declarations: Iterable[ConnectorDeclaration]) -> tuple[list[ConnectorDeclaration], list[Diagnostic]]:
     """The connectors that are declared once, and an error at each place of every other connector."""
     by_name: Mapping[tuple[object, str], list[ConnectorDeclaration]] = defaultdict(list)
     for one in declarations:
@@ -147,10 +144,9 @@ def _unique(
             others = [str(other.location) for other in same[: _SHOWN + 1] if other is not one][:_SHOWN]
             more = f" and {len(same) - 1 - _SHOWN:,} more" if len(same) - 1 > _SHOWN else ""
             where = f" of cluster {one.cluster}" if one.cluster else ""
-            summary = (
-                f"connector {shortened(one.name)}{where} is declared more than once: also at {', '.join(others)}{more}"
-            )
+            summary = f"connector {shortened(one.name)}{where} is declared more than once"
+            summary += f": also at {', '.join(others)}{more}"
             hint = "keep one of them, or convert the files of each cluster with its own --cluster"
-            error = Diagnostic(Severity.ERROR, "convert/same-connector", summary, one.location, hint, one.name)
-            problems.append(error)
+            rule = "convert/same-connector"
+            problems.append(Diagnostic(Severity.ERROR, rule, summary, one.location, hint, one.name))
     return [same[0] for same in by_name.values() if len(same) == 1], problems

@@ -48,6 +48,12 @@ def expand(resource: Document, version: StrimziVersion) -> Expansion:
         return Expansion(diagnostics=problems.found, complete=False)
     connectors = tuple(_connectors(resource, Rules.of(resource, version), problems))
     if not problems.has_errors():
+        # proposal 007: the policy of all connectors without one of their own
+        policy = resource.value["spec"].get("autoRestartConnectorsAndTasks")
+        if policy is not None:
+            connectors = tuple(
+                one if one.auto_restart is not None else replace(one, auto_restart=policy) for one in connectors
+            )
         return Expansion(connectors, problems.found)
     return Expansion((), problems.found, *_declared_names(resource.value.get("spec")))
 
@@ -117,7 +123,6 @@ def _of_mirror(spec: ResourceSection, mirror: Mirror, secrets: SecretPlaceholder
     target = cluster_keys(mirror.target, "target.cluster.", secrets)
     source = cluster_keys(mirror.source, "source.cluster.", secrets)
     patterns = pattern_keys(mirror.section, secrets.version)
-    restarts = spec.get("autoRestartConnectorsAndTasks")  # of all connectors without a policy of their own
     for key, class_name in CLASSES.items():
         section = mirror.section.section(key)
         if section is None:
@@ -134,7 +139,6 @@ def _of_mirror(spec: ResourceSection, mirror: Mirror, secrets: SecretPlaceholder
             connector_class=class_name,
             config={name: one.value for name, one in config.items()},
             places={name: one.place for name, one in config.items() if one.place != (*section.at("config"), name)},
-            auto_restart=restarts if connector.auto_restart is None else connector.auto_restart,
         )
 
 

@@ -38,11 +38,11 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
     if document.is_offset_change:
         summary = f"the offset change {document.operation!r} is not converted: it is no connector"
         return None, [_problem(document, "convert/offset-change", summary, ("kind",))]
-    problems = [
-        *connector_rules.check(document),
-        *connector_rules.check_clear_secrets(document),
-        *_relative_path(document),
-    ]
+    problems = [*connector_rules.check(document), *connector_rules.check_clear_secrets(document)]
+    manifest = document.value["spec"].get("initialOffsets", {}).get("manifest", {})
+    if str(manifest.get("path", "")).startswith(_RELATIVE):
+        summary = f"the path {manifest['path']!r} is relative to the file, which is written to another directory"
+        problems.append(_problem(document, "convert/path", summary, ("spec", "initialOffsets", "manifest", "path")))
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
     spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource
@@ -58,10 +58,10 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
         state=connector.state,
         cluster=document.cluster or _cluster_of(document.location.file),
         labels=_texts_of(resource, "labels") if resource else metadata.get("labels", {}),
-        annotations=(_texts_of(resource, "annotations") if resource else metadata.get("annotations", {})),
+        annotations=_texts_of(resource, "annotations") if resource else metadata.get("annotations", {}),
         secrets=connector.secrets,
         fields={key: value for key, value in spec.items() if key not in _CONFIG_FIELDS},
-        places=dict(_places(document)),
+        places=_places(document),
     )
     return declaration, problems
 
@@ -73,21 +73,11 @@ def _cluster_of(path: str) -> ClusterName | None:
     return ClusterName(found[-1]) if found else None
 
 
-def _places(document: Document) -> Iterator[tuple[str, Location]]:
-    """The location of each field of `spec` and `metadata`, and of each config key."""
-    for pointer in document.positions:
-        if len(pointer) == 2 and pointer[0] in ("spec", "metadata"):
-            yield str(pointer[1]), document.locate(pointer)
-    for pointer in document.positions:
-        if len(pointer) == 3 and pointer[:2] in (("spec", "config"), ("spec", "secrets")):
-            yield str(pointer[2]), document.locate(pointer)
-
-
-def _relative_path(document: Document) -> Iterator[Diagnostic]:
-    manifest = document.value["spec"].get("initialOffsets", {}).get("manifest", {})
-    if str(manifest.get("path", "")).startswith(_RELATIVE):
-        summary = f"the path {manifest['path']!r} is relative to the file, which is written to another directory"
-        yield _problem(document, "convert/path", summary, ("spec", "initialOffsets", "manifest", "path"))
+def _places(document: Document) -> Mapping[str, Location]:
+    """The location of each field of `spec` and `metadata`, and of each config key, which has precedence."""
+    sections = (("spec",), ("metadata",), ("spec", "config"), ("spec", "secrets"))
+    named = sorted((one for one in document.positions if one[:-1] in sections), key=len)
+    return {str(pointer[-1]): document.locate(pointer) for pointer in named}
 
 
 def _problem(document: Document, rule: str, summary: str, pointer: tuple[str, ...]) -> Diagnostic:
@@ -108,8 +98,7 @@ def documents_of(resources: Sequence[Document], options: StrimziOptions, cluster
 
 def _texts_of(resource: Document, field: str) -> dict[str, str]:
     """The labels or annotations of a resource that are not Strimzi's or Kubernetes'."""
-    metadata = resource.value.get("metadata")
-    texts = metadata.get(field) if isinstance(metadata, Mapping) else None
+    texts = resource.section("metadata").get(field)
     found = texts if isinstance(texts, Mapping) else {}
     return {key: str(text) for key, text in found.items() if not key.startswith(_PREFIX) and key != _GENERATED}
 
