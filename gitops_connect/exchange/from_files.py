@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from gitops_connect.checks import document_schemas
-from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.readers import own_documents, reader
 from gitops_connect.exchange.readers.reading import MAX_CONNECTORS, MAX_KEYS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents import desired_state
-from gitops_connect.documents.file_content import read_file
+from gitops_connect.documents.load import read_file
 from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
 from gitops_connect.exchange.document_text import problem_of_resource, text_of, with_references
 from gitops_connect.model.declarations import ConnectorDeclaration

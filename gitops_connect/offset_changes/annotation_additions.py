@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from gitops_connect.documents.file_content import read_file
+from gitops_connect.documents.load import read_file
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredOperation, DesiredState
 from gitops_connect.model.documents import Blob

@@ -8,8 +8,8 @@ import pytest
 from support.files.tables import rows
 
 from gitops_connect.documents.fields import read
-from gitops_connect.documents.kubernetes_yaml import KUBERNETES
 from gitops_connect.documents.nodes import compose
+from gitops_connect.documents.yaml import KUBERNETES
 
 
 def _value(text: str) -> object:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from gitops_connect.documents.fields import CLASS, TASKS
-from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.yaml import decode
 from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts

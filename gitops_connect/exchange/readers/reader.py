@@ -9,7 +9,7 @@ from functools import lru_cache
 from gitops_connect.documents import recognition
 from gitops_connect.documents.fields import items_of
 from gitops_connect.documents.fields import read as read_values
-from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.recognition import GROUP, JIKKOU
 from gitops_connect.documents.yaml import decode, parse, parse_each
