@@ -12,7 +12,7 @@ from typing import TypeVar
 from gitops_connect.documents import connector_rules, offset_changes
 from gitops_connect.documents.fields import connector_of, secret_references
 from gitops_connect.documents.offset_changes import ManifestFiles
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Document, Documents, Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
@@ -164,6 +164,10 @@ class _Builder:
         sound = {name: connector for name, connector in draft.connectors.items() if name not in shared}
         held = frozenset((draft.documents.keys() | self._homeless.keys()) - sound.keys())
         broken = {name: [*draft.documents.get(name, ()), *self._homeless.get(name, ())] for name in held}
+        secrets = {
+            name: frozenset(pair for one in broken[name] for pair in secret_references(one).items())
+            for name in sorted(held)
+        }
         return DesiredState(
             cluster=cluster,
             connectors=tuple(sound[name] for name in sorted(sound)),
@@ -173,12 +177,8 @@ class _Builder:
             listings=tuple(sorted(draft.listings, key=lambda one: one.name)),
             annotation_warnings=tuple(draft.warnings),
             broken_changes=frozenset(one.connector for one in left_out if one.connector is not None),
-            held_secrets={name: secrets for name in sorted(held) if (secrets := _secrets(broken[name]))},
+            held_secrets={name: pairs for name, pairs in secrets.items() if pairs},
         )
-
-
-def _secrets(documents: Iterable[Document]) -> frozenset[tuple[str, SecretReference]]:
-    return frozenset(pair for document in documents for pair in secret_references(document).items())
 
 
 def _repeated(documents: Mapping[Name, list[Document]]) -> dict[Name, list[Document]]:
@@ -213,11 +213,14 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
 
     `clusters` are those of the settings, None without settings.
     """
-    directory = _directory_of(document)
+    parts = document.location.file.split("/")  # deeper directories may belong to others
+    directory = ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
     named = document.cluster
     if named and directory and named != directory:
         return _conflict(document, named, directory)
-    name = named or directory or _only(clusters)
+    name = named or directory
+    if name is None and (clusters is None or len(clusters) == 1):
+        name = UNNAMED if clusters is None else next(iter(clusters))
     if name is None:
         known = ", ".join(sorted(clusters or ()))
         how = "set metadata.cluster" if document.resource is None else "set the label strimzi.io/cluster"
@@ -241,15 +244,3 @@ def _conflict(document: Document, named: ClusterName, directory: ClusterName) ->
         summary = f"the resource is for the Connect cluster {named!r}, {where}"
         hint = f'move the file, or add strimzi = "{named}" to [clusters.{directory}] in the settings'
     return document.error("connector/cluster-conflict", summary, _POINTER, hint)
-
-
-def _directory_of(document: Document) -> ClusterName | None:
-    """NAME, if the path is `clusters/NAME/...` from the repository root; deeper directories may belong to others."""
-    parts = document.location.file.split("/")
-    return ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
-
-
-def _only(clusters: Collection[ClusterName] | None) -> ClusterName | None:
-    if clusters is None:
-        return UNNAMED
-    return next(iter(clusters)) if len(clusters) == 1 else None

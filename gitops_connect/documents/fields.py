@@ -57,6 +57,7 @@ def connector_of(document: Document) -> DesiredConnector:
         config[TASKS] = str(int(spec.get("tasksMax", _DEFAULT_TASKS)))
     if "version" in spec:
         config[VERSION] = spec["version"]
+    moves = spec.get("health", {}).get("offsetsMoveWithin")
     return DesiredConnector(
         name=ConnectorName(metadata["name"]),
         state=TargetState(spec.get("state", TargetState.RUNNING.value)),
@@ -71,7 +72,7 @@ def connector_of(document: Document) -> DesiredConnector:
         auto_restart=_auto_restart(spec.get("autoRestart", {})),
         restarts=tuple(_restart_requests(spec, document.texts)),
         rollback=_rollback(spec.get("rollback")),
-        offsets_move_within=_duration(spec.get("health", {}).get("offsetsMoveWithin")),
+        offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
         on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
     )
 
@@ -103,10 +104,6 @@ def _rollback(fields: Mapping[str, Any] | None) -> RollbackOptions | None:
         return None
     on = frozenset(RollbackTrigger(name) for name in fields.get("on", [one.value for one in RollbackTrigger]))
     return RollbackOptions(timedelta(seconds=parse_duration(fields["watch"])), on)
-
-
-def _duration(value: str | None) -> timedelta | None:
-    return None if value is None else timedelta(seconds=parse_duration(value))
 
 
 def _restart_requests(spec: Mapping[str, Any], texts: Mapping[Pointer, str]) -> Iterator[RestartRequest]:

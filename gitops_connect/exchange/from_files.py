@@ -39,27 +39,24 @@ class FileConnectors:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """`forced` is the format of all files; None: each file is recognized. `out` is a directory that is not read.
+def read_all(
+    paths: Sequence[Path],
+    forced: FileFormat | None,
+    cluster: ClusterName | None,
+    out: Path | None,
+    strimzi: StrimziOptions,
+) -> FileConnectors:
+    """Read every file. `forced` is the format of all files; None: each file is recognized.
 
-    `cluster` replaces the clusters of all connectors, if it is not None.
+    `cluster` replaces the clusters of all connectors, if it is not None. `out` is a directory that is not read. Raises
+    UsageError if a file cannot be read.
     """
-
-    forced: FileFormat | None
-    cluster: ClusterName | None
-    out: Path | None
-    strimzi: StrimziOptions
-
-
-def read_all(paths: Sequence[Path], options: ReadOptions) -> FileConnectors:
-    """Read every file. Raises UsageError if a file cannot be read."""
     found: list[ConnectorDeclaration] = []
     problems: list[Diagnostic] = []
     files = keys = 0
     for path in paths:
-        for file in _files(path, options.out):
-            reading = _with_documents(reader.read(_blob(file), options.forced), options)
+        for file in _files(path, out):
+            reading = _with_documents(reader.read(_blob(file), forced), cluster, strimzi)
             files += 1
             found += (one for one in reading.declarations if _size(one) <= _MAX_CONFIG)
             problems += map(_too_large, (one for one in reading.declarations if _size(one) > _MAX_CONFIG))
@@ -71,8 +68,8 @@ def read_all(paths: Sequence[Path], options: ReadOptions) -> FileConnectors:
             if file == path and not reading.recognized:
                 summary = "the file declares no connector, in any of the formats"
                 problems.append(Diagnostic(Severity.ERROR, "convert/no-connector", summary, Location(str(path))))
-    if options.cluster is not None:
-        found = [replace(one, cluster=options.cluster) for one in found]
+    if cluster is not None:
+        found = [replace(one, cluster=cluster) for one in found]
     unique, repeated = _unique(found)
     return FileConnectors(tuple(unique), Diagnostics.of([*problems, *repeated]), files)
 
@@ -105,9 +102,9 @@ def _blob(path: Path) -> Blob:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _with_documents(reading: FileReading, options: ReadOptions) -> FileReading:
+def _with_documents(reading: FileReading, cluster: ClusterName | None, strimzi: StrimziOptions) -> FileReading:
     """The reading with the connectors of its documents and resources, which are checked here."""
-    translated = own_documents.documents_of(reading.resources, options.strimzi, options.cluster)
+    translated = own_documents.documents_of(reading.resources, strimzi, cluster)
     documents = replace(
         translated, documents=tuple(sorted((*reading.documents, *translated.documents), key=attrgetter("location")))
     )

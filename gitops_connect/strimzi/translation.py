@@ -83,8 +83,11 @@ def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> D
         document = _document_of(resource, connector, cluster, options, found)
         (broken if found.has_errors() else documents).append(document)
         problems += found.found
-    named = Diagnostics.of(_named(problem, expansion) for problem in problems)
-    return Documents(tuple(documents), named, expansion.complete, tuple(broken))
+    names = {*expansion.blocked, *(one.name for one in expansion.connectors)}
+    if len(names) == 1:
+        (only,) = names
+        problems = [replace(one, connector=one.connector or only) for one in problems]
+    return Documents(tuple(documents), Diagnostics.of(problems), expansion.complete, tuple(broken))
 
 
 def _document_of(
@@ -100,12 +103,6 @@ def _document_of(
             connector = with_worker_converters(connector)
         connector = substitute_config(connector, options.placeholders, problems)
     return document_of(resource, connector, cluster, options.version, problems)
-
-
-def _named(problem: Diagnostic, expansion: Expansion) -> Diagnostic:
-    """The problem with the connector that it blocks, if the resource declares only one."""
-    names = {*expansion.blocked, *(one.name for one in expansion.connectors)}
-    return replace(problem, connector=names.pop()) if problem.connector is None and len(names) == 1 else problem
 
 
 def expand(resource: Document, options: StrimziOptions) -> Expansion:

@@ -65,7 +65,8 @@ def read(blob: Blob, forced: FileFormat | None = None) -> FileReading:
         if found in _TEXT and not is_json:
             _TEXT[found](blob, findings)
         else:
-            _read_documents(blob, forced, findings)
+            for part in _parts(blob, findings):
+                _read_one(part, forced, findings)
     except Refused as refused:
         findings.error(refused.rule, refused.summary, refused.place, refused.hint)
     return findings.reading()
@@ -84,12 +85,6 @@ def _format_of(blob: Blob) -> FileFormat | None:
 def _contains(pattern: re.Pattern[bytes], content: bytes) -> bool:
     """Whether the file matches. This is asked for each problem of a file."""
     return pattern.search(content) is not None
-
-
-def _read_documents(blob: Blob, forced: FileFormat | None, findings: Findings) -> None:
-    """Read every document of a YAML or JSON file. `forced` is the format, if the user named it."""
-    for part in _parts(blob, findings):
-        _read_one(part, forced, findings)
 
 
 def _parts(blob: Blob, findings: Findings) -> Iterator[Part]:
