@@ -16,7 +16,7 @@ from gitops_connect.cli.options import Force
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
 from gitops_connect.exchange.declarations import FileFormat, TargetFormat
 from gitops_connect.exchange.document_text import json_body, needed_secrets, text_of
-from gitops_connect.exchange.from_files import ReadOptions, read_all
+from gitops_connect.exchange.from_files import read_all
 from gitops_connect.exchange.written_files import OutputFiles, valid
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName
@@ -54,10 +54,8 @@ def convert(
     """
     settings = settings_of(context)
     workers = settings.strimzi.workers or to is TargetFormat.STRIMZI
-    options = ReadOptions(
-        from_, ClusterName(cluster) if cluster else None, out, replace(settings.strimzi_options, workers=workers)
-    )
-    declared = read_all(paths, options)
+    strimzi = replace(settings.strimzi_options, workers=workers)
+    declared = read_all(paths, from_, ClusterName(cluster) if cluster else None, out, strimzi)
     converted, problems = valid(convert_all(declared.connectors, convert_options(settings, to)), to)
     if out is None:
         _print(converted, to)

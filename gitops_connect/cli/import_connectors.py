@@ -70,7 +70,7 @@ def import_connectors(
         options = replace(convert_options(settings, file_format), with_cluster=len(settings.clusters) > 1)
         converted = convert_all(found.declarations, options)
         strimzi = replace(settings.strimzi_options, workers=True)
-        failed = {**found.failed, **lossy([one.document for one in converted], file_format, strimzi)}
+        failed = {**found.failed, **lossy(converted, file_format, strimzi, strictly=True)}
         written = [one for one in converted if one.source.name not in failed]
         paths = output.paths(written, found.names)
         output.write(written, paths, with_offsets=with_offsets)

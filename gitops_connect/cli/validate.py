@@ -88,11 +88,12 @@ def validate(
 
 def _list_ignored(declared: Declared, caches: Caches, directory: str) -> None:
     """Print the YAML files among the documents that declare nothing, and why. Hidden files are not read at all."""
+    parsed = caches.files.files
     for entry in sorted(declared.checkout.entries, key=lambda one: one.path):
         key, shown = (entry.path, entry.blob_id), Location(entry.path).under(directory).file
         if not entry.path.startswith("clusters/") or not entry.path.endswith((".yaml", ".yml")):
             continue
-        if key in caches.files and caches.files.get(key) is None:
+        if key in parsed and parsed[key] is None:
             echo(f"ignored: {shown}: no document in it has `apiVersion: {API_VERSION}`")
 
 

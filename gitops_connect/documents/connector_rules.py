@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gitops_connect.documents.fields import CLASS, NAME, TASKS, VERSION, ConnectorFields
+from gitops_connect.documents.fields import CLASS, NAME, TASKS, VERSION, annotations_of, config_of
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, OWN_ANNOTATIONS, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Pointer
@@ -14,70 +14,62 @@ from gitops_connect.model.masking import BY_KEY, clear_secret
 
 _CONFIG = ("spec", "config")
 _RESERVED = (NAME, CLASS, TASKS, VERSION)
+_CONFLICTS = {
+    "class": ("connector/class-conflict", CLASS),
+    "tasksMax": ("connector/tasks-conflict", TASKS),
+    "version": ("connector/version-conflict", VERSION),
+}
+"""Fields of `spec` that the config must not contradict: the rule, and the config key."""
 _SET = r"(?:\[[^][(),]+\]|[\[(][^][(),]*,[^][(),]*[\])])"
 _VERSION_RANGE = re.compile(rf"\s*(?:[^][(),\s]+|{_SET}(?:\s*,\s*{_SET})*)\s*")
 """A version, or sets of versions: `[1.0]`, `[1.0,2.0)`, `(,1.0],[2.0,)` (Maven's `createFromVersionSpec`)."""
 
 
-def check(fields: ConnectorFields) -> Iterator[Diagnostic]:
-    """Every contradiction and other problem of the document."""
-    within = fields.config.get(NAME)
-    if within is not None and within != fields.name:
-        summary = f"the config names the connector {within!r}, but metadata.name is {fields.name!r}"
-        yield fields.document.error("connector/name-conflict", summary, (*_CONFIG, NAME), "remove it from the config")
-    tasks_max = None if fields.tasks_max is None else str(fields.tasks_max)
-    yield from _conflict(fields, "connector/class-conflict", CLASS, "spec.class", fields.connector_class)
-    if CLASS not in fields.config and fields.connector_class is None and fields.state is not TargetState.ABSENT:
+def check(document: Document) -> Iterator[Diagnostic]:
+    """Every contradiction and other problem of a document without schema errors."""
+    spec, config = document.value["spec"], config_of(document)
+    name, within = document.value["metadata"]["name"], config.get(NAME)
+    if within is not None and within != name:
+        summary = f"the config names the connector {within!r}, but metadata.name is {name!r}"
+        yield document.error("connector/name-conflict", summary, (*_CONFIG, NAME), "remove it from the config")
+    if CLASS not in config and "class" not in spec and spec.get("state") != TargetState.ABSENT.value:
         hint = "set spec.class to the class of the plugin"
-        yield fields.document.error("connector/no-class", "the connector has no class", ("spec",), hint)
-    yield from _conflict(fields, "connector/tasks-conflict", TASKS, "spec.tasksMax", tasks_max)
-    yield from _conflict(fields, "connector/version-conflict", VERSION, "spec.version", fields.version)
-    yield from _version(fields)
-    yield from _secrets(fields)
-    yield from _annotations(fields)
-
-
-def _conflict(fields: ConnectorFields, rule: str, key: str, field: str, declared: str | None) -> Iterator[Diagnostic]:
-    """The config and a field of `spec` must not say different things."""
-    within = fields.config.get(key)
-    if within is not None and declared is not None and within != declared:
-        shown = declared if key == TASKS else repr(declared)
-        summary = f"the config's {key} is {within!r}, but {field} is {shown}"
-        yield fields.document.error(rule, summary, (*_CONFIG, key), f"keep {field} only")
-
-
-def _version(fields: ConnectorFields) -> Iterator[Diagnostic]:
-    places = ((fields.version, ("spec", "version")), (fields.config.get(VERSION), (*_CONFIG, VERSION)))
+        yield document.error("connector/no-class", "the connector has no class", ("spec",), hint)
+    for field, (rule, key) in _CONFLICTS.items():
+        declared, within = spec.get(field), config.get(key)
+        declared = int(declared) if field == "tasksMax" and declared is not None else declared
+        if within is not None and declared is not None and within != str(declared):
+            summary = f"the config's {key} is {within!r}, but spec.{field} is {declared!r}"
+            yield document.error(rule, summary, (*_CONFIG, key), f"keep spec.{field} only")
+    places = ((spec.get("version"), ("spec", "version")), (config.get(VERSION), (*_CONFIG, VERSION)))
     for text, pointer in places:
         if text is not None and not _VERSION_RANGE.fullmatch(text):
             summary = f"expected a version or a range of versions, found {text!r}"
             hint = "write a version such as 1.2.3, or a range such as [1.0,2.0) in quotes"
-            yield fields.document.error("connector/invalid-version", summary, pointer, hint)
+            yield document.error("connector/invalid-version", summary, pointer, hint)
+    yield from _secrets(document, config)
+    yield from _annotations(document)
 
 
-def _secrets(fields: ConnectorFields) -> Iterator[Diagnostic]:
-    for key in sorted(fields.secrets):
+def _secrets(document: Document, config: Mapping[str, str]) -> Iterator[Diagnostic]:
+    for key in sorted(document.value["spec"].get("secrets", {})):
         pointer = ("spec", "secrets", key)
-        if key in fields.config:
+        if key in config:
             summary = f"the key {key!r} is in both spec.config and spec.secrets"
-            yield fields.document.error("connector/secret-conflict", summary, pointer, "remove it from spec.config")
+            yield document.error("connector/secret-conflict", summary, pointer, "remove it from spec.config")
         if key in _RESERVED:
             summary = f"the key {key!r} cannot be a secret: it is shown in every plan"
-            yield fields.document.error("connector/secret-reserved", summary, pointer, "set it in spec")
+            yield document.error("connector/secret-reserved", summary, pointer, "set it in spec")
 
 
-def _annotations(fields: ConnectorFields) -> Iterator[Diagnostic]:
+def _annotations(document: Document) -> Iterator[Diagnostic]:
     """Warn of a misspelt gitops-connect annotation, which would have no effect."""
-    for name in sorted(fields.annotations):
+    for name in sorted(annotations_of(document)):
         if name.startswith(OWN_ANNOTATIONS) and name != ALLOW_UNKNOWN_KEYS:
-            yield Diagnostic(
-                Severity.WARNING,
-                "connector/unknown-annotation",
-                f"unknown annotation {name!r}",
-                fields.document.locate(("metadata", "annotations", name)),
-                f"use {ALLOW_UNKNOWN_KEYS!r}, or another prefix for your own annotations",
-                fields.name,
-            )
+            summary, place = f"unknown annotation {name!r}", document.locate(("metadata", "annotations", name))
+            hint = f"use {ALLOW_UNKNOWN_KEYS!r}, or another prefix for your own annotations"
+            rule = "connector/unknown-annotation"
+            yield Diagnostic(Severity.WARNING, rule, summary, place, hint, document.connector)
 
 
 # Warns of secrets in clear text, in every field of a document. No warning repeats a value.

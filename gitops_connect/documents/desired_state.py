@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TypeVar
 
 from gitops_connect.documents import connector_rules, offset_changes
-from gitops_connect.documents.fields import ConnectorFields, secret_references
+from gitops_connect.documents.fields import connector_of, secret_references
 from gitops_connect.documents.offset_changes import ManifestFiles
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, SecretReference
+from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Document, Documents, Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
@@ -104,10 +104,7 @@ class _Builder:
         self.found.extend(connector_rules.check_clear_secrets(document))
         if document.is_offset_change:
             self._add_change(document, sound=sound)
-        else:
-            self._add_connector(document, sound=sound)
-
-    def _add_connector(self, document: Document, *, sound: bool) -> None:
+            return
         name = document.connector
         if name is None:
             self._nameless = True
@@ -121,10 +118,7 @@ class _Builder:
             self._read(draft, document)
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
-        """Add an offset change.
-
-        A broken one blocks nothing: no connector depends on its name, and none becomes undeclared.
-        """
+        """A broken offset change blocks nothing: no connector depends on its name, and none becomes undeclared."""
         name = document.operation
         draft = self._draft(document)
         if name is None or draft is None:
@@ -141,10 +135,7 @@ class _Builder:
     def add_requests(self, requests: Requests) -> None:
         """Add what annotations request to the clusters of their connectors, if the settings have these clusters."""
         for change in requests.changes:
-            draft, operation = (
-                self._known(change.document.cluster),
-                offset_changes.change(change.document, self._files),
-            )
+            draft, operation = self._known(change.document.cluster), offset_changes.change(change.document, self._files)
             if draft is not None and isinstance(operation, DesiredOperation):
                 operation = replace(operation, annotation=change.action, problem=change.problem)
                 draft.changes[operation.name].append(change.document)
@@ -168,13 +159,13 @@ class _Builder:
         return self._drafts.setdefault(cluster, _StateDraft())
 
     def _read(self, draft: _StateDraft, document: Document) -> None:
-        fields = ConnectorFields.of(document)
-        problems = [*connector_rules.check(fields)]
+        problems = [*connector_rules.check(document)]
         seed = offset_changes.seed(document, self._files)
         if isinstance(seed, Diagnostic):
             problems.append(seed)
         elif not Diagnostics.of(problems).errors:
-            draft.connectors[fields.name] = replace(fields.connector(), initial_offsets=seed)
+            connector = connector_of(document)
+            draft.connectors[connector.name] = replace(connector, initial_offsets=seed)
         self.found.extend(problems)
 
     def states(self, *, complete: bool) -> States:
@@ -185,8 +176,7 @@ class _Builder:
     def _state(self, cluster: ClusterName, draft: _StateDraft, *, complete: bool) -> DesiredState:
         shared = _repeated(draft.documents)
         for name, documents in shared.items():
-            hint = "keep one of them"
-            self.found.extend(_shared(f"connector {name!r}", "connector/two-owners", cluster, documents, hint))
+            self.found += _shared(f"connector {name!r}", "connector/two-owners", cluster, documents, "keep one of them")
         repeated = _repeated(draft.changes)
         for change, documents in repeated.items():
             hint = "give each offset change its own name"
@@ -196,6 +186,10 @@ class _Builder:
         sound = {name: connector for name, connector in draft.connectors.items() if name not in shared}
         held = frozenset((draft.documents.keys() | self._homeless.keys()) - sound.keys())
         broken = {name: [*draft.documents.get(name, ()), *self._homeless.get(name, ())] for name in held}
+        secrets = {
+            name: frozenset(pair for one in broken[name] for pair in secret_references(one).items())
+            for name in sorted(held)
+        }
         return DesiredState(
             cluster=cluster,
             connectors=tuple(sound[name] for name in sorted(sound)),
@@ -205,12 +199,8 @@ class _Builder:
             listings=tuple(sorted(draft.listings, key=lambda one: one.name)),
             annotation_warnings=tuple(draft.warnings),
             broken_changes=frozenset(one.connector for one in left_out if one.connector is not None),
-            held_secrets={name: secrets for name in sorted(held) if (secrets := _secrets(broken[name]))},
+            held_secrets={name: pairs for name, pairs in secrets.items() if pairs},
         )
-
-
-def _secrets(documents: Iterable[Document]) -> frozenset[tuple[str, SecretReference]]:
-    return frozenset(pair for document in documents for pair in secret_references(document).items())
 
 
 def _repeated(documents: Mapping[Name, list[Document]]) -> dict[Name, list[Document]]:
@@ -245,11 +235,14 @@ def place(document: Document, clusters: Collection[ClusterName] | None) -> Clust
 
     `clusters` are those of the settings, None without settings.
     """
-    directory = _directory_of(document)
+    parts = document.location.file.split("/")  # deeper directories may belong to others
+    directory = ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
     named = document.cluster
     if named and directory and named != directory:
         return _conflict(document, named, directory)
-    name = named or directory or _only(clusters)
+    name = named or directory
+    if name is None and (clusters is None or len(clusters) == 1):
+        name = UNNAMED if clusters is None else next(iter(clusters))
     if name is None:
         known = ", ".join(sorted(clusters or ()))
         how = "set metadata.cluster" if document.resource is None else "set the label strimzi.io/cluster"
@@ -273,15 +266,3 @@ def _conflict(document: Document, named: ClusterName, directory: ClusterName) ->
         summary = f"the resource is for the Connect cluster {named!r}, {where}"
         hint = f'move the file, or add strimzi = "{named}" to [clusters.{directory}] in the settings'
     return document.error("connector/cluster-conflict", summary, _POINTER, hint)
-
-
-def _directory_of(document: Document) -> ClusterName | None:
-    """NAME, if the path is `clusters/NAME/...` from the repository root; deeper directories may belong to others."""
-    parts = document.location.file.split("/")
-    return ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
-
-
-def _only(clusters: Collection[ClusterName] | None) -> ClusterName | None:
-    if clusters is None:
-        return UNNAMED
-    return next(iter(clusters)) if len(clusters) == 1 else None

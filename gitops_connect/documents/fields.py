@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -46,68 +47,46 @@ VERSION = "connector.plugin.version"
 _DEFAULT_TASKS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectorFields:
-    """The fields of a document. `config` is `spec.config` as strings; None marks a field that the document omits."""
+def connector_of(document: Document) -> DesiredConnector:
+    """The connector of a document without schema errors, but no initial offsets; its config as Connect stores it."""
+    spec, metadata = document.value["spec"], document.value["metadata"]
+    config = {key: value for key, value in config_of(document).items() if key != NAME}
+    if "class" in spec:
+        config[CLASS] = spec["class"]
+    if "tasksMax" in spec or TASKS not in config:
+        config[TASKS] = str(int(spec.get("tasksMax", _DEFAULT_TASKS)))
+    if "version" in spec:
+        config[VERSION] = spec["version"]
+    moves = spec.get("health", {}).get("offsetsMoveWithin")
+    return DesiredConnector(
+        name=ConnectorName(metadata["name"]),
+        state=TargetState(spec.get("state", TargetState.RUNNING.value)),
+        config=config,
+        document=document,
+        secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()},
+        ignore=tuple(spec.get("ignore", ())),
+        allow_unknown_keys=tuple(annotations_of(document).get(ALLOW_UNKNOWN_KEYS, "").replace(",", " ").split()),
+        mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
+        suspend=spec.get("suspend", False),
+        on_manual_pause=OnManualPause(spec["onManualPause"]) if "onManualPause" in spec else None,
+        auto_restart=_auto_restart(spec.get("autoRestart", {})),
+        restarts=tuple(_restart_requests(spec, document.texts)),
+        rollback=_rollback(spec.get("rollback")),
+        offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
+        on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
+    )
 
-    document: Document
-    name: ConnectorName
-    config: Mapping[str, str] = field(repr=False)
-    connector_class: str | None
-    tasks_max: int | None
-    version: str | None
-    state: TargetState
-    secrets: Mapping[str, SecretReference]
 
-    @staticmethod
-    def of(document: Document) -> ConnectorFields:
-        """The fields of a document, which must not have schema errors."""
-        spec = document.value["spec"]
-        tasks_max = spec.get("tasksMax")
-        return ConnectorFields(
-            document=document,
-            name=ConnectorName(document.value["metadata"]["name"]),
-            config=_config(document),
-            connector_class=spec.get("class"),
-            tasks_max=int(tasks_max) if tasks_max is not None else None,
-            version=spec.get("version"),
-            state=TargetState(spec.get("state", TargetState.RUNNING.value)),
-            secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()},
-        )
+def config_of(document: Document) -> dict[str, str]:
+    """`spec.config`, every value in its source text: `1.10` stays `1.10`, and `True` stays `True`."""
+    config: Mapping[str, Any] = document.value["spec"].get("config", {})
+    return {key: document.texts.get(("spec", "config", key), value) for key, value in config.items()}
 
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """`metadata.annotations`."""
-        found: Mapping[str, str] = self.document.value["metadata"].get("annotations", {})
-        return found
 
-    def connector(self) -> DesiredConnector:
-        """The connector that the document declares, without its initial offsets; its config as Connect stores it."""
-        spec = self.document.value["spec"]
-        config = {key: value for key, value in self.config.items() if key != NAME}
-        if self.connector_class is not None:
-            config[CLASS] = self.connector_class
-        if self.tasks_max is not None or TASKS not in config:
-            config[TASKS] = str(self.tasks_max or _DEFAULT_TASKS)
-        if self.version is not None:
-            config[VERSION] = self.version
-        return DesiredConnector(
-            name=self.name,
-            state=self.state,
-            config=config,
-            document=self.document,
-            secrets=self.secrets,
-            ignore=tuple(spec.get("ignore", ())),
-            allow_unknown_keys=tuple(self.annotations.get(ALLOW_UNKNOWN_KEYS, "").replace(",", " ").split()),
-            mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
-            suspend=spec.get("suspend", False),
-            on_manual_pause=OnManualPause(spec["onManualPause"]) if "onManualPause" in spec else None,
-            auto_restart=_auto_restart(spec.get("autoRestart", {})),
-            restarts=tuple(_restart_requests(spec, self.document.texts)),
-            rollback=_rollback(spec.get("rollback")),
-            offsets_move_within=_duration(spec.get("health", {}).get("offsetsMoveWithin")),
-            on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
-        )
+def annotations_of(document: Document) -> Mapping[str, str]:
+    """`metadata.annotations` of a document without schema errors."""
+    found: Mapping[str, str] = document.value["metadata"].get("annotations", {})
+    return found
 
 
 def _auto_restart(fields: Mapping[str, Any]) -> AutoRestart:
@@ -127,10 +106,6 @@ def _rollback(fields: Mapping[str, Any] | None) -> RollbackOptions | None:
     return RollbackOptions(timedelta(seconds=parse_duration(fields["watch"])), on)
 
 
-def _duration(value: str | None) -> timedelta | None:
-    return None if value is None else timedelta(seconds=parse_duration(value))
-
-
 def _restart_requests(spec: Mapping[str, Any], texts: Mapping[Pointer, str]) -> Iterator[RestartRequest]:
     if (fields := spec.get(RestartKind.CONNECTOR.value)) is not None:
         include_tasks, only_failed = fields.get("includeTasks", True), fields.get("onlyFailed", False)
@@ -140,13 +115,6 @@ def _restart_requests(spec: Mapping[str, Any], texts: Mapping[Pointer, str]) -> 
         yield RestartRequest(RestartKind.TASKS, fields["id"], tasks=tasks)
     if (version := spec.get(RestartKind.SECRETS.value)) is not None:
         yield RestartRequest(RestartKind.SECRETS, texts.get(("spec", RestartKind.SECRETS.value), str(version)))
-
-
-def _config(document: Document) -> dict[str, str]:
-    """Every value in its source text: `1.10` stays `1.10`, and `True` stays `True`."""
-    config: Mapping[str, Any] = document.value["spec"].get("config", {})
-    texts = document.texts
-    return {key: texts.get(("spec", "config", key), value) for key, value in config.items()}
 
 
 def secret_references(document: Document) -> Mapping[str, SecretReference]:
@@ -332,11 +300,8 @@ class _Reader:
                 if isinstance(item, MappingNode):
                     yield item
                 else:
-                    self._refuse(
-                        "yaml/merge",
-                        "the value of a merge key (<<) must be a mapping, or a list of mappings",
-                        item.place,
-                    )
+                    summary = "the value of a merge key (<<) must be a mapping, or a list of mappings"
+                    self._refuse("yaml/merge", summary, item.place)
 
     def _key(self, node: Node) -> str | None:
         self._visit(node, 0)
@@ -345,31 +310,18 @@ class _Reader:
             return None
         if not node.plain or node.tag is not None:
             return node.text
-        key = self._plain_key(node.text)
-        if key is not None:
-            return key
-        self._refuse(
-            "yaml/key",
-            "a key must be a string, found nothing, a number or a boolean without quotes",
-            node.place,
-            "quote it",
-        )
+        with suppress(ValueError):
+            key = self._rules.key(self._rules.resolve(node.text))
+            if key is not None:
+                return key
+        summary = "a key must be a string, found nothing, a number or a boolean without quotes"
+        self._refuse("yaml/key", summary, node.place, "quote it")
         return node.text
-
-    def _plain_key(self, text: str) -> str | None:
-        try:
-            return self._rules.key(self._rules.resolve(text))
-        except ValueError:
-            return None
 
     def _check_tag(self, node: Node, allowed: tuple[str | None, ...]) -> None:
         if node.tag not in allowed:
-            self._refuse(
-                "yaml/tag",
-                "a tag is not allowed here: documents contain plain values only",
-                node.place,
-                "remove it",
-            )
+            summary = "a tag is not allowed here: documents contain plain values only"
+            self._refuse("yaml/tag", summary, node.place, "remove it")
 
     def _refuse(self, rule: str, summary: str, place: Place, hint: str = "") -> None:
         self.refusals.append(Refused(rule, summary, place, hint))

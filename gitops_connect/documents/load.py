@@ -1,17 +1,122 @@
-"""Loads the documents of a revision; only files that are new since the last revision are read and parsed."""
+"""Loads the documents of a revision; only files that are new since the last revision are read and parsed.
+
+Of each file, gitops-connect documents and resources of Strimzi are kept. Everything else is left out.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from gitops_connect.documents import file_content
-from gitops_connect.documents.file_content import CONFIG_MAPS, read_config_maps, read_file
-from gitops_connect.documents.recognition import is_visible, names_config_maps
-from gitops_connect.documents.yaml import ParsedFile
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained_or
-from gitops_connect.model.documents import Blob, Documents, Entry
+from gitops_connect.documents import recognition
+from gitops_connect.documents.fields import INSIDE_DOCUMENTS
+from gitops_connect.documents.recognition import Membership, is_visible, names_config_maps
+from gitops_connect.documents.yaml import parse
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained_or
+from gitops_connect.model.documents import Blob, Document, Documents, Entry
+
+MAX_SIZE = 10 * 1024 * 1024
+"""Bytes. Nobody reviews a document of that size; it is something else, or an attack on the parser's memory."""
+CONFIG_MAPS = Documents()
+"""For a file with ConfigMaps that is not parsed until a resource of Strimzi names a ConfigMap."""
+
+
+def read_file(blob: Blob) -> Documents | None:
+    """The file's documents; None if none declares anything. A manifest may be larger than any document."""
+    content = blob.content
+    if len(content) > MAX_SIZE:
+        is_ours = recognition.says_ours(content) or recognition.says_strimzi(content)
+        return _too_large(blob.path) if is_ours else None
+    if recognition.may_declare(content):
+        return _sort_out(blob, _unpacked(parse(blob)))
+    return CONFIG_MAPS if recognition.may_be_config_map(content) else None
+
+
+def read_config_maps(blob: Blob) -> Documents | None:
+    """The ConfigMaps of a file without other documents that matter, or None. Its errors are not reported."""
+    found = _those(_unpacked(parse(blob)).documents, recognition.classify_resource, Membership.CONFIG_MAP)
+    return Documents(strimzi=found) if found else None
+
+
+def _unpacked(file: Documents) -> Documents:
+    documents, broken = tuple(recognition.unpacked(file.documents)), tuple(recognition.unpacked(file.broken))
+    return replace(file, documents=documents, broken=broken)
+
+
+def _sort_out(blob: Blob, file: Documents) -> Documents | None:
+    """Keep gitops-connect documents and resources of Strimzi, report documents that are meant to be some.
+
+    A file that only looked like a gitops-connect file may be any template or fixture: its errors are not reported.
+    """
+    ours, theirs = recognition.says_ours(blob.content), recognition.says_strimzi(blob.content)
+    if theirs and _is_template(blob, file):
+        warning = recognition.template_file(blob.path, blob.content)
+        return Documents(diagnostics=Diagnostics.of([warning]), complete=False)
+    every = (*file.documents, *file.broken)
+    is_own = partial(recognition.classify, among_ours=ours)
+    mistaken = _those(every, is_own, Membership.MISTAKEN)
+    mistaken_resources = _those(every, recognition.classify_resource, Membership.MISTAKEN)
+    mistakes = [*map(recognition.mistake, mistaken), *map(recognition.resource_mistake, mistaken_resources)]
+    templates = _found(recognition.template_object(one) for one in every)
+    warnings = [*_found(recognition.look_alike(one) for one in every), *templates]
+    if not (ours or theirs or mistakes):
+        return Documents(diagnostics=Diagnostics.of(warnings), complete=not templates) if warnings else None
+    broken = (*_those(file.broken, is_own, Membership.MEMBER), *mistaken)
+    resources = (*_those(file.broken, recognition.classify_resource, Membership.MEMBER), *mistaken_resources)
+    return Documents(
+        documents=_those(file.documents, is_own, Membership.MEMBER),
+        broken=broken,
+        diagnostics=Diagnostics.of((*_relevant(file, (*broken, *resources)), *mistakes, *warnings)),
+        complete=file.complete and not templates,
+        strimzi=_those(file.documents, recognition.classify_resource, Membership.MEMBER, Membership.CONFIG_MAP),
+        broken_strimzi=resources,
+    )
+
+
+def _those(
+    documents: Iterable[Document], classify: Callable[[Document], Membership], *wanted: Membership
+) -> tuple[Document, ...]:
+    return tuple(one for one in documents if classify(one) in wanted)
+
+
+def _is_template(blob: Blob, file: Documents) -> bool:
+    """Whether a file with resources of Strimzi has to be rendered first: it has actions, and errors because of them."""
+    if not recognition.has_actions(blob.content):
+        return False
+    resources = _those(file.documents, recognition.classify_resource, Membership.MEMBER)
+    unnamed = any("{" in str(one.section("metadata").get("name")) for one in resources)
+    broken = _those(file.broken, recognition.classify_resource, Membership.MEMBER)
+    return unnamed or not file.complete or bool(broken)
+
+
+def _relevant(file: Documents, kept: Collection[Document]) -> list[Diagnostic]:
+    """The problems of the file without those inside other documents that could be read: they belong to others."""
+    foreign = [one for one in file.broken if not any(one is other for other in kept)]
+    every = sorted((*file.documents, *file.broken), key=lambda document: document.location)
+    starts = [document.location for document in every]
+
+    def is_foreign(problem: Diagnostic) -> bool:
+        index = bisect_right(starts, problem.location)
+        return problem.rule in INSIDE_DOCUMENTS and index > 0 and any(every[index - 1] is one for one in foreign)
+
+    return [problem for problem in file.diagnostics if not is_foreign(problem)]
+
+
+def _found(diagnostics: Iterable[Diagnostic | None]) -> list[Diagnostic]:
+    return [one for one in diagnostics if one is not None]
+
+
+def _too_large(path: str) -> Documents:
+    hint, size = "split it; move long lists of offsets to an offset manifest", f"{MAX_SIZE // 1024**2} MiB"
+    summary = f"the file contains a gitops-connect document and is larger than {size}; it is not read"
+    problem = Diagnostic(Severity.ERROR, "document/too-large", summary, Location(path), hint)
+    return Documents(diagnostics=Diagnostics.of([problem]), complete=False)
+
+
+# The files of a revision.
 
 Key = tuple[str, str]
 
@@ -38,25 +143,12 @@ class Files(Protocol):
 class ParseCache:
     """The parsed files of the last revision, by path and blob id; deleted files are removed.
 
-    The same file gives the same `Document` objects, so that results about them can be cached by object.
+    A file that contains no document that declares something is None. The same file gives the same `Document` objects,
+    so that results about them can be cached by object.
     """
 
     def __init__(self) -> None:
-        self._files: Mapping[Key, ParsedFile | None] = {}
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._files
-
-    def get(self, key: Key) -> ParsedFile | None:
-        """The documents of the file; None if it contains no document that declares something."""
-        return self._files[key]
-
-    def keep(self, files: Mapping[Key, ParsedFile | None]) -> None:
-        """Replace the content of the cache."""
-        self._files = files
+        self.files: Mapping[Key, Documents | None] = {}
 
 
 def load(files: Files, cache: ParseCache) -> Documents:
@@ -65,46 +157,31 @@ def load(files: Files, cache: ParseCache) -> Documents:
     Errors of reading are passed on: a repository that cannot be read says nothing about its content.
     """
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
-    parsed = {_key(entry): cache.get(_key(entry)) for entry in visible if _key(entry) in cache}
-    parsed |= _load_new(files, [entry for entry in visible if _key(entry) not in parsed])
+    parsed = {_key(entry): cache.files[_key(entry)] for entry in visible if _key(entry) in cache.files}
+    parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read_file)
     if any(names_config_maps(resource) for file in parsed.values() if file is not None for resource in file.strimzi):
         deferred = [entry for entry in visible if parsed[_key(entry)] is CONFIG_MAPS]
-        blobs = files.blobs(deferred, file_content.MAX_SIZE + 1)
-        parsed |= {_key_of(blob): _contained(read_config_maps, blob) for blob in blobs}
-    cache.keep(parsed)
-    return _gather(files, [parsed[_key(entry)] for entry in visible])
+        parsed |= _parsed(files, deferred, read_config_maps)
+    cache.files = parsed
+    found = [file for entry in visible if (file := parsed[_key(entry)]) is not None and file is not CONFIG_MAPS]
+    documents = Documents.merged([Documents(diagnostics=files.diagnostics, complete=files.complete), *found])
+    return replace(documents, ignored=len(visible) - len(found))
 
 
-def _key(entry: Entry) -> Key:
+def _key(entry: Entry | Blob) -> Key:
     return entry.path, entry.blob_id
 
 
-def _gather(files: Files, parsed: Collection[ParsedFile | None]) -> Documents:
-    ours = [file for file in parsed if file is not None and file is not CONFIG_MAPS]
-    return Documents(
-        documents=tuple(document for file in ours for document in file.documents),
-        diagnostics=Diagnostics.of((*files.diagnostics, *(item for file in ours for item in file.diagnostics))),
-        complete=files.complete and all(file.complete for file in ours),
-        broken=tuple(document for file in ours for document in file.broken),
-        ignored=len(parsed) - len(ours),
-        strimzi=tuple(resource for file in ours for resource in file.strimzi),
-        broken_strimzi=tuple(resource for file in ours for resource in file.broken_strimzi),
-    )
+def _parsed(
+    files: Files, entries: Collection[Entry], read: Callable[[Blob], Documents | None]
+) -> dict[Key, Documents | None]:
+    """The content of the files. One byte more than the limit is read of each, to detect files that are too large.
+
+    With a bug in reading a file, nobody knows what it declares.
+    """
+    blobs = files.blobs(entries, MAX_SIZE + 1)
+    return {_key(blob): contained_or(_unknown, partial(read, blob), Location(blob.path)) for blob in blobs}
 
 
-def _load_new(files: Files, entries: Collection[Entry]) -> dict[Key, ParsedFile | None]:
-    """Read and parse new files. One byte more than the limit is read of each, to detect files that are too large."""
-    return {_key_of(blob): _contained(read_file, blob) for blob in files.blobs(entries, file_content.MAX_SIZE + 1)}
-
-
-def _contained(read: Callable[[Blob], ParsedFile | None], blob: Blob) -> ParsedFile | None:
-    """What the file declares, or the bug in reading it: then nobody knows what it declares."""
-    return contained_or(_unknown, partial(read, blob), Location(blob.path))
-
-
-def _unknown(bug: Diagnostic) -> ParsedFile:
-    return ParsedFile(diagnostics=Diagnostics.of([bug]), complete=False)
-
-
-def _key_of(blob: Blob) -> Key:
-    return blob.path, blob.blob_id
+def _unknown(bug: Diagnostic) -> Documents:
+    return Documents(diagnostics=Diagnostics.of([bug]), complete=False)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import yaml
@@ -193,43 +195,12 @@ def _bounded(text: str, number: float) -> Value:
 _LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
 """YAML 1.1, section 5.4, which is what libyaml counts."""
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
-_PLAIN_WORDS = {
-    "mapping values are not allowed": (
-        "a ':' is not allowed here, or this line is indented further than the one above it",
-        "put a string that contains ': ' in quotes",
-    ),
-    "did not find expected key": (
-        "the indentation of this line matches neither the lines above nor the lines below",
-        "start all fields of one mapping in the same column",
-    ),
-    "did not find expected '-' indicator": (
-        "this line belongs neither to the list above it nor to the block around that list",
-        "start all items of one list in the same column, each with '- '",
-    ),
-    "could not find expected ':'": ("the line before this place is neither `key: value` nor part of a string", ""),
-    "did not find expected ',' or": ("a list or mapping in brackets is not closed before this place", ""),
-    "found unexpected end of stream": ("this quote is never closed", ""),
-    "found unexpected document indicator": ("this quote is not closed before the next `---`", ""),
-    "found unknown escape character": (
-        "this backslash is not a valid escape in double quotes",
-        "use single quotes, in which a backslash has no special meaning",
-    ),
-    "found invalid Unicode character escape code": (
-        "this \\u escape is not a whole character",
-        "write the character itself, in UTF-8",
-    ),
-    "did not find expected <document start>": (
-        "something follows the end of the document",
-        "start the next document with `---`: a document has one root",
-    ),
-    "did not find expected node content": ("a value is missing here, or there is one bracket too many", ""),
-    "block sequence entries are not allowed": ("a list cannot start with '- ' here", "start the list on a new line"),
-    "did not find expected alphabetic or numeric character": (
-        "a string begins with '*' or '&'",
-        "put a string that begins with * or & in quotes",
-    ),
-    "found undefined tag handle": ("unknown tag", "put a string that begins with ! in quotes"),
-}
+
+
+@cache
+def _explanations() -> list[dict[str, str]]:
+    found: list[dict[str, str]] = yaml.safe_load(files(__package__).joinpath("syntax_errors.yaml").read_text("utf-8"))
+    return found
 
 
 def explain(error: yaml.YAMLError, text: str, first_line: int) -> Refused:
@@ -268,10 +239,8 @@ def _place(mark: Any, text: str) -> tuple[int, int]:
 def _words(problem: str, character: str) -> tuple[str, str]:
     if "cannot start any token" in problem:
         return _forbidden_start(character)
-    for known, words in _PLAIN_WORDS.items():
-        if known in problem:
-            return words
-    return _one_line(problem), ""
+    found = next((one for one in _explanations() if one["parser"] in problem), {"summary": _one_line(problem)})
+    return found["summary"], found.get("hint", "")
 
 
 def _forbidden_start(character: str) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +19,6 @@ from gitops_connect.model.manifests import Manifest, ManifestEntry, Place
 from gitops_connect.model.names import ConnectorName, Digest, OperationName
 from gitops_connect.model.operations import Acknowledgement, OperationKind, seed_name
 from gitops_connect.model.suggestions import Vocabulary
-
-# Builds operations from `OffsetChange` documents and `spec.initialOffsets` that passed their schema.
 
 _SEED: Pointer = ("spec", "initialOffsets")
 _CHANGE: Pointer = ("spec",)
@@ -83,23 +80,17 @@ class _Draft:
                 return self.section.get("offsets")
 
     def _manifest(self, files: ManifestFiles) -> ManifestFile | ManifestUri | Manifest | Diagnostic | None:
-        if "manifest" in self.section:
-            return self._uri() if "uri" in self.section["manifest"] else self._file(files)
-        if "offsets" in self.section:
-            return self._inline()
-        return None
-
-    def _file(self, files: ManifestFiles) -> ManifestFile | Diagnostic:
+        named = self.section.get("manifest")
+        if named is None:
+            return self._inline() if "offsets" in self.section else None
+        if "uri" in named:
+            location = self.document.locate((*self.pointer, "manifest", "uri"))
+            return ManifestUri(named["uri"], named["sha256"].lower(), location)
         location = self.document.locate((*self.pointer, "manifest", "path"))
-        found = files.find(self.section["manifest"]["path"], self.document.location.file, self.connector)
+        found = files.find(named["path"], self.document.location.file, self.connector)
         if isinstance(found, NoManifest):
             return Diagnostic(Severity.ERROR, found.rule, found.summary, location, found.hint, self.connector)
         return ManifestFile(found, location)
-
-    def _uri(self) -> ManifestUri:
-        named = self.section["manifest"]
-        location = self.document.locate((*self.pointer, "manifest", "uri"))
-        return ManifestUri(named["uri"], named["sha256"].lower(), location)
 
     def _inline(self) -> Manifest:
         pointer = (*self.pointer, "offsets")
@@ -223,7 +214,7 @@ class ManifestFiles:
         """The file of that name in another directory, or a file of the same directory with a similar name."""
         directory, _, name = path.rpartition("/")
         if name in self._by_name:
-            return self._by_name[name][0]
+            return self._by_name[name]
         beside = {other.rpartition("/")[2]: other for other in self._inside(directory)}
         candidate = self._vocabulary(beside).closest(name)
         return beside[candidate] if candidate is not None else None
@@ -260,11 +251,9 @@ class ManifestFiles:
         return set(islice(dict.fromkeys(path.rpartition("/")[0] for path in self._paths if "/" in path), _NEIGHBOURS))
 
     @cached_property
-    def _by_name(self) -> dict[str, list[str]]:
-        names = defaultdict(list)
-        for path in self._paths:
-            names[path.rpartition("/")[2]].append(path)
-        return dict(names)
+    def _by_name(self) -> dict[str, str]:
+        """The first file of each name."""
+        return {path.rpartition("/")[2]: path for path in reversed(self._paths)}
 
 
 def _resolve(path: str, document: str) -> str | None:

@@ -6,7 +6,7 @@ A typo in `apiVersion` or `kind` does not make a document vanish.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -33,15 +33,8 @@ _LISTS = ("List", *(f"{kind}List" for kind in strimzi.KINDS))
 STRIMZI_VERSIONS = tuple(f"{strimzi.GROUP}/{version}" for version in ("v1", "v1beta2", "v1alpha1"))
 
 _OTHER_KINDS = (
-    "Kafka",
-    "KafkaBridge",
-    "KafkaConnect",
-    "KafkaConnectS2I",
-    "KafkaMirrorMaker",
-    "KafkaNodePool",
-    "KafkaRebalance",
-    "KafkaTopic",
-    "KafkaUser",
+    *("Kafka", "KafkaBridge", "KafkaConnect", "KafkaConnectS2I", "KafkaMirrorMaker"),
+    *("KafkaNodePool", "KafkaRebalance", "KafkaTopic", "KafkaUser"),
 )
 _STRIMZI_GROUP = re.compile(rb"^[^#\n]*\bkafka\.strimzi\.io/", re.MULTILINE)
 _STRIMZI_KIND = re.compile(rb"(?<![\w.-])[\"']?kind[\"']?\s*:\s*[\"']?(KafkaConnector|KafkaMirrorMaker2)\b")
@@ -70,11 +63,6 @@ def says_ours(content: bytes) -> bool:
     return _OURS.search(_narrow(content)) is not None
 
 
-def may_be_ours(content: bytes) -> bool:
-    """True if the file must be parsed: it names the API version or a kind of gitops-connect."""
-    return says_ours(content) or _KIND.search(_narrow(content)) is not None
-
-
 def _narrow(content: bytes) -> bytes:
     """UTF-16 and UTF-32 without their zero bytes, so that a file in the wrong encoding is reported and not ignored."""
     return content.replace(b"\0", b"") if b"\0" in content else content
@@ -88,13 +76,10 @@ def classify(document: Document, *, among_ours: bool) -> Membership:
     if isinstance(version, str) and _is_foreign(version):
         return Membership.FOREIGN
     kind = document.value.get("kind")
-    meant = (isinstance(kind, str) and kind in KINDS) or (among_ours and version is None and not _is_manifest(document))
+    # the values of a list of offsets may contain the API version
+    is_manifest = document.value.keys() == {"offsets"}
+    meant = (isinstance(kind, str) and kind in KINDS) or (among_ours and version is None and not is_manifest)
     return Membership.MISTAKEN if meant else Membership.FOREIGN
-
-
-def _is_manifest(document: Document) -> bool:
-    """True for a list of offsets, whose values may contain the API version of gitops-connect."""
-    return document.value.keys() == {"offsets"}
 
 
 def _is_foreign(version: str) -> bool:
@@ -105,15 +90,11 @@ def _is_foreign(version: str) -> bool:
 def mistake(document: Document) -> Diagnostic:
     """The error for a document that is meant to be a gitops-connect document."""
     version = document.value.get("apiVersion")
-    missing = "apiVersion is missing" + _misspelt(document)
+    misspelt = closest("apiVersion", document.value)
+    missing = "apiVersion is missing" + (f" (found {misspelt!r} instead)" if misspelt is not None else "")
     found = f"apiVersion is {word_or_kind(version)}" if version is not None else missing
     hint = f"write `apiVersion: {API_VERSION}`, or move the file away from the documents"
     return document.error("document/api-version", f"{found}, expected {API_VERSION!r}", ("apiVersion",), hint)
-
-
-def _misspelt(document: Document) -> str:
-    key = closest("apiVersion", document.value)
-    return f" (found {key!r} instead)" if key is not None else ""
 
 
 def look_alike(document: Document) -> Diagnostic | None:
@@ -137,10 +118,10 @@ def says_strimzi(content: bytes) -> bool:
     return _STRIMZI_GROUP.search(content) is not None and _STRIMZI_KIND.search(content) is not None
 
 
-def may_be_strimzi(content: bytes) -> bool:
-    """True if the file must be parsed, because it names Strimzi's API group or a kind that declares connectors."""
+def may_declare(content: bytes) -> bool:
+    """True if the file must be parsed: it names the API version or a kind of gitops-connect or of Strimzi."""
     content = _narrow(content)
-    return _STRIMZI_GROUP.search(content) is not None or _STRIMZI_KIND.search(content) is not None
+    return any(one.search(content) for one in (_OURS, _KIND, _STRIMZI_GROUP, _STRIMZI_KIND))
 
 
 def may_be_config_map(content: bytes) -> bool:
@@ -206,8 +187,8 @@ def resource_mistake(document: Document) -> Diagnostic:
     return document.error("strimzi/api-version", summary, ("apiVersion",), hint)
 
 
-def is_template(content: bytes) -> bool:
-    """Whether a file that is not a valid resource contains actions or parameters of a template."""
+def has_actions(content: bytes) -> bool:
+    """Whether a file contains actions or parameters of a template."""
     return _ACTION.search(content) is not None
 
 
@@ -223,19 +204,11 @@ def template_object(document: Document) -> Diagnostic | None:
     """The warning for an OpenShift `Template` that contains a resource of Strimzi, or None for other documents."""
     if document.value.get("kind") != "Template":
         return None
-    kinds = sorted({kind for kind in _objects(document.value.get("objects")) if kind in strimzi.KINDS})
+    objects = document.value.get("objects")
+    resources = [one for one in objects if isinstance(one, Mapping)] if isinstance(objects, list) else []
+    names = {str(one.get("kind")) for one in resources if str(one.get("apiVersion")).startswith(strimzi.GROUP)}
+    kinds = sorted(names & set(strimzi.KINDS))
     return _template(document.locate(("objects",)), ", ".join(kinds)) if kinds else None
-
-
-def has_actions(document: Document) -> bool:
-    """Whether the name of a resource contains an action of a template, so that only a rendered one has a name."""
-    return "{" in str(document.section("metadata").get("name"))
-
-
-def _objects(objects: Any) -> Iterator[str]:
-    for one in objects if isinstance(objects, list) else ():
-        if isinstance(one, Mapping) and str(one.get("apiVersion")).startswith(strimzi.GROUP):
-            yield str(one.get("kind"))
 
 
 def _template(location: Location, kinds: str) -> Diagnostic:
@@ -244,13 +217,12 @@ def _template(location: Location, kinds: str) -> Diagnostic:
     return Diagnostic(Severity.WARNING, "strimzi/template", summary, location, hint)
 
 
-def names_config_maps(document: Document) -> bool:
+def names_config_maps(resource: Document) -> bool:
     """Whether a resource names a ConfigMap, for reading or writing offsets."""
-    return any(_keys(document.value.get("spec")))
+    return _has_key(resource.value.get("spec"), {"toConfigMap", "fromConfigMap"})
 
 
-def _keys(value: Any) -> Iterator[bool]:
-    if isinstance(value, Mapping):
-        yield from (key in ("toConfigMap", "fromConfigMap") for key in value)
-    for one in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        yield from _keys(one)
+def _has_key(value: Any, keys: Collection[str]) -> bool:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    is_key = isinstance(value, Mapping) and any(key in keys for key in value)
+    return is_key or any(_has_key(one, keys) for one in inner)

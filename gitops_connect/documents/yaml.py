@@ -7,18 +7,29 @@ so that a syntax error affects only its own document.
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 
 from gitops_connect.connect.unreadable import MARK, not_utf8
-from gitops_connect.documents.fields import CORE_SCHEMA, read
-from gitops_connect.documents.kubernetes_yaml import KUBERNETES
-from gitops_connect.documents.nodes import MappingNode, Node, Refused, ScalarNode, compose
+from gitops_connect.documents.fields import CORE_SCHEMA, ScalarRules, read
+from gitops_connect.documents.nodes import (
+    FLOAT,
+    NOT_FINITE,
+    NUMBER_STARTS,
+    MappingNode,
+    Node,
+    Refused,
+    ScalarNode,
+    Value,
+    compose,
+)
 from gitops_connect.documents.recognition import is_kubernetes
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.documents import Blob, Document
+from gitops_connect.model.documents import Blob, Document, Documents
 
 MAX_DOCUMENTS = 10_000
 """Documents in one file: each costs as much as a small file, and nobody reviews a file with so many."""
@@ -29,40 +40,19 @@ _BOUNDARY = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:[ \t]*+(?:#.*)?\r?\n|%.*\n)*+[ \t]*+(?:#.*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
-    """The documents of one file. `broken` ones could be read in part; `complete`: no part is unreadable.
-
-    `strimzi` are the resources of Strimzi and the ConfigMaps among them, once the documents are sorted out.
-    """
-
-    documents: tuple[Document, ...] = ()
-    broken: tuple[Document, ...] = ()
-    diagnostics: Diagnostics = field(default_factory=Diagnostics)
-    complete: bool = True
-    strimzi: tuple[Document, ...] = ()
-    broken_strimzi: tuple[Document, ...] = ()
-
-
-def parse(blob: Blob) -> ParsedFile:
+def parse(blob: Blob) -> Documents:
     """Every document of a YAML or JSON file whose root is a mapping; its content is never executed or looked up."""
-    parts = list(parse_each(blob))
-    return ParsedFile(
-        documents=tuple(document for part in parts for document in part.documents),
-        broken=tuple(document for part in parts for document in part.broken),
-        diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
-        complete=all(part.complete for part in parts),
-    )
+    return Documents.merged(parse_each(blob))
 
 
-def parse_each(blob: Blob) -> Iterator[ParsedFile]:
+def parse_each(blob: Blob) -> Iterator[Documents]:
     """The documents of the file, one after the other."""
     try:
         text = decode(blob.content)
         refuse_control_characters(text)
         _refuse_too_many(text)
     except Refused as refused:
-        yield ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
+        yield Documents(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
         return
     yield from (_parse_part(part, line, blob.path) for part, line in _parts(text))
 
@@ -89,12 +79,12 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
         line += part.count("\n")
 
 
-def _parse_part(text: str, first_line: int, path: str) -> ParsedFile:
+def _parse_part(text: str, first_line: int, path: str) -> Documents:
     try:
         parsed = [_document(root, path) for root in compose(text, first_line) if not _is_empty(root)]
     except Refused as refused:
-        return ParsedFile(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
-    return ParsedFile(
+        return Documents(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
+    return Documents(
         documents=tuple(document for document, problems in parsed if not problems),
         broken=tuple(document for document, problems in parsed if problems),
         diagnostics=Diagnostics.of(problem for _, problems in parsed for problem in problems),
@@ -159,3 +149,80 @@ def refuse_control_characters(text: str) -> None:
 def place_after(before: str) -> tuple[int, int]:
     """The line and column of the character that follows the text."""
     return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+# The values of a Kubernetes resource as `kubectl` reads them: `sigs.k8s.io/yaml`, which is go-yaml v2 and then JSON.
+#
+# go-yaml v2 has the booleans and octal numbers of YAML 1.1 (`y`, `off`, `017`), but neither its dates nor its numbers
+# to base 60: `2026-01-01` and `10:30` are strings. Numbers then become JSON numbers, so that `1.0` is 1.
+# `tests/strimzi/test_kubernetes_yaml.yaml` has a table of values that Go printed.
+
+_WORDS: dict[str, Value] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_INTEGER = re.compile(r"[-+]?(?:(0[xX][0-9a-fA-F]+)|(0[bB][01]+)|(0[oO]?[0-7]+)|(0|[1-9][0-9]*))")
+_BASES = (16, 2, 8, 10)
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])_(?=[0-9])")
+_LONGEST_NUMBER = 400
+"""Characters. A longer number is refused: Go reads it as a string or as a float, which nobody means."""
+_LEAST, _MOST = -(2**63), 2**64 - 1
+"""What Go reads as an integer: an `int64` or a `uint64`."""
+_JSON_EXPONENT = 1e21
+"""From this number on, Go writes a float with an exponent. A smaller one without a fraction becomes an integer."""
+
+
+def resolve_kubernetes(text: str) -> Value:
+    """The value of a plain scalar. Raises ValueError for a number that JSON cannot hold: infinite, NaN or too long."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in NUMBER_STARTS:
+        return text
+    if NOT_FINITE.fullmatch(text) or len(text) > _LONGEST_NUMBER:
+        raise ValueError(text)
+    return _kubernetes_number(text, _BETWEEN_DIGITS.sub("", text) if text[0] == "." else text.replace("_", ""))
+
+
+def _kubernetes_number(text: str, plain: str) -> Value:
+    integer = _integer(plain)
+    if integer is not None:
+        return integer
+    if not FLOAT.fullmatch(plain):
+        return text
+    number = float(plain)
+    return text if math.isinf(number) else _as_json(number)
+
+
+def _integer(plain: str) -> int | None:
+    """The integer of 64 bits, or None. Other numbers are floats, or strings if they are not decimal."""
+    found = _INTEGER.fullmatch(plain)
+    if found is None:
+        return None
+    number = next(int(digits.lower().removeprefix("0o"), base) for digits, base in _digits(found) if digits)
+    number = -number if plain[0] == "-" else number
+    return number if _LEAST <= number <= _MOST else None
+
+
+def _digits(found: re.Match[str]) -> zip[tuple[str | None, int]]:
+    return zip(found.groups(), _BASES, strict=True)
+
+
+def _as_json(number: float) -> int | float:
+    """A float as Go's JSON has it: `1e6` is 1000000. The digits are the shortest ones that mean this float."""
+    return int(Decimal(repr(number))) if number.is_integer() and abs(number) < _JSON_EXPONENT else number
+
+
+def _kubernetes_key(value: Value) -> str | None:
+    """Keys that are booleans or integers become strings: the key `on` is `true`."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int():
+            return str(value)
+        case _:
+            return None
+
+
+KUBERNETES = ScalarRules(resolve_kubernetes, _kubernetes_key, last_merge_wins=True)
+"""How `kubectl` reads a resource."""

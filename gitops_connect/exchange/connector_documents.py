@@ -8,20 +8,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, assert_never
 
 from gitops_connect.documents.connector_rules import clear_secrets
+from gitops_connect.documents.fields import CLASS, TASKS, VERSION
 from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat, reference_of
-from gitops_connect.exchange.document_text import (
-    CLASS,
-    TASKS,
-    VERSION,
-    ConnectorDocument,
-    lost_in_resource,
-    problem_of_resource,
-)
-from gitops_connect.model.desired import SecretSource, TargetState
+from gitops_connect.exchange.document_text import lost_in_resource, problem_of_resource
+from gitops_connect.model.desired import SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.masking import clear_secret
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -37,10 +31,10 @@ _LONGEST = 200
 
 
 class Converted(NamedTuple):
-    """A connector, and the document of it."""
+    """A connector, and the connector without secrets: each key of its `secrets` is not in its `config`."""
 
     source: ConnectorDeclaration
-    document: ConnectorDocument
+    document: ConnectorDeclaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +55,26 @@ def convert_all(declarations: Sequence[ConnectorDeclaration], options: ConvertOp
     taken = [*options.reserved, *(one.name for source in declarations for one in source.secrets.values())]
     variables = UniqueNames(taken)
     with_cluster = options.with_cluster or len({source.cluster for source in declarations}) > 1
-    return [
-        Converted(source, _document(source, _secrets(source, variables, with_cluster=with_cluster), options))
-        for source in declarations
-    ]
+    converted = []
+    for source in declarations:
+        secrets = _secrets(source, variables, with_cluster=with_cluster)
+        config = {key: value for key, value in source.config.items() if key not in secrets}
+        cluster = source.cluster
+        if options.target is TargetFormat.STRIMZI and cluster is not None:
+            cluster = options.connect_clusters.get(cluster, cluster)
+        document = replace(source, cluster=cluster, config=config, secrets={**secrets, **source.secrets})
+        converted.append(Converted(source, document))
+    return converted
 
 
-def _secrets(source: ConnectorDeclaration, variables: UniqueNames, *, with_cluster: bool) -> Mapping[str, str]:
+def _secrets(
+    source: ConnectorDeclaration, variables: UniqueNames, *, with_cluster: bool
+) -> Mapping[str, SecretReference]:
     """A variable for each config key whose value must not be in Git, or is unknown."""
     prefix = (source.cluster,) if with_cluster and source.cluster else ()
     hidden = sorted({*(key for key, value in source.config.items() if _is_secret(source, key, value)), *source.unknown})
-    return {key: variables.choose(variable_name(*prefix, source.name, key), "_") for key in hidden}
+    names = {key: variables.choose(variable_name(*prefix, source.name, key), "_") for key in hidden}
+    return {key: SecretReference(SecretSource.ENV, name) for key, name in names.items()}
 
 
 def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
@@ -83,25 +86,6 @@ def _is_secret(source: ConnectorDeclaration, key: str, value: str) -> bool:
     if not source.is_described and is_placeholder(value) and is_sensitive_key(key):
         return True
     return key in source.sensitive and not is_only_reference(value)
-
-
-def _document(source: ConnectorDeclaration, secrets: Mapping[str, str], options: ConvertOptions) -> ConnectorDocument:
-    cluster = source.cluster
-    if options.target is TargetFormat.STRIMZI and cluster is not None:
-        cluster = options.connect_clusters.get(cluster, cluster)
-    own = {key: one.name for key, one in source.secrets.items() if one.source is SecretSource.ENV}
-    return ConnectorDocument(
-        name=source.name,
-        cluster=cluster,
-        state=source.state,
-        config={key: value for key, value in source.config.items() if key not in secrets},
-        secrets={**secrets, **own},
-        note=source.note,
-        secret_files={key: one.name for key, one in source.secrets.items() if one.source is SecretSource.FILE},
-        labels=source.labels,
-        annotations=source.annotations,
-        fields=source.fields,
-    )
 
 
 def problems_of(converted: Converted, target: TargetFormat) -> list[Diagnostic]:
@@ -127,10 +111,10 @@ def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
             yield _problem(source, _MISPLACED, summary, key, is_error=True)
 
 
-def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, SecretReference]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
         shown = reference_of(expression)
-        summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key]}"
+        summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key].name}"
         if key in _NEVER_SECRET:
             yield _problem(source, "convert/unknown-value", f"the value of {key!r} is {shown}", key, is_error=True)
         else:
@@ -144,7 +128,7 @@ def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
             yield _problem(source, "convert/placeholder", summary, key)
 
 
-def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: TargetFormat) -> Iterator[Diagnostic]:
+def _losses(source: ConnectorDeclaration, document: ConnectorDeclaration, target: TargetFormat) -> Iterator[Diagnostic]:
     match target:
         case TargetFormat.GITOPS_CONNECT:
             return
@@ -159,9 +143,10 @@ def _losses(source: ConnectorDeclaration, document: ConnectorDocument, target: T
             yield from (_lost(source, name, "JSON") for name in [*texts, *document.fields])
         case _:
             assert_never(target)
-    for key, path in document.secret_files.items():
-        summary = f"the secret of {key!r} is read on the worker, from the file {path}"
-        yield _problem(source, "convert/target", summary, key)
+    for key, secret in source.secrets.items():
+        if secret.source is SecretSource.FILE:
+            summary = f"the secret of {key!r} is read on the worker, from the file {secret.name}"
+            yield _problem(source, "convert/target", summary, key)
 
 
 def _lost(source: ConnectorDeclaration, name: str, target: str) -> Diagnostic:

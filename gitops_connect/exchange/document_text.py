@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any, assert_never
 
 from gitops_connect.connect.wire import create_body
-from gitops_connect.exchange.declarations import TargetFormat
-from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.documents.fields import CLASS, TASKS, VERSION
+from gitops_connect.documents.recognition import API_VERSION, STRIMZI_VERSIONS
+from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat
+from gitops_connect.model.desired import SecretReference, SecretSource, TargetState
+from gitops_connect.model.documents import CONNECTOR
+from gitops_connect.model.strimzi import KAFKA_CONNECTOR
 from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.table import as_json
+from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, is_resource_name
 
-CLASS, VERSION, TASKS = "connector.class", "connector.plugin.version", "tasks.max"
 _MOST_TASKS = 2**31 - 1
-_CLUSTER_LABEL = "strimzi.io/cluster"
-_PAUSED = "strimzi.io/pause-reconciliation"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 253
 _RESTARTS = ("enabled", "maxRestarts")
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectorDocument:
-    """The content of the document. `config` is what Connect stores, without the keys of `secrets`.
-
-    `secrets` has the environment variable of each secret key, and `secret_files` the file of a key whose secret is in a
-    file. `fields` are the other fields of `spec`. `note` becomes a comment, if it is not empty.
-    """
-
-    name: ConnectorName
-    cluster: ClusterName | None
-    state: TargetState
-    config: Mapping[str, str] = field(repr=False)
-    secrets: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
-    secret_files: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-
-def text_of(document: ConnectorDocument, target: TargetFormat) -> str:
+def text_of(document: ConnectorDeclaration, target: TargetFormat) -> str:
     """The content of the file. A format without fields for secrets has references in the config."""
     match target:
         case TargetFormat.GITOPS_CONNECT:
@@ -58,49 +37,50 @@ def text_of(document: ConnectorDocument, target: TargetFormat) -> str:
             assert_never(target)
 
 
-def json_body(document: ConnectorDocument) -> Mapping[str, object]:
+def json_body(document: ConnectorDeclaration) -> Mapping[str, object]:
     """The body of POST `/connectors`."""
     config = with_references(document, TargetFormat.JSON).config
     state = None if document.state is TargetState.RUNNING else document.state
     return create_body(document.name, dict(sorted(config.items())), state)
 
 
-def with_references(document: ConnectorDocument, target: TargetFormat) -> ConnectorDocument:
+def with_references(document: ConnectorDeclaration, target: TargetFormat) -> ConnectorDeclaration:
     """The document with references of config providers as the values of its secrets."""
-    provider = "strimzidir" if target is TargetFormat.STRIMZI else "directory"
-    values = {key: _reference(name, target) for key, name in document.secrets.items()}
-    for key, name in document.secret_files.items():
-        path = PurePosixPath(name)
-        values[key] = f"${{{provider}:{path.parent}:{path.name}}}"
-    return replace(document, config={**document.config, **values}, secrets={}, secret_files={})
+    values = {key: _reference(secret, target) for key, secret in document.secrets.items()}
+    return replace(document, config={**document.config, **values}, secrets={})
 
 
-def _reference(variable: str, target: TargetFormat) -> str:
-    """The reference to an environment variable of the worker: that of Strimzi, or of Kafka's provider (KIP-887)."""
-    return f"${{{'strimzienv' if target is TargetFormat.STRIMZI else 'env'}:{variable}}}"
+def _reference(secret: SecretReference, target: TargetFormat) -> str:
+    """The reference to a variable or a file of the worker, for Strimzi's providers or Kafka's own (KIP-887)."""
+    is_strimzi = target is TargetFormat.STRIMZI
+    if secret.source is SecretSource.ENV:
+        return f"${{{'strimzienv' if is_strimzi else 'env'}:{secret.name}}}"
+    path = PurePosixPath(secret.name)
+    return f"${{{'strimzidir' if is_strimzi else 'directory'}:{path.parent}:{path.name}}}"
 
 
-def needed_secrets(documents: Iterable[ConnectorDocument], target: TargetFormat) -> str:
+def needed_secrets(documents: Iterable[ConnectorDeclaration], target: TargetFormat) -> str:
     """The section of the settings that allows the variables of the documents, or the references, one a line.
 
     It is empty if the documents name no variable. Each line says which connector and key need the variable.
     """
     variables = [
-        (name, escaped(f"{document.name}: {key}"))
+        (secret, escaped(f"{document.name}: {key}"))
         for document in documents
-        for key, name in sorted(document.secrets.items())
+        for key, secret in sorted(document.secrets.items(), key=itemgetter(0))
+        if secret.source is SecretSource.ENV
     ]
     if target is not TargetFormat.GITOPS_CONNECT:
-        return "".join(f"{_reference(name, target)}  # {where}\n" for name, where in variables)
-    lines = [f'  "{name}",  # {where}\n' for name, where in variables]
+        return "".join(f"{_reference(secret, target)}  # {where}\n" for secret, where in variables)
+    lines = [f'  "{secret.name}",  # {where}\n' for secret, where in variables]
     return f"[secrets]\nenv = [\n{''.join(lines)}]\n" if lines else ""
 
 
-def render(document: ConnectorDocument) -> str:
+def render(document: ConnectorDeclaration) -> str:
     """The document as YAML."""
     config = dict(sorted(document.config.items()))
     lines = [
-        *_head(document, "gitops-connect/v1", "Connector"),
+        *_head(document, API_VERSION, CONNECTOR),
         *([f"  cluster: {yaml_text.scalar(document.cluster)}"] if document.cluster else []),
         *_texts("labels", document.labels),
         *_texts("annotations", document.annotations),
@@ -113,8 +93,10 @@ def render(document: ConnectorDocument) -> str:
     if _is_number_of_tasks(config.get(TASKS, "")):
         lines.append(f"  tasksMax: {config.pop(TASKS)}")
     lines += [f"  state: {document.state.value}", *_texts("config", config)]
-    if document.secrets or document.secret_files:
-        lines += ["  secrets:", *_secrets(document)]
+    if document.secrets:
+        lines.append("  secrets:")
+    for key, secret in sorted(document.secrets.items(), key=itemgetter(0)):
+        lines.append(f"    {yaml_text.scalar(key)}: {{{secret.source.value}: {yaml_text.in_flow(secret.name)}}}")
     for name, value in document.fields.items():
         lines += yaml_text.lines(name, value, "  ")
     return "".join(f"{line}\n" for line in lines)
@@ -125,7 +107,7 @@ def _is_number_of_tasks(text: str) -> bool:
     return text.isascii() and text.isdecimal() and text[0] != "0" and len(text) <= 10 and int(text) <= _MOST_TASKS
 
 
-def _head(document: ConnectorDocument, version: str, kind: str) -> Iterator[str]:
+def _head(document: ConnectorDeclaration, version: str, kind: str) -> Iterator[str]:
     if document.note:
         yield f"# {document.note}"
     yield from (f"apiVersion: {version}", f"kind: {kind}", "metadata:", f"  name: {yaml_text.scalar(document.name)}")
@@ -137,22 +119,15 @@ def _texts(name: str, texts: Mapping[str, str]) -> Iterator[str]:
         yield from (yaml_text.field(key, text, "    ") for key, text in sorted(texts.items()))
 
 
-def _secrets(document: ConnectorDocument) -> Iterator[str]:
-    sources = {key: ("env", name) for key, name in document.secrets.items()}
-    sources |= {key: ("file", path) for key, path in document.secret_files.items()}
-    for key, (source, name) in sorted(sources.items()):
-        yield f"    {yaml_text.scalar(key)}: {{{source}: {yaml_text.in_flow(name)}}}"
-
-
-def problem_of_resource(document: ConnectorDocument) -> str:
+def problem_of_resource(document: ConnectorDeclaration) -> str:
     """Why the connector cannot be a `KafkaConnector`; empty if it can."""
-    if not _NAME.fullmatch(document.name) or len(document.name) > _LONGEST_NAME:
+    if not is_resource_name(document.name):
         return (
             "the name of a Kubernetes resource has lower case letters, digits, dashes and dots only, and Strimzi uses"
             " it as the name of the connector"
         )
     if document.cluster is None:
-        return f"Strimzi needs the name of a KafkaConnect resource, in the label {_CLUSTER_LABEL}"
+        return f"Strimzi needs the name of a KafkaConnect resource, in the label {CLUSTER_LABEL}"
     if document.state is TargetState.ABSENT:
         return "Strimzi has no state `absent`: the connector is deleted with its resource"
     tasks = document.config.get(TASKS)
@@ -161,7 +136,7 @@ def problem_of_resource(document: ConnectorDocument) -> str:
     return ""
 
 
-def lost_in_resource(document: ConnectorDocument) -> Iterator[str]:
+def lost_in_resource(document: ConnectorDeclaration) -> Iterator[str]:
     """The fields of `spec` that a `KafkaConnector` does not have, as in `autoRestart.onlyOn`."""
     for name, value in document.fields.items():
         if name == "autoRestart":
@@ -170,7 +145,7 @@ def lost_in_resource(document: ConnectorDocument) -> Iterator[str]:
             yield name
 
 
-def _resource(document: ConnectorDocument) -> str:
+def _resource(document: ConnectorDeclaration) -> str:
     """The `KafkaConnector` as YAML, of a document with references."""
     config = dict(sorted(document.config.items()))
     spec: list[tuple[str, Any]] = [("class", config.pop(CLASS))]
@@ -178,10 +153,10 @@ def _resource(document: ConnectorDocument) -> str:
     spec.append(("state", document.state.value))
     spec += [("version", config.pop(VERSION))] if VERSION in config else []
     restarts = {key: one for key, one in document.fields.get("autoRestart", {}).items() if key in _RESTARTS}
-    paused = {_PAUSED: "true"} if document.fields.get("suspend") else {}
+    paused = {PAUSED: "true"} if document.fields.get("suspend") else {}
     lines = [
-        *_head(document, "kafka.strimzi.io/v1", "KafkaConnector"),
-        *_texts("labels", {**document.labels, _CLUSTER_LABEL: document.cluster or ""}),
+        *_head(document, STRIMZI_VERSIONS[0], KAFKA_CONNECTOR),
+        *_texts("labels", {**document.labels, CLUSTER_LABEL: document.cluster or ""}),
         *_texts("annotations", {**document.annotations, **paused}),
         "spec:",
         *(line for key, value in spec for line in yaml_text.lines(key, value, "  ")),

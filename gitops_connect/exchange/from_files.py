@@ -7,16 +7,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 from gitops_connect.checks import document_schemas
-from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.readers import own_documents, reader
 from gitops_connect.exchange.readers.reading import MAX_CONNECTORS, MAX_KEYS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.documents import Blob, Document
+from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.printable import shortened
@@ -37,27 +38,24 @@ class FileConnectors:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """`forced` is the format of all files; None: each file is recognized. `out` is a directory that is not read.
+def read_all(
+    paths: Sequence[Path],
+    forced: FileFormat | None,
+    cluster: ClusterName | None,
+    out: Path | None,
+    strimzi: StrimziOptions,
+) -> FileConnectors:
+    """Read every file. `forced` is the format of all files; None: each file is recognized.
 
-    `cluster` replaces the clusters of all connectors, if it is not None.
+    `cluster` replaces the clusters of all connectors, if it is not None. `out` is a directory that is not read. Raises
+    UsageError if a file cannot be read.
     """
-
-    forced: FileFormat | None
-    cluster: ClusterName | None
-    out: Path | None
-    strimzi: StrimziOptions
-
-
-def read_all(paths: Sequence[Path], options: ReadOptions) -> FileConnectors:
-    """Read every file. Raises UsageError if a file cannot be read."""
     found: list[ConnectorDeclaration] = []
     problems: list[Diagnostic] = []
     files = keys = 0
     for path in paths:
-        for file in _files(path, options.out):
-            reading = _with_documents(reader.read(_blob(file), options.forced), options)
+        for file in _files(path, out):
+            reading = _with_documents(reader.read(_blob(file), forced), cluster, strimzi)
             files += 1
             found += (one for one in reading.declarations if _size(one) <= _MAX_CONFIG)
             problems += map(_too_large, (one for one in reading.declarations if _size(one) > _MAX_CONFIG))
@@ -69,8 +67,8 @@ def read_all(paths: Sequence[Path], options: ReadOptions) -> FileConnectors:
             if file == path and not reading.recognized:
                 summary = "the file declares no connector, in any of the formats"
                 problems.append(Diagnostic(Severity.ERROR, "convert/no-connector", summary, Location(str(path))))
-    if options.cluster is not None:
-        found = [replace(one, cluster=options.cluster) for one in found]
+    if cluster is not None:
+        found = [replace(one, cluster=cluster) for one in found]
     unique, repeated = _unique(found)
     return FileConnectors(tuple(unique), Diagnostics.of([*problems, *repeated]), files)
 
@@ -103,10 +101,12 @@ def _blob(path: Path) -> Blob:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _with_documents(reading: FileReading, options: ReadOptions) -> FileReading:
+def _with_documents(reading: FileReading, cluster: ClusterName | None, strimzi: StrimziOptions) -> FileReading:
     """The reading with the connectors of its documents and resources, which are checked here."""
-    translated = own_documents.documents_of(reading.resources, options.strimzi, options.cluster)
-    documents = replace(translated, documents=tuple(sorted((*reading.documents, *translated.documents), key=_place)))
+    translated = own_documents.documents_of(reading.resources, strimzi, cluster)
+    documents = replace(
+        translated, documents=tuple(sorted((*reading.documents, *translated.documents), key=attrgetter("location")))
+    )
     problems = document_schemas.check(documents)
     invalid = {id(documents.of(error)) for error in problems.errors}
     declarations = list(reading.declarations)
@@ -119,10 +119,6 @@ def _with_documents(reading: FileReading, options: ReadOptions) -> FileReading:
     return replace(reading, declarations=tuple(declarations), diagnostics=Diagnostics.of(diagnostics))
 
 
-def _place(document: Document) -> Location:
-    return document.location
-
-
 def _size(declaration: ConnectorDeclaration) -> int:
     texts = [*declaration.config.items(), *declaration.unknown.items(), *declaration.annotations.items()]
     return len(declaration.name) + sum(len(key) + len(value) for key, value in texts)
@@ -133,9 +129,7 @@ def _too_large(declaration: ConnectorDeclaration) -> Diagnostic:
     return Diagnostic(Severity.ERROR, "document/too-large", summary, declaration.location)
 
 
-def _unique(
-    declarations: Iterable[ConnectorDeclaration],
-) -> tuple[list[ConnectorDeclaration], list[Diagnostic]]:
+def _unique(declarations: Iterable[ConnectorDeclaration]) -> tuple[list[ConnectorDeclaration], list[Diagnostic]]:
     """The connectors that are declared once, and an error at each place of every other connector."""
     by_name: Mapping[tuple[object, str], list[ConnectorDeclaration]] = defaultdict(list)
     for one in declarations:
@@ -146,10 +140,9 @@ def _unique(
             others = [str(other.location) for other in same[: _SHOWN + 1] if other is not one][:_SHOWN]
             more = f" and {len(same) - 1 - _SHOWN:,} more" if len(same) - 1 > _SHOWN else ""
             where = f" of cluster {one.cluster}" if one.cluster else ""
-            summary = (
-                f"connector {shortened(one.name)}{where} is declared more than once: also at {', '.join(others)}{more}"
-            )
+            summary = f"connector {shortened(one.name)}{where} is declared more than once"
+            summary += f": also at {', '.join(others)}{more}"
             hint = "keep one of them, or convert the files of each cluster with its own --cluster"
-            error = Diagnostic(Severity.ERROR, "convert/same-connector", summary, one.location, hint, one.name)
-            problems.append(error)
+            rule = "convert/same-connector"
+            problems.append(Diagnostic(Severity.ERROR, rule, summary, one.location, hint, one.name))
     return [same[0] for same in by_name.values() if len(same) == 1], problems

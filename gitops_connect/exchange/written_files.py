@@ -10,10 +10,10 @@ from pathlib import Path
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents import desired_state
-from gitops_connect.documents.file_content import read_file
+from gitops_connect.documents.load import read_file
 from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
-from gitops_connect.exchange.declarations import TargetFormat
-from gitops_connect.exchange.document_text import ConnectorDocument, problem_of_resource, text_of, with_references
+from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat
+from gitops_connect.exchange.document_text import problem_of_resource, text_of, with_references
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Blob, Documents
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -26,60 +26,48 @@ _CHANGED = "the file cannot have these config keys:"
 _DIRECTORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadBack:
-    """Documents that were read again: the first error of each invalid one, and the config keys that have changed."""
+def lossy(
+    converted: Iterable[Converted], target: TargetFormat, strimzi: StrimziOptions, *, strictly: bool = False
+) -> Mapping[ConnectorName, str]:
+    """The connectors of a cluster that the format cannot express without loss, each with the reason.
 
-    problems: Mapping[ConnectorName, str]
-    changed: Mapping[ConnectorName, Sequence[str]]
-
-
-def _read_back(
-    documents: Collection[ConnectorDocument], target: TargetFormat, strimzi: StrimziOptions, *, strictly: bool = False
-) -> _ReadBack:
-    """Read the documents or resources of connectors of one cluster, each as the file of a repository.
-
-    `strictly`: keys that only the reading adds have changed, too. JSON is not read.
+    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read.
     """
-    if target is TargetFormat.JSON:
-        return _ReadBack({}, {})
-    expected = {one.name: (with_references(one, target) if strictly else one).config for one in documents}
-    cluster = next((one.cluster for one in documents if target is TargetFormat.GITOPS_CONNECT), None)
-    found, problems = _read([(one.name, text_of(one, target)) for one in documents], cluster, strimzi)
-    changed = {
-        name: sorted(
-            key
-            for key in (expected[name].keys() | config.keys() if strictly else expected[name])
-            if config.get(key) != expected[name].get(key)
-        )
-        for name, config in found.items()
-        if name in expected
+    documents, strictly = [one.document for one in converted], strictly and target is TargetFormat.STRIMZI
+    reasons = {}
+    if target is TargetFormat.STRIMZI:
+        reasons = {one.name: problem for one in documents if (problem := problem_of_resource(one))}
+    expected = {
+        one.name: (one, (with_references(one, target) if strictly else one).config)
+        for one in documents
+        if one.name not in reasons and target is not TargetFormat.JSON
     }
-    return _ReadBack(problems, {name: keys for name, keys in changed.items() if keys})
+    found, problems = _read([one for one, _ in expected.values()], target, strimzi)
+    for name, config in found.items():
+        declared = expected[name][1] if name in expected else {}
+        keys = config.keys() | declared.keys() if strictly else declared.keys()
+        if changed := sorted(key for key in keys if config.get(key) != declared.get(key)):
+            what = "a KafkaConnector cannot declare its config keys" if strictly else _CHANGED
+            reasons[name] = f"{what} {', '.join(changed)}"
+    return {**reasons, **problems}
 
 
 def _read(
-    texts: Sequence[tuple[ConnectorName, str]], cluster: ClusterName | None, strimzi: StrimziOptions
+    documents: Sequence[ConnectorDeclaration], target: TargetFormat, strimzi: StrimziOptions
 ) -> tuple[Mapping[ConnectorName, Mapping[str, str]], Mapping[ConnectorName, str]]:
-    """The config of each valid connector, and the first error of each other one, such as a slash in its name."""
-    names = {f"{number:09}": name for number, (name, _) in enumerate(texts)}
-    read = [read_file(Blob(path, "", text.encode())) for path, (_, text) in zip(names, texts, strict=True)]
-    parsed = [one for one in read if one is not None]
-    documents = Documents(
-        tuple(document for one in parsed for document in one.documents),
-        Diagnostics.of(problem for one in parsed for problem in one.diagnostics),
-        all(one.complete for one in parsed),
-        tuple(document for one in parsed for document in one.broken),
-        strimzi=tuple(resource for one in parsed for resource in one.strimzi),
-        broken_strimzi=tuple(resource for one in parsed for resource in one.broken_strimzi),
-    )
-    documents = translate(documents, strimzi, TranslationCache())
-    problems = document_schemas.check(documents)
-    states, diagnostics = desired_state.build(documents, [cluster] if cluster else None, problems)
+    """The config of each valid connector, and the first error of each other one, such as a slash in its name.
+
+    Each is read as the file of a repository.
+    """
+    names = {f"{number:09}": one for number, one in enumerate(documents)}
+    read = [read_file(Blob(path, "", text_of(one, target).encode())) for path, one in names.items()]
+    parsed = translate(Documents.merged(one for one in read if one is not None), strimzi, TranslationCache())
+    cluster = next((one.cluster for one in documents if target is TargetFormat.GITOPS_CONNECT), None)
+    states, diagnostics = desired_state.build(parsed, [cluster] if cluster else None, document_schemas.check(parsed))
     return (
         {one.name: one.config for state in states.values() for one in state.connectors},
         {
-            names[error.location.file]: f"its document would be invalid: {error.summary}"
+            names[error.location.file].name: f"its document would be invalid: {error.summary}"
             for error in reversed(diagnostics.errors)
         },
     )
@@ -93,7 +81,10 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
         found = [(one, problems_of(one, target)) for one in connectors]
         problems += (item for _, items in found for item in items)
         sound = [one for one, items in found if not any(item.severity is Severity.ERROR for item in items)]
-        failed = _unwritable([one.document for one in sound], cluster, target)
+        if cluster is None or _DIRECTORY.fullmatch(cluster):
+            failed = lossy(sound, target, StrimziOptions(workers=True))
+        else:
+            failed = {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in sound}
         for one in sound:
             if one.source.name in failed:
                 summary = f"connector {shortened(one.source.name)}: {failed[one.source.name]}"
@@ -102,29 +93,6 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
             else:
                 good.append(one)
     return good, Diagnostics.of(problems)
-
-
-def _unwritable(
-    documents: Sequence[ConnectorDocument], cluster: ClusterName | None, target: TargetFormat
-) -> Mapping[ConnectorName, str]:
-    """The connectors of one cluster that cannot be written without loss, each with the reason."""
-    if cluster is not None and not _DIRECTORY.fullmatch(cluster):
-        return {one.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in documents}
-    read = _read_back(documents, target, StrimziOptions(workers=True))
-    changed = {name: f"{_CHANGED} {', '.join(keys)}" for name, keys in read.changed.items()}
-    return {**read.problems, **changed}
-
-
-def lossy(
-    documents: Sequence[ConnectorDocument], target: TargetFormat, strimzi: StrimziOptions
-) -> Mapping[ConnectorName, str]:
-    """The connectors of a cluster that the format cannot express without loss, each with the reason."""
-    is_strimzi = target is TargetFormat.STRIMZI
-    reasons = {one.name: problem_of_resource(one) for one in documents if is_strimzi}
-    read = _read_back([one for one in documents if not reasons.get(one.name)], target, strimzi, strictly=is_strimzi)
-    what = "a KafkaConnector cannot declare its config keys" if is_strimzi else _CHANGED
-    reasons |= {name: f"{what} {', '.join(keys)}" for name, keys in read.changed.items()}
-    return {**{name: reason for name, reason in reasons.items() if reason}, **read.problems}
 
 
 def _by_cluster(converted: Iterable[Converted]) -> Mapping[ClusterName | None, list[Converted]]:

@@ -123,7 +123,7 @@ class DocumentCache(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """All documents of a revision, sorted by location. `complete` is False if some file could not be read at all.
+    """The documents of a revision or of a file, sorted by location. `complete` is False if a file could not be read.
 
     What an unreadable file declares is unknown, so no connector may be called undeclared, or pruned, while there is
     such a file. `broken` documents were read with errors, which are in the diagnostics: their fields only serve to find
@@ -132,13 +132,26 @@ class Documents:
     were read with errors. `documents` contains their connectors once they are translated.
     """
 
-    documents: tuple[Document, ...]
-    diagnostics: Diagnostics
-    complete: bool
+    documents: tuple[Document, ...] = ()
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    complete: bool = True
     broken: tuple[Document, ...] = ()
     ignored: int = 0
     strimzi: tuple[Document, ...] = ()
     broken_strimzi: tuple[Document, ...] = ()
+
+    @staticmethod
+    def merged(parts: Iterable[Documents]) -> Documents:
+        """The documents of all parts, in their order."""
+        parts = tuple(parts)
+        return Documents(
+            documents=tuple(document for part in parts for document in part.documents),
+            diagnostics=Diagnostics.of(item for part in parts for item in part.diagnostics),
+            complete=all(part.complete for part in parts),
+            broken=tuple(document for part in parts for document in part.broken),
+            strimzi=tuple(resource for part in parts for resource in part.strimzi),
+            broken_strimzi=tuple(resource for part in parts for resource in part.broken_strimzi),
+        )
 
     def at(self, location: Location) -> Document | None:
         """The document that contains a location: the last one of the file that begins at or before the location."""

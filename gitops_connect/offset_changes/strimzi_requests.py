@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from gitops_connect.documents.file_content import MAX_SIZE, read_file
+from gitops_connect.documents.load import MAX_SIZE, read_file
 from gitops_connect.documents.yaml import parse
 from gitops_connect.errors import UsageError
 from gitops_connect.model.canonical import digest

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from posixpath import dirname
 from typing import Any
 
 from gitops_connect.documents.desired_state import RequestedChange, Requests
+from gitops_connect.documents.fields import read
+from gitops_connect.documents.nodes import Refused, compose
 from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, contained_or
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.operations import Acknowledgement
@@ -22,7 +26,6 @@ from gitops_connect.model.strimzi import (
     StrimziOptions,
     failed,
 )
-from gitops_connect.strimzi.config_map_offsets import FoundOffsets, UnusableOffsets, find_config_map, read_offsets
 from gitops_connect.strimzi.connector_document import ConnectorSpec
 from gitops_connect.strimzi.resources import connect_cluster, own_cluster
 from gitops_connect.strimzi.translation import expand
@@ -92,18 +95,15 @@ class Request:
     options: frozenset[str] = frozenset()
 
 
-def has_requests(resource: Document) -> bool:
-    """Whether the resource has an annotation that this module reads."""
-    known = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}
-    return not known.isdisjoint(annotations_of(resource))
-
-
-def read_requests(
+def _read_requests(
     resource: Document, connectors: Collection[ConnectorName], *, is_mirror: bool
 ) -> Iterator[Request | AnnotationWarning]:
     """The requests of a resource that declares these connectors, and what is wrong with its annotations."""
     reader = _AnnotationReader(resource, connectors, annotations_of(resource))
-    yield from reader.mirror_offsets() if is_mirror else reader.connector_offsets()
+    if is_mirror:
+        yield from reader.mirror_offsets()
+    elif OFFSETS in reader.annotations:
+        yield reader.offsets(next(iter(connectors)), OFFSETS)
     restarts = _MIRROR_RESTARTS if is_mirror else _CONNECTOR_RESTARTS
     for key, action in restarts.items():
         if key in reader.annotations:
@@ -116,31 +116,29 @@ class _AnnotationReader:
     connectors: Collection[ConnectorName]
     annotations: Mapping[str, str]
 
-    def connector_offsets(self) -> Iterator[Request | AnnotationWarning]:
-        if OFFSETS in self.annotations:
-            yield self._offsets(next(iter(self.connectors)), OFFSETS)
-
     def mirror_offsets(self) -> Iterator[Request | AnnotationWarning]:
         offsets, name = self.annotations.get(OFFSETS), self.annotations.get(MIRROR_CONNECTOR)
         if offsets is None and name is None:
             return
         action = _OFFSET_ACTIONS.get(offsets or "", AnnotationAction.LIST)
+        connector = next((one for one in self.connectors if one == name), None)
         if offsets is None or name is None:
             key, missing = (MIRROR_CONNECTOR, OFFSETS) if offsets is None else (OFFSETS, MIRROR_CONNECTOR)
-            connector = next((one for one in self.connectors if one == name), None)
-            yield self._warning(key, action, connector, f"missing annotation {missing} in {self._kind} CR")
-        elif name not in self.connectors:
+            why = f"missing annotation {missing} in {self.resource.value.get('kind')} CR"
+            yield self._warning(key, action, connector, failed(action, connector or "", why))
+        elif connector is None:
             why = f"unknown connector {name!r} in the annotation {MIRROR_CONNECTOR}, expected one of {self._names}"
-            yield self._warning(MIRROR_CONNECTOR, action, None, why)
+            yield self._warning(MIRROR_CONNECTOR, action, None, failed(action, "", why))
         else:
-            yield self._offsets(ConnectorName(name), OFFSETS, MIRROR_CONNECTOR)
+            yield self.offsets(connector, OFFSETS, MIRROR_CONNECTOR)
 
-    def _offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
+    def offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
         value = self.annotations[OFFSETS]
         action = _OFFSET_ACTIONS.get(value)
         if action is None:
             why = f"unknown value {value!r} of the annotation {OFFSETS}, expected one of {', '.join(_OFFSET_ACTIONS)}"
-            return self._warning(OFFSETS, AnnotationAction.LIST, connector, why)
+            unknown = AnnotationAction.LIST
+            return self._warning(OFFSETS, unknown, connector, failed(unknown, connector, why))
         return Request(self._key(*keys), action, connector, _place(OFFSETS))
 
     def connector_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
@@ -175,20 +173,15 @@ class _AnnotationReader:
     ) -> AnnotationWarning:
         what = "connector" if action is AnnotationAction.RESTART else "connector task"
         message = f"Failed to restart the {what} due to the value of the annotation {key}: {found}."
-        return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
+        return self._warning(key, action, connector, message)
 
     def _warning(
-        self, key: str, action: AnnotationAction, connector: ConnectorName | None, why: str
+        self, key: str, action: AnnotationAction, connector: ConnectorName | None, message: str
     ) -> AnnotationWarning:
-        message = failed(action, connector or "", why)
         return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
 
     def _key(self, *keys: str) -> AnnotationKey:
         return AnnotationKey(*identity(self.resource), tuple((key, self.annotations[key]) for key in sorted(keys)))
-
-    @property
-    def _kind(self) -> str:
-        return str(self.resource.value.get("kind"))
 
     @property
     def _names(self) -> str:
@@ -231,18 +224,16 @@ class AnnotatedResource:
 def find_annotated(documents: Documents, options: StrimziOptions) -> Iterator[AnnotatedResource]:
     """The resources without errors that have annotations with requests."""
     for resource in documents.strimzi:
-        work = partial(_annotated, resource, options)
-        found = contained_or(partial(_with_bug, resource), work, resource.location, resource.connector)
-        if found is not None:
+        found = contained(partial(_annotated, resource, options), resource.location, resource.connector)
+        if isinstance(found, Diagnostic):
+            yield AnnotatedResource(resource, None, {}, (), (), (found,))
+        elif found is not None:
             yield found
 
 
-def _with_bug(resource: Document, bug: Diagnostic) -> AnnotatedResource:
-    return AnnotatedResource(resource, None, {}, (), (), (bug,))
-
-
 def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource | None:
-    if resource.value.get("kind") == CONFIG_MAP or not has_requests(resource):
+    known = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}
+    if resource.value.get("kind") == CONFIG_MAP or known.isdisjoint(annotations_of(resource)):
         return None
     connect = connect_cluster(resource)
     if connect is None:
@@ -252,7 +243,7 @@ def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource
     if not connectors:
         return None
     is_mirror = resource.value.get("kind") != KAFKA_CONNECTOR
-    found = list(read_requests(resource, connectors, is_mirror=is_mirror))
+    found = list(_read_requests(resource, connectors, is_mirror=is_mirror))
     warnings = tuple(replace(one, cluster=cluster) for one in found if isinstance(one, AnnotationWarning))
     requests = tuple(one for one in found if isinstance(one, Request))
     return AnnotatedResource(resource, cluster, connectors, requests, warnings)
@@ -286,10 +277,8 @@ def with_requests(
 
 
 def _unknown_addition(one: AnnotatedResource, request: Request) -> AnnotationWarning:
-    message = (
-        f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}. Remove it, and add it in a later"
-        " commit."
-    )
+    message = f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}."
+    message += " Remove it, and add it in a later commit."
     place = one.resource.locate(request.place)
     return AnnotationWarning(request.action, message, place, one.cluster, request.connector)
 
@@ -332,13 +321,13 @@ def entry_name(connector: str) -> str:
 def _change(
     one: AnnotatedResource, request: Request, addition: str, config_maps: Iterable[Document]
 ) -> RequestedChange:
-    if request.action is AnnotationAction.RESET:
-        return RequestedChange(_document(one, request, addition, None), request.action)
-    try:
-        offsets = _declared_offsets(one, request, config_maps)
-    except UnusableOffsets as error:
-        return RequestedChange(_document(one, request, addition, None), request.action, str(error))
-    return RequestedChange(_document(one, request, addition, offsets), request.action)
+    offsets, problem = None, ""
+    if request.action is not AnnotationAction.RESET:
+        try:
+            offsets = _declared_offsets(one, request, config_maps)
+        except UnusableOffsets as error:
+            problem = str(error)
+    return RequestedChange(_document(one, request, addition, offsets), request.action, problem)
 
 
 def _declared_offsets(one: AnnotatedResource, request: Request, config_maps: Iterable[Document]) -> FoundOffsets:
@@ -391,3 +380,81 @@ def _with_restart(document: Document, request: Request, addition: str) -> Docume
     positions = {**document.positions, ("spec", field): (place.line, place.column)}
     spec = {**document.value["spec"], field: restart}
     return replace(document, value={**document.value, "spec": spec}, positions=positions)
+
+
+# Offsets in the entry of a ConfigMap, with the place of each one: the body of Connect's request, as JSON.
+
+
+class UnusableOffsets(Exception):
+    """The offsets cannot be used; the text says why, as the end of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOffsets:
+    """The list of offsets, its location, and the position of each of its fields."""
+
+    value: Sequence[Any] = field(repr=False)
+    file: str
+    positions: Mapping[Pointer, tuple[int, int]] = field(repr=False)
+
+
+def find_config_map(name: str, resource: Document, config_maps: Iterable[Document]) -> Document:
+    """The ConfigMap of that name in the namespace of the resource. A ConfigMap without a namespace may be in any.
+
+    If several files have one, as in overlays, the one in the same file or else in the same directory counts. Raises
+    UnusableOffsets.
+    """
+    namespace = resource.section("metadata").get("namespace")
+    found = [one for one in config_maps if one.section("metadata").get("name") == name]
+    found = [one for one in found if namespace is None or one.section("metadata").get("namespace") in (None, namespace)]
+    file, every = resource.location.file, found
+    for nearness in (str, dirname):
+        nearer = [one for one in every if nearness(one.location.file) == nearness(file)]
+        if len(found) > 1 and nearer:
+            found = nearer
+    if not found:
+        where = f" in the namespace {namespace}" if namespace else ""
+        raise UnusableOffsets(f"missing ConfigMap {name}{where} in the repository")
+    if len(found) > 1:
+        places = ", ".join(str(one.location) for one in found)
+        raise UnusableOffsets(f"several ConfigMaps with the name {name}: {places}")
+    return found[0]
+
+
+def read_offsets(config_map: Document, entries: Sequence[str]) -> FoundOffsets:
+    """The offsets in the first of these entries that exists. Other fields of the ConfigMap are ignored.
+
+    Raises UnusableOffsets if no entry exists, if it is not valid JSON, or if it is not `{"offsets": […]}` with a list
+    that is not empty.
+    """
+    data = config_map.value.get("data")
+    name = config_map.section("metadata").get("name")
+    entry = next((one for one in entries if isinstance(data, Mapping) and one in data), None)
+    if entry is None or not isinstance(data, Mapping):
+        raise UnusableOffsets(f"missing entry {' or '.join(entries)} in the ConfigMap {name}")
+    text, where = data[entry], f"the entry {entry} of the ConfigMap {name}"
+    try:
+        value = json.loads(text, parse_constant=_refuse) if isinstance(text, str) else None
+    except (ValueError, RecursionError) as error:
+        raise UnusableOffsets(f"invalid JSON in {where}: {error}") from error
+    offsets = value.get("offsets") if isinstance(value, dict) else None
+    if not isinstance(offsets, list) or not offsets:
+        raise UnusableOffsets(f'{where}: expected {{"offsets": […]}} with at least one offset')
+    place = config_map.locate(("data", entry))
+    # the lines of a block are lines of the file, below the key; a ConfigMap in JSON has one line
+    is_block = "\n" in text and not config_map.location.file.endswith(".json")
+    positions = _positions(text, place.line) if is_block else {}
+    return FoundOffsets(offsets, config_map.location.file, {("offsets",): (place.line, place.column), **positions})
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def _positions(text: str, line: int) -> Mapping[Pointer, tuple[int, int]]:
+    """The position of each field of the text, which begins in the line after `line`. Columns are those of the text."""
+    try:
+        (root,) = compose(text, line + 1)
+        return read(root).positions
+    except (Refused, ValueError):
+        return {}  # too many values for positions: the entry itself is the place

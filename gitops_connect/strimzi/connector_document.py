@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.model.desired import OWN_ANNOTATIONS
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import CONNECTOR, Document, Pointer
+from gitops_connect.model.java_numbers import java_double
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziVersion
-from gitops_connect.strimzi.resources import IGNORED, Problems, ResourceSection, cluster_field, path
+from gitops_connect.strimzi.resources import PAUSED, Problems, ResourceSection, cluster_field
 
 CONFIG_VALUE = "strimzi/config-value"
 FORBIDDEN_KEY = "strimzi/forbidden-key"
@@ -28,59 +28,50 @@ _FORBIDDEN: Mapping[str, tuple[StrimziVersion, str]] = {
 """Keys that the operator drops from the config, since which version, and what to do. Source: `FORBIDDEN_PARAMETERS`."""
 _UNLIMITED = 10_000
 """The most restarts that a document can allow: an operator without `maxRestarts` restarts without limit."""
-_EXPECTED = "write a string, a number or a boolean"
-_PAUSED = "strimzi.io/pause-reconciliation"
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """The document of one connector, and its problems. With an error among them, the connector must not be changed."""
-
-    document: Document
-    problems: tuple[Diagnostic, ...] = ()
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether the document has no error."""
-        return all(problem.severity is not Severity.ERROR for problem in self.problems)
 
 
 def document_of(
-    resource: Document, spec: ConnectorSpec, cluster: ClusterName | None, version: StrimziVersion
-) -> Translation:
-    """The document of a connector. `cluster` None: the directory of the file, or the only cluster, decides."""
-    config = _Config(resource, spec, version)
+    resource: Document, spec: ConnectorSpec, cluster: ClusterName | None, version: StrimziVersion, problems: Problems
+) -> Document:
+    """The document of a connector. `cluster` None: the directory of the file, or the only cluster, decides.
+
+    With an error among the problems, the connector must not be changed.
+    """
+    places = {key: spec.places.get(key, (*spec.pointer, "config", key)) for key in spec.config}
+    declared: dict[str, Any] = {
+        "class": spec.connector_class,
+        "tasksMax": spec.tasks_max,
+        "version": spec.version,
+        "suspend": _annotations(resource).get(PAUSED) == "true" or None,
+    }
     fields: dict[str, Any] = {
         "state": spec.state,
-        "config": config.read(),
+        "config": dict(_config(spec, places, version, problems)),
         "autoRestart": _auto_restart(spec.auto_restart),
+        **{key: value for key, value in declared.items() if value is not None},
     }
-    if spec.connector_class is not None:
-        fields["class"] = spec.connector_class
-    if spec.tasks_max is not None:
-        fields["tasksMax"] = spec.tasks_max
-    if spec.version is not None:
-        fields["version"] = spec.version
-    if _annotations(resource).get(_PAUSED) == "true":
-        fields["suspend"] = True
     own = {key: one for key, one in _annotations(resource).items() if key.startswith(OWN_ANNOTATIONS)}
-    value = {**_head(spec.name, cluster, own), "spec": fields}
-    positions = _positions(resource, spec.name, spec.pointer)
-    for name in fields.keys() - {"suspend"}:
-        _place(positions, ("spec", name), resource, (*spec.pointer, name))
-    _place(positions, ("spec", "suspend"), resource, ("metadata", "annotations", _PAUSED))
-    for key, pointer in config.places.items():
-        _place(positions, ("spec", "config", key), resource, pointer)
-    document = Document(resource.location, value, positions, resource=resource)
-    return Translation(document, tuple(config.problems))
+    origins: dict[Pointer, Pointer] = {
+        **_origins(resource, spec.name, spec.pointer),
+        **{("spec", name): (*spec.pointer, name) for name in fields},
+        ("spec", "suspend"): ("metadata", "annotations", PAUSED),
+        **{("spec", "config", key): place for key, place in places.items()},
+    }
+    return _document(resource, {**_head(spec.name, cluster, own), "spec": fields}, origins)
 
 
 def broken_document(
     resource: Document, name: ConnectorName | None, pointer: Pointer, cluster: ClusterName | None
 ) -> Document:
     """A document that only names its connector, which must not be changed."""
-    positions = _positions(resource, name, pointer)
-    return Document(resource.location, _head(name, cluster, {}), positions, resource=resource)
+    return _document(resource, _head(name, cluster, {}), _origins(resource, name, pointer))
+
+
+def _document(resource: Document, value: Mapping[str, Any], origins: Mapping[Pointer, Pointer]) -> Document:
+    """`origins` has the field of the resource that each field of the document comes from."""
+    places = {pointer: resource.locate(origin) for pointer, origin in origins.items()}
+    positions = {pointer: (place.line, place.column) for pointer, place in places.items()}
+    return Document(resource.location, value, positions, resource=resource)
 
 
 def _head(name: ConnectorName | None, cluster: ClusterName | None, annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -92,20 +83,15 @@ def _head(name: ConnectorName | None, cluster: ClusterName | None, annotations: 
     return {"apiVersion": API_VERSION, "kind": CONNECTOR, "metadata": metadata}
 
 
-def _positions(resource: Document, name: ConnectorName | None, pointer: Pointer) -> dict[Pointer, tuple[int, int]]:
-    positions: dict[Pointer, tuple[int, int]] = {}
-    _place(positions, ("metadata", "name"), resource, ("metadata", "name") if resource.connector == name else pointer)
-    _place(positions, ("metadata", "cluster"), resource, cluster_field(resource))
-    _place(positions, ("metadata", "annotations"), resource, ("metadata", "annotations"))
-    for key in _annotations(resource):
-        _place(positions, ("metadata", "annotations", key), resource, ("metadata", "annotations", key))
-    _place(positions, ("spec",), resource, pointer)
-    return positions
-
-
-def _place(positions: dict[Pointer, tuple[int, int]], pointer: Pointer, resource: Document, origin: Pointer) -> None:
-    location = resource.locate(origin)
-    positions[pointer] = (location.line, location.column)
+def _origins(resource: Document, name: ConnectorName | None, pointer: Pointer) -> dict[Pointer, Pointer]:
+    annotations: Pointer = ("metadata", "annotations")
+    return {
+        ("metadata", "name"): ("metadata", "name") if resource.connector == name else pointer,
+        ("metadata", "cluster"): cluster_field(resource),
+        annotations: annotations,
+        **{(*annotations, key): (*annotations, key) for key in _annotations(resource)},
+        ("spec",): pointer,
+    }
 
 
 def _annotations(resource: Document) -> Mapping[str, str]:
@@ -122,47 +108,25 @@ def _auto_restart(declared: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"enabled": declared.get("enabled") is not False, "maxRestarts": limit}
 
 
-@dataclass(slots=True)
-class _Config:
-    """The config of one connector while it is read."""
-
-    resource: Document
-    spec: ConnectorSpec
-    version: StrimziVersion
-    places: dict[str, Pointer] = field(default_factory=dict)
-    problems: list[Diagnostic] = field(default_factory=list)
-
-    def read(self) -> dict[str, str]:
-        """Every key that the operator sends, except for the class, the version and the number of tasks."""
-        config = dict(self._pairs())
-        if self.spec.version is not None:
-            config.pop(_PLUGIN_VERSION, None)  # of an operator that does not drop it: the field counts
-        return config
-
-    def _pairs(self) -> Iterator[tuple[str, str]]:
-        for key, value in self.spec.config.items():
-            self.places[key] = self.spec.places.get(key, (*self.spec.pointer, "config", key))
-            since, advice = _FORBIDDEN.get(key.lower(), (None, ""))
-            if since is not None and self.version >= since:
-                self._warn(key, f"the config key {key!r} is ignored, as in Strimzi", f"remove it; {advice}")
-                continue
-            try:
-                text = as_text(value)
-            except ValueError as error:
-                what = "a config key" if value is None else f"the config key {key!r}"  # it may be a part of a secret
-                self._error(CONFIG_VALUE, key, f"{what} is {error}, which Strimzi rejects", _EXPECTED)
-                continue
+def _config(
+    spec: ConnectorSpec, places: Mapping[str, Pointer], version: StrimziVersion, problems: Problems
+) -> Iterator[tuple[str, str]]:
+    """Every key that the operator sends, except for the class, the version and the number of tasks."""
+    for key, value in spec.config.items():
+        since, advice = _FORBIDDEN.get(key.lower(), (None, ""))
+        if since is not None and version >= since:
+            summary = f"the config key {key!r} is ignored, as in Strimzi"
+            problems.warning(FORBIDDEN_KEY, places[key], summary, f"remove it; {advice}")
+            continue
+        try:
+            text = as_text(value)
+        except ValueError as error:
+            what = "a config key" if value is None else f"the config key {key!r}"  # it may be a part of a secret
+            summary = f"{what} is {error}, which Strimzi rejects"
+            problems.error(CONFIG_VALUE, places[key], summary, "write a string, a number or a boolean")
+            continue
+        if key != _PLUGIN_VERSION or spec.version is None:  # an operator that does not drop the key: the field counts
             yield key, text
-
-    def _warn(self, key: str, summary: str, hint: str) -> None:
-        self._add(Severity.WARNING, FORBIDDEN_KEY, key, summary, hint)
-
-    def _error(self, rule: str, key: str, summary: str, hint: str) -> None:
-        self._add(Severity.ERROR, rule, key, summary, hint)
-
-    def _add(self, severity: Severity, rule: str, key: str, summary: str, hint: str) -> None:
-        place = self.resource.locate(self.places[key])
-        self.problems.append(Diagnostic(severity, rule, summary, place, hint, self.spec.name))
 
 
 # The values of a connector's config as strings, as Strimzi's operator sends them.
@@ -170,8 +134,6 @@ class _Config:
 # Source: `OrderedProperties.addIterablePairs` of Strimzi, which uses Java's `String.valueOf`.
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
-_LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
-"""Java writes other doubles with an exponent (`Double.toString`)."""
 
 
 def as_text(value: object) -> str:
@@ -186,21 +148,13 @@ def as_text(value: object) -> str:
         case int():
             raise ValueError("an integer of more than 64 bits")
         case float():
-            return _double(value)
+            return java_double(value)
         case None:
             raise ValueError("empty")
         case list():
             raise ValueError("a list")
         case _:
             raise ValueError("a mapping")
-
-
-def _double(value: float) -> str:
-    if _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
-        return f"{Decimal(repr(value)):f}"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
-    first, rest = digits[0], "".join(map(str, digits[1:])).rstrip("0")
-    return f"{'-' if sign else ''}{first}.{rest or 0}E{int(exponent) + len(digits) - 1}"
 
 
 # Adds the converters that Strimzi sets in the workers of a `KafkaMirrorMaker2`, and that other workers do not have.
@@ -264,14 +218,14 @@ class ConnectorSpec:
     alter_offsets: str | None = None
 
 
-def read_connector(section: ResourceSection, problems: Problems, name: ConnectorName) -> ConnectorSpec:
+def read_connector(section: ResourceSection, name: ConnectorName) -> ConnectorSpec:
     """The connector of an object that has passed the check of its fields."""
     return ConnectorSpec(
         name=name,
         pointer=section.pointer,
         connector_class=section.get("class"),
         tasks_max=section.get("tasksMax"),
-        state=_state(section, problems),
+        state=_state(section),
         config=section.get("config") or {},
         auto_restart=section.get("autoRestart"),
         version=section.get("version"),
@@ -280,14 +234,14 @@ def read_connector(section: ResourceSection, problems: Problems, name: Connector
     )
 
 
-def _state(section: ResourceSection, problems: Problems) -> str:
+def _state(section: ResourceSection) -> str:
     """The target state. The older field `pause` counts only without `state`."""
-    state, pause = section.get("state"), section.at("pause")
+    state = section.get("state")
     if state is None:
         return "paused" if section.get("pause") else "running"
     if section.get("pause") is not None:
         other = "spec.state" if len(section.pointer) == 1 else "state"
-        problems.warning(IGNORED, pause, f"{path(pause)} is ignored: {other} is also set", "remove pause")
+        section.ignored("pause", f"{other} is also set", "remove pause")
     return str(state)
 
 

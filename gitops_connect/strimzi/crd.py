@@ -76,31 +76,26 @@ def fields_of(name: str) -> Collection[str]:
 
 @lru_cache(maxsize=16)
 def _schema(kind: str, rules: Rules) -> Schema:
-    return _Resolver(rules).schema(_definitions()[kind])
+    """The schema as the rules have it. `known` are the fields that exist, `properties` are all of them."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Resolver:
-    """The schema as some rules have it. `known` are the fields that exist, `properties` are all of them."""
-
-    rules: Rules
-
-    def schema(self, schema: Schema) -> Schema:
+    def resolved(schema: Schema) -> Schema:
         if "$ref" in schema:
             own = {key: one for key, one in schema.items() if key != "$ref"}
-            return self.schema({**_definitions()[schema["$ref"].removeprefix("#/$defs/")], **own})
+            return resolved({**_definitions()[schema["$ref"].removeprefix("#/$defs/")], **own})
         if "properties" in schema:
-            fields = {key: self.schema(one) for key, one in schema["properties"].items()}
-            known = {key: one for key, one in fields.items() if self.rules.have(one)}
-            needed = (key for key, one in schema.get("x-required", {}).items() if self.rules.have(one))
+            fields = {key: resolved(one) for key, one in schema["properties"].items()}
+            known = {key: one for key, one in fields.items() if rules.have(one)}
+            needed = (key for key, one in schema.get("x-required", {}).items() if rules.have(one))
             required = [key for key in (*schema.get("required", ()), *needed) if key in known]
             return {**schema, "properties": fields, "known": known, "required": required}
         if "items" in schema:
-            return {**schema, "items": self.schema(schema["items"])}
+            return {**schema, "items": resolved(schema["items"])}
         if "enum" in schema:
             limited = schema.get("x-enum", {})
-            return {**schema, "enum": [one for one in schema["enum"] if self.rules.have(limited.get(one, {}))]}
+            return {**schema, "enum": [one for one in schema["enum"] if rules.have(limited.get(one, {}))]}
         return schema
+
+    return resolved(_definitions()[kind])
 
 
 def check(spec: Mapping[str, Any], kind: str, rules: Rules, problems: Problems) -> dict[str, Any]:

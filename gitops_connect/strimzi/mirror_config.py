@@ -6,20 +6,15 @@ Source: `KafkaMirrorMaker2Connectors` of Strimzi, and before 0.40 `KafkaMirrorMa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from gitops_connect.model.documents import Pointer
 from gitops_connect.model.strimzi import StrimziVersion
 from gitops_connect.strimzi.crd import fields_of
-from gitops_connect.strimzi.mirrors import MirrorCluster
 from gitops_connect.strimzi.placeholders import DIRECTORIES, SecretPlaceholders
 from gitops_connect.strimzi.resources import (
-    IGNORED,
     INVALID,
     Layer,
     PlacedValue,
-    Problems,
     ResourceSection,
     layer,
     path,
@@ -28,68 +23,51 @@ from gitops_connect.strimzi.resources import (
 
 # The keys of one Kafka cluster (`addClusterToMirrorMaker2ConnectorConfig`).
 
-PLAINTEXT_WRITTEN = StrimziVersion(0, 40)
+_PLAINTEXT_WRITTEN = StrimziVersion(0, 40)
 """From this version on, `security.protocol` is also written without TLS and SASL."""
 
 
-def cluster_keys(cluster: MirrorCluster, prefix: str, secrets: SecretPlaceholders, problems: Problems) -> Layer:
+def cluster_keys(cluster: ResourceSection, prefix: str, secrets: SecretPlaceholders) -> Layer:
     """The keys of a cluster. `prefix` is `source.cluster.` or `target.cluster.`."""
-    section = cluster.section
     keys = {
-        "alias": PlacedValue(cluster.alias, section.at("alias")),
-        "bootstrap.servers": PlacedValue(section.get("bootstrapServers"), section.at("bootstrapServers")),
-        **_security(section, secrets, problems),
+        "alias": cluster.placed("alias"),
+        "bootstrap.servers": cluster.placed("bootstrapServers"),
+        **_security(cluster, secrets),
     }
-    config = section.section("config")
+    config = cluster.section("config")
     return {
         **{f"{prefix}{key}": one for key, one in keys.items()},
-        **(written(config, prefix, without=cluster.worker_keys) if config is not None else {}),
-        **written(section, without=fields_of("target")),
+        **(written(config, prefix) if config is not None else {}),
+        **written(cluster, without=fields_of("target")),
     }
 
 
-def _security(section: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Layer:
-    authentication = read_authentication(section, secrets, problems)
-    tls = section.section("tls")
-    keys = {**_trust_store(section, tls, secrets, problems), **authentication.keys}
-    protocol, place = _protocol(section, sasl=authentication.sasl)
-    if protocol != "PLAINTEXT" or secrets.version >= PLAINTEXT_WRITTEN:
-        keys["security.protocol"] = PlacedValue(protocol, place)
-    return keys
-
-
-def _protocol(section: ResourceSection, *, sasl: bool) -> tuple[str, Pointer]:
-    transport = "PLAINTEXT" if section.get("tls") is None else "SSL"
-    if sasl:
-        return f"SASL_{transport}", section.at("authentication")
-    return transport, section.at("tls") if transport == "SSL" else section.pointer
-
-
-def _trust_store(
-    section: ResourceSection, tls: ResourceSection | None, secrets: SecretPlaceholders, problems: Problems
-) -> dict[str, PlacedValue]:
+def _security(cluster: ResourceSection, secrets: SecretPlaceholders) -> Layer:
+    keys: dict[str, PlacedValue] = {}
+    tls = cluster.section("tls")
     certificates = tls.sections("trustedCertificates") if tls is not None else ()
-    for message, place in _without_file(certificates):
-        problems.error(INVALID, place, message)
-    if tls is None or not certificates:
-        return {}
-    return layer(secrets.trust_store(section.get("alias")), tls.at("trustedCertificates"))
-
-
-def _without_file(certificates: tuple[ResourceSection, ...]) -> Iterator[tuple[str, Pointer]]:
     for one in certificates:
         if len({"certificate", "pattern"} & one.value.keys()) != 1:
-            yield f"{path(one.pointer)} must have either certificate or pattern", one.pointer
+            summary = f"{path(one.pointer)} must have either certificate or pattern"
+            one.problems.error(INVALID, one.pointer, summary)
+    if tls is not None and certificates:
+        keys |= layer(secrets.trust_store(cluster.get("alias")), tls.at("trustedCertificates"))
+    authentication, sasl = _authentication(cluster, secrets)
+    transport, place = ("PLAINTEXT", cluster.pointer) if tls is None else ("SSL", tls.pointer)
+    protocol = PlacedValue(transport, place)
+    if sasl:
+        protocol = PlacedValue(f"SASL_{transport}", cluster.at("authentication"))
+    is_written = protocol.value != "PLAINTEXT" or secrets.version >= _PLAINTEXT_WRITTEN
+    return {**keys, **authentication, **({"security.protocol": protocol} if is_written else {})}
 
 
 # The config keys that `authentication` of a mirror's cluster becomes.
 #
 # Source: `KafkaMirrorMaker2Connectors.addClusterToMirrorMaker2ConnectorConfig` and `AuthenticationUtils` of Strimzi.
 
-_PLAIN = ("PLAIN", "org.apache.kafka.common.security.plain.PlainLoginModule")
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _USER_AND_PASSWORD: Mapping[str, tuple[str, str]] = {
-    "plain": _PLAIN,
+    "plain": ("PLAIN", "org.apache.kafka.common.security.plain.PlainLoginModule"),
     "scram-sha-256": ("SCRAM-SHA-256", _SCRAM),
     "scram-sha-512": ("SCRAM-SHA-512", _SCRAM),
 }
@@ -97,27 +75,27 @@ _OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 _OAUTH_HANDLER = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
 
 _CUSTOM_PREFIXES = ("ssl.keystore.", "sasl.")
-
-_OAUTH_TEXTS: Mapping[str, str] = {
+_OAUTH_OPTIONS: Mapping[str, str] = {
     "clientId": "oauth.client.id",
     "username": "oauth.password.grant.username",
     "tokenEndpointUri": "oauth.token.endpoint.uri",
     "grantType": "oauth.client.credentials.grant.type",
     "scope": "oauth.scope",
     "audience": "oauth.audience",
-}
-_OAUTH_POSITIVE_NUMBERS: Mapping[str, str] = {
+    "disableTlsHostnameVerification": "oauth.ssl.endpoint.identification.algorithm",
+    "accessTokenIsJwt": "oauth.access.token.is.jwt",
+    "enableMetrics": "oauth.enable.metrics",
+    "includeAcceptHeader": "oauth.include.accept.header",
     "maxTokenExpirySeconds": "oauth.max.token.expiry.seconds",
     "connectTimeoutSeconds": "oauth.connect.timeout.seconds",
     "readTimeoutSeconds": "oauth.read.timeout.seconds",
     "httpRetries": "oauth.http.retries",
     "httpRetryPauseMs": "oauth.http.retry.pause.millis",
-}
-_OAUTH_LOCATIONS: Mapping[str, str] = {
     "accessTokenLocation": "oauth.access.token.location",
     "clientAssertionLocation": "oauth.client.assertion.location",
     "clientAssertionType": "oauth.client.assertion.type",
 }
+"""The options in the order in which they are written. A number that is not positive is not written."""
 _OAUTH_SECRETS: Mapping[str, str] = {
     "clientSecret": "oauth.client.secret",
     "accessToken": "oauth.access.token",
@@ -125,81 +103,56 @@ _OAUTH_SECRETS: Mapping[str, str] = {
     "passwordSecret": "oauth.password.grant.password",
     "clientAssertion": "oauth.client.assertion",
 }
-_OAUTH_SWITCHES: Mapping[str, tuple[bool, str, str]] = {
-    "disableTlsHostnameVerification": (True, "oauth.ssl.endpoint.identification.algorithm", ""),
-    "accessTokenIsJwt": (False, "oauth.access.token.is.jwt", "false"),
-    "enableMetrics": (True, "oauth.enable.metrics", "true"),
-    "includeAcceptHeader": (False, "oauth.include.accept.header", "false"),
+_OAUTH_SWITCHES: Mapping[str, Mapping[bool, str]] = {
+    "disableTlsHostnameVerification": {True: ""},
+    "accessTokenIsJwt": {False: "false"},
+    "enableMetrics": {True: "true"},
+    "includeAcceptHeader": {False: "false"},
 }
-"""The value that makes a difference, and the option that it sets."""
+"""The value that makes a difference, and what it is written as."""
 
 
-@dataclass(frozen=True, slots=True)
-class Authentication:
-    """Config keys without the cluster's prefix, and whether the security protocol is one with SASL."""
-
-    keys: Layer
-    sasl: bool = False
-
-
-def read_authentication(cluster: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Authentication:
-    """The keys of the authentication of a cluster, which may have none."""
+def _authentication(cluster: ResourceSection, secrets: SecretPlaceholders) -> tuple[Layer, bool]:
+    """The keys of the authentication of a cluster, without a prefix, and whether the security protocol is with SASL."""
     section = cluster.section("authentication")
     if section is None:
-        return Authentication({})
+        return {}, False
     alias, kind = cluster.get("alias"), section.get("type")
-    if kind == "tls":
-        return _tls(alias, section, secrets, problems)
-    if kind == "oauth":
-        return _oauth(alias, section, secrets)
     if kind == "custom":
-        return Authentication(_custom(section, problems), sasl=bool(section.get("sasl")))
-    return _user_and_password(alias, section, secrets, problems)
-
-
-def _tls(alias: str, section: ResourceSection, secrets: SecretPlaceholders, problems: Problems) -> Authentication:
-    certificate = section.section("certificateAndKey")
-    if certificate is None:
-        problems.error(INVALID, section.pointer, f"{path(section.at('certificateAndKey'))} is required for type tls")
-        return Authentication({})
-    return Authentication(layer(secrets.key_store(alias, certificate.value), certificate.pointer))
-
-
-def _user_and_password(
-    alias: str, section: ResourceSection, secrets: SecretPlaceholders, problems: Problems
-) -> Authentication:
-    kind = section.get("type")
-    missing = [key for key in ("username", "passwordSecret") if section.get(key) is None]
+        return _custom(section), bool(section.get("sasl"))
+    if kind == "oauth":
+        keys = {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": jaas_config(_OAUTH_MODULE, dict(_oauth_options(alias, section, secrets))),
+            "sasl.login.callback.handler.class": _OAUTH_HANDLER,
+        }
+        return layer(keys, section.pointer), True
+    needed = ("certificateAndKey",) if kind == "tls" else ("username", "passwordSecret")
+    missing = [key for key in needed if section.get(key) is None]
     for key in missing:
-        problems.error(INVALID, section.pointer, f"{path(section.at(key))} is required for type {kind}")
+        section.missing(key, f"is required for type {kind}")
     if missing:
-        return Authentication({})
+        return {}, False
+    if kind == "tls":
+        return layer(secrets.key_store(alias, section.get(needed[0])), section.at(needed[0])), False
     mechanism, module = _USER_AND_PASSWORD[kind]
-    options = {
-        "username": section.get("username"),
-        "password": secrets.password(alias, section.get("passwordSecret")),
-    }
-    keys = {"sasl.mechanism": mechanism, "sasl.jaas.config": jaas_config(module, options)}
-    return Authentication(layer(keys, section.pointer), sasl=True)
-
-
-def _oauth(alias: str, section: ResourceSection, secrets: SecretPlaceholders) -> Authentication:
-    keys = {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": jaas_config(_OAUTH_MODULE, dict(_oauth_options(alias, section, secrets))),
-        "sasl.login.callback.handler.class": _OAUTH_HANDLER,
-    }
-    return Authentication(layer(keys, section.pointer), sasl=True)
+    password = secrets.password(alias, section.get("passwordSecret"))
+    login = jaas_config(module, {"username": section.get("username"), "password": password})
+    return layer({"sasl.mechanism": mechanism, "sasl.jaas.config": login}, section.pointer), True
 
 
 def _oauth_options(alias: str, section: ResourceSection, secrets: SecretPlaceholders) -> Iterator[tuple[str, Any]]:
     value = section.value
-    yield from ((option, value[name]) for name, option in _OAUTH_TEXTS.items() if name in value)
-    for name, (effective, option, text) in _OAUTH_SWITCHES.items():
-        if value.get(name) is effective:
-            yield option, text
-    yield from ((option, value[name]) for name, option in _OAUTH_POSITIVE_NUMBERS.items() if value.get(name, 0) > 0)
-    yield from ((option, value[name]) for name, option in _OAUTH_LOCATIONS.items() if name in value)
+    for name, option in _OAUTH_OPTIONS.items():
+        match value.get(name):
+            case None:
+                pass
+            case bool() as switch:
+                yield from ((option, text) for effective, text in _OAUTH_SWITCHES[name].items() if switch is effective)
+            case int() as number if number <= 0:
+                pass
+            case one:
+                yield option, one
     yield from ((f"oauth.sasl.extension.{key}", one) for key, one in value.get("saslExtensions", {}).items())
     for name, option in _OAUTH_SECRETS.items():
         if name in value:
@@ -208,17 +161,15 @@ def _oauth_options(alias: str, section: ResourceSection, secrets: SecretPlacehol
         yield from secrets.oauth_trust_store(alias).items()
 
 
-def _custom(section: ResourceSection, problems: Problems) -> Layer:
+def _custom(section: ResourceSection) -> Layer:
     config = section.section("config")
-    keys: dict[str, PlacedValue] = {}
-    for key, value in config.value.items() if config is not None else ():
-        place = (*section.at("config"), key)
-        if key.lower().startswith(_CUSTOM_PREFIXES):
-            keys[key] = PlacedValue(value, place)
-            continue
-        summary = f"{path(place)} is ignored: only keys that begin with {' or '.join(_CUSTOM_PREFIXES)} are used"
-        problems.warning(IGNORED, place, summary, "move the key to the config of the cluster")
-    return keys
+    if config is None:
+        return {}
+    ignored = [key for key in config.value if not key.lower().startswith(_CUSTOM_PREFIXES)]
+    for key in ignored:
+        why = f"only keys that begin with {' or '.join(_CUSTOM_PREFIXES)} are used"
+        config.ignored(key, why, "move the key to the config of the cluster")
+    return written(config, without=ignored)
 
 
 def jaas_config(module: str, options: Mapping[str, Any]) -> str:
@@ -243,26 +194,19 @@ _RACK_KEY = "consumer.client.rack"
 _REPORTERS = "metric.reporters"
 
 
-def pattern_keys(mirror: ResourceSection, version: StrimziVersion, problems: Problems) -> Layer:
+def pattern_keys(mirror: ResourceSection, version: StrimziVersion) -> Layer:
     """The keys of the patterns of a mirror. All connectors of the mirror get all of them."""
     keys: dict[str, PlacedValue] = {}
     for subject in ("topics", "groups"):
-        included = mirror.get(f"{subject}Pattern")
-        if included is not None:
-            keys[subject] = PlacedValue(included, mirror.at(f"{subject}Pattern"))
-        excluded = _excluded(mirror, subject, problems)
-        if excluded is not None:
-            keys[f"{subject}.{'exclude' if version >= _EXCLUDE_KEYS else 'blacklist'}"] = excluded
+        new, old = f"{subject}ExcludePattern", f"{subject}BlacklistPattern"
+        if mirror.get(new) is not None and mirror.get(old) is not None:
+            mirror.ignored(old, f"{new} is also set", f"remove {old}")
+        exclude = f"{subject}.{'exclude' if version >= _EXCLUDE_KEYS else 'blacklist'}"
+        for key, names in ((subject, (f"{subject}Pattern",)), (exclude, (new, old))):
+            found = next((name for name in names if mirror.get(name) is not None), None)
+            if found is not None:
+                keys[key] = mirror.placed(found)
     return keys
-
-
-def _excluded(mirror: ResourceSection, subject: str, problems: Problems) -> PlacedValue | None:
-    new, old = f"{subject}ExcludePattern", f"{subject}BlacklistPattern"
-    if mirror.get(new) is not None and mirror.get(old) is not None:
-        summary = f"{path(mirror.at(old))} is ignored: {new} is also set"
-        problems.warning(IGNORED, mirror.at(old), summary, f"remove {old}")
-    found = next((name for name in (new, old) if mirror.get(name) is not None), None)
-    return None if found is None else PlacedValue(mirror.get(found), mirror.at(found))
 
 
 def operator_keys(spec: ResourceSection, mirror: ResourceSection, version: StrimziVersion, config: Layer) -> Layer:
@@ -277,36 +221,30 @@ def operator_keys(spec: ResourceSection, mirror: ResourceSection, version: Strim
 
 def _tracing(spec: ResourceSection, version: StrimziVersion) -> Layer:
     tracing = spec.section("tracing")
-    package = _interceptors(tracing.get("type"), version) if tracing is not None else None
-    if tracing is None or package is None:
+    if tracing is None or tracing_is_ignored(tracing, version):
         return {}
-    keys = {
+    package = "io.opentelemetry.instrumentation.kafkaclients"
+    if tracing.get("type") == "jaeger" or version < _OPENTELEMETRY:
+        package = "io.opentracing.contrib.kafka"
+    elif version >= _OPENTELEMETRY_V2_6:
+        package = f"{package}.v2_6"
+    classes = {
         f"{client.lower()}.interceptor.classes": f"{package}.Tracing{client}Interceptor"
         for client in ("Consumer", "Producer")
     }
-    return layer(keys, tracing.pointer)
+    return layer(classes, tracing.pointer)
 
 
-def _interceptors(kind: str, version: StrimziVersion) -> str | None:
-    """The package of the interceptor classes; None if the operator ignores the type."""
-    if kind == "jaeger" or version < _OPENTELEMETRY:
-        return "io.opentracing.contrib.kafka" if version < _JAEGER_IGNORED else None
-    package = "io.opentelemetry.instrumentation.kafkaclients"
-    return f"{package}.v2_6" if version >= _OPENTELEMETRY_V2_6 else package
-
-
-def warn_of_ignored_tracing(spec: ResourceSection, version: StrimziVersion, problems: Problems) -> None:
-    """Report tracing of the type jaeger, which newer operators ignore."""
-    tracing = spec.section("tracing")
-    if tracing is not None and tracing.get("type") == "jaeger" and version >= _JAEGER_IGNORED:
-        summary = f"{path(tracing.pointer)} is ignored: Strimzi {version} does not support the type jaeger"
-        problems.warning(IGNORED, tracing.pointer, summary, "use opentelemetry, or remove the field")
+def tracing_is_ignored(tracing: ResourceSection, version: StrimziVersion) -> bool:
+    """Whether the operator ignores the type, as newer operators do with jaeger."""
+    return tracing.get("type") == "jaeger" and version >= _JAEGER_IGNORED
 
 
 def _rack(spec: ResourceSection, mirror: ResourceSection, version: StrimziVersion) -> Layer:
-    place: Pointer = spec.at("rack") if spec.get("rack") is not None else mirror.pointer
-    if version < _RACK or (version >= _RACK_IF_DECLARED and spec.get("rack") is None):
+    is_declared = spec.get("rack") is not None
+    if version < _RACK or (version >= _RACK_IF_DECLARED and not is_declared):
         return {}
+    place = spec.at("rack") if is_declared else mirror.pointer
     provider = "strimzifile" if version >= DIRECTORIES else "file"
     return layer({_RACK_KEY: f"${{{provider}:/tmp/strimzi-connect.properties:{_RACK_KEY}}}"}, place)
 

@@ -7,9 +7,9 @@ lists what depends on the version of the operator.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from gitops_connect.documents.nodes import MAX_NODES
 from gitops_connect.families.mirror_maker_2 import CHECKPOINT_CLASS, HEARTBEAT_CLASS, SOURCE_CLASS
@@ -18,16 +18,19 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziVersion
 from gitops_connect.strimzi.connector_document import ConnectorSpec, Expansion, read_connector
 from gitops_connect.strimzi.crd import NEW_SHAPE, Rules, check
-from gitops_connect.strimzi.mirror_config import cluster_keys, operator_keys, pattern_keys, warn_of_ignored_tracing
-from gitops_connect.strimzi.mirrors import Mirror, read_mirrors
+from gitops_connect.strimzi.mirror_config import (
+    cluster_keys,
+    operator_keys,
+    pattern_keys,
+    tracing_is_ignored,
+)
 from gitops_connect.strimzi.placeholders import SecretPlaceholders
-from gitops_connect.strimzi.resources import IGNORED, INVALID, Problems, ResourceSection, path, written
+from gitops_connect.strimzi.resources import INVALID, Problems, ResourceSection, written
 
-SOURCE, CHECKPOINT, HEARTBEAT = "sourceConnector", "checkpointConnector", "heartbeatConnector"
 CLASSES: Mapping[str, str] = {
-    SOURCE: SOURCE_CLASS,
-    CHECKPOINT: CHECKPOINT_CLASS,
-    HEARTBEAT: HEARTBEAT_CLASS,
+    "sourceConnector": SOURCE_CLASS,
+    "checkpointConnector": CHECKPOINT_CLASS,
+    "heartbeatConnector": HEARTBEAT_CLASS,
 }
 """The class of the connector that each field of a mirror declares."""
 
@@ -45,17 +48,14 @@ def expand(resource: Document, version: StrimziVersion) -> Expansion:
         return Expansion(diagnostics=problems.found, complete=False)
     connectors = tuple(_connectors(resource, Rules.of(resource, version), problems))
     if not problems.has_errors():
-        return Expansion(_with_restarts(resource, connectors), problems.found)
-    names = declared_names(resource.value.get("spec"), CLASSES)
-    return Expansion((), problems.found, names.fields, names.complete)
-
-
-def _with_restarts(resource: Document, connectors: tuple[ConnectorSpec, ...]) -> tuple[ConnectorSpec, ...]:
-    """The connectors with the restart policy of the resource (proposal 007), unless they have one of their own."""
-    policy = resource.value["spec"].get("autoRestartConnectorsAndTasks")
-    if policy is None:
-        return connectors
-    return tuple(one if one.auto_restart is not None else replace(one, auto_restart=policy) for one in connectors)
+        # proposal 007: the policy of all connectors without one of their own
+        policy = resource.value["spec"].get("autoRestartConnectorsAndTasks")
+        if policy is not None:
+            connectors = tuple(
+                one if one.auto_restart is not None else replace(one, auto_restart=policy) for one in connectors
+            )
+        return Expansion(connectors, problems.found)
+    return Expansion((), problems.found, *_declared_names(resource.value.get("spec")))
 
 
 def _check_api(resource: Document, version: StrimziVersion, problems: Problems) -> None:
@@ -75,16 +75,16 @@ def _connectors(resource: Document, rules: Rules, problems: Problems) -> Iterato
     if not isinstance(declared, Mapping):
         problems.error(INVALID, ("spec",), "spec is required, and must be of type object")
         return
-    spec = ResourceSection(check(declared, MIRROR_MAKER, rules, problems), ("spec",))
+    spec = ResourceSection(check(declared, MIRROR_MAKER, rules, problems), ("spec",), problems)
     if problems.has_errors():
         return
-    _check_operator_fields(spec, rules, problems)
-    warn_of_ignored_tracing(spec, rules.version, problems)
-    mirrors = read_mirrors(spec, rules, problems)
-    secrets = _secrets(resource, rules)
+    _check_operator_fields(spec, rules)
+    mirrors = _mirrors(spec, rules)
+    name = str(resource.section("metadata").get("name"))
+    secrets = SecretPlaceholders(rules.version, _namespace(resource) or _DEFAULT_NAMESPACE, name)
     connectors: list[ConnectorSpec] = []
     keys = 0
-    for connector in (one for mirror in mirrors for one in _of_mirror(spec, mirror, secrets, problems)):
+    for connector in (one for mirror in mirrors for one in _of_mirror(spec, mirror, secrets)):
         connectors.append(connector)
         keys += len(connector.config)
         if keys > MAX_NODES:  # each connector has the keys of its clusters
@@ -96,23 +96,21 @@ def _connectors(resource: Document, rules: Rules, problems: Problems) -> Iterato
     yield from connectors
 
 
-def _check_operator_fields(spec: ResourceSection, rules: Rules, problems: Problems) -> None:
-    """The rules of the CRD between fields. They decide whether Kubernetes accepts the resource."""
-    rack, metrics = spec.section("rack"), spec.section("metricsConfig")
+def _check_operator_fields(spec: ResourceSection, rules: Rules) -> None:
+    """The rules of the CRD between fields, which decide whether Kubernetes accepts the resource; and ignored fields."""
+    rack, metrics, tracing = spec.section("rack"), spec.section("metricsConfig"), spec.section("tracing")
     if rack is not None:
         key = "envVarName" if rack.get("type") == "environment-variable" else "topologyKey"
         if not rack.get(key):
-            problems.error(INVALID, rack.pointer, f"{path(rack.at(key))} is required")
+            rack.missing(key)
     if metrics is not None and metrics.get("type") == "jmxPrometheusExporter" and metrics.get("valueFrom") is None:
-        problems.error(INVALID, metrics.pointer, f"{path(metrics.at('valueFrom'))} is required")
+        metrics.missing("valueFrom")
     if spec.get("replicas") == 0:
-        summary = f"spec.replicas is ignored: Strimzi {rules.version} leaves connectors unchanged if it is 0"
-        problems.warning(IGNORED, spec.at("replicas"), summary, "set the state of the connectors to stopped")
-
-
-def _secrets(resource: Document, rules: Rules) -> SecretPlaceholders:
-    name = str(resource.section("metadata").get("name"))
-    return SecretPlaceholders(rules.version, _namespace(resource) or _DEFAULT_NAMESPACE, name)
+        why = f"Strimzi {rules.version} leaves connectors unchanged if it is 0"
+        spec.ignored("replicas", why, "set the state of the connectors to stopped")
+    if tracing is not None and tracing_is_ignored(tracing, rules.version):
+        why = f"Strimzi {rules.version} does not support the type jaeger"
+        spec.ignored("tracing", why, "use opentelemetry, or remove the field")
 
 
 def _namespace(resource: Document) -> str | None:
@@ -120,26 +118,28 @@ def _namespace(resource: Document) -> str | None:
     return namespace if isinstance(namespace, str) and namespace else None
 
 
-def _of_mirror(
-    spec: ResourceSection, mirror: Mirror, secrets: SecretPlaceholders, problems: Problems
-) -> Iterator[ConnectorSpec]:
+def _of_mirror(spec: ResourceSection, mirror: Mirror, secrets: SecretPlaceholders) -> Iterator[ConnectorSpec]:
     """The connectors of one mirror. Without an entry for a connector, the connector does not exist."""
-    declared = [(key, one) for key in CLASSES if (one := mirror.section.section(key)) is not None]
-    target = cluster_keys(mirror.target, "target.cluster.", secrets, problems)
-    source = cluster_keys(mirror.source, "source.cluster.", secrets, problems)
-    patterns = pattern_keys(mirror.section, secrets.version, problems)
-    for key, section in declared:
-        declared_config = section.section("config")
-        own = written(declared_config) if declared_config is not None else {}
-        new_order = secrets.version >= NEW_SHAPE
-        config = {**target, **source, **own} if new_order else {**own, **target, **source}
+    target = cluster_keys(mirror.target, "target.cluster.", secrets)
+    source = cluster_keys(mirror.source, "source.cluster.", secrets)
+    patterns = pattern_keys(mirror.section, secrets.version)
+    for key, class_name in CLASSES.items():
+        section = mirror.section.section(key)
+        if section is None:
+            continue
+        declared = section.section("config")
+        own = written(declared) if declared is not None else {}
+        clusters = {**target, **source}
+        config = {**clusters, **own} if secrets.version >= NEW_SHAPE else {**own, **clusters}
         config |= patterns
         config |= operator_keys(spec, mirror.section, secrets.version, config)
-        values = {name: one.value for name, one in config.items()}
-        places = {name: one.place for name, one in config.items() if one.place != (*section.at("config"), name)}
-        name = ConnectorName(f"{mirror.source.alias}->{mirror.target.alias}.{CLASSES[key].rpartition('.')[2]}")
-        connector = read_connector(section, problems, name)
-        yield replace(connector, connector_class=CLASSES[key], config=values, places=places)
+        connector = read_connector(section, _name(mirror.source.get("alias"), mirror.target.get("alias"), key))
+        yield replace(
+            connector,
+            connector_class=class_name,
+            config={name: one.value for name, one in config.items()},
+            places={name: one.place for name, one in config.items() if one.place != (*section.at("config"), name)},
+        )
 
 
 def _check_names(connectors: list[ConnectorSpec], problems: Problems) -> None:
@@ -162,41 +162,155 @@ def _check_namespace(resource: Document, connectors: list[ConnectorSpec], proble
 # The names of the connectors that an invalid `KafkaMirrorMaker2` declares, so that only these are blocked.
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredNames:
-    """The field that declares each connector. `complete` is False if a declared connector could not be named."""
-
-    fields: Mapping[ConnectorName, Pointer]
-    complete: bool
-
-
-def declared_names(spec: Any, classes: Mapping[str, str]) -> DeclaredNames:
-    """The names in a `spec` that need not be valid. `classes` has the class for each field of a mirror."""
+def _declared_names(spec: Any) -> tuple[Mapping[ConnectorName, Pointer], bool]:
+    """The field that declares each connector, and whether all of them have names. The `spec` need not be valid."""
     mirrors = _get(spec, "mirrors")
     if not isinstance(mirrors, list):
-        return DeclaredNames({}, complete=False)
+        return {}, False
     fields: dict[ConnectorName, Pointer] = {}
     complete = True
     for index, mirror in enumerate(mirrors):
         source = _alias(_get(mirror, "source"), _get(mirror, "sourceCluster"))
         target = _alias(_get(spec, "target"), _get(mirror, "targetCluster"), _get(spec, "connectCluster"))
-        for key in _present(mirror, classes):
+        for key in CLASSES:
+            if _get(mirror, key) is None:
+                continue
             if source is None or target is None:
                 complete = False
-                continue
-            name = ConnectorName(f"{source}->{target}.{classes[key].rpartition('.')[2]}")
-            fields[name] = ("spec", "mirrors", index, key)
-    return DeclaredNames(fields, complete)
+            else:
+                fields[_name(source, target, key)] = ("spec", "mirrors", index, key)
+    return fields, complete
+
+
+def _name(source: str, target: str, key: str) -> ConnectorName:
+    return ConnectorName(f"{source}->{target}.{CLASSES[key].rpartition('.')[2]}")
 
 
 def _get(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, Mapping) else None
 
 
-def _present(mirror: Any, keys: Iterable[str]) -> list[str]:
-    return [key for key in keys if _get(mirror, key) is not None]
-
-
 def _alias(cluster: Any, *names: Any) -> str | None:
     """The alias of a cluster, else the first of the names that is one."""
     return next((one for one in (_get(cluster, "alias"), *names) if isinstance(one, str) and one), None)
+
+
+# The mirrors: which source and which target cluster each one connects.
+#
+# Source: `KafkaMirrorMaker2Cluster.validateAndUpdateToNewAPI` (0.49 to 0.51), and
+# `KafkaMirrorMaker2Connectors.validateConnectors` (up to 0.48).
+
+_SAME_TARGET = StrimziVersion(0, 41)
+"""From this version on, every mirror must have the Connect cluster as its target."""
+_SAME_BOOTSTRAP = StrimziVersion(0, 44)
+"""From this version to 0.48, another alias with the same bootstrap servers is also allowed as target."""
+
+_WORKER_KEYS = frozenset({"group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic"})
+
+
+class Mirror(NamedTuple):
+    """One entry of `spec.mirrors` with its clusters."""
+
+    section: ResourceSection
+    source: ResourceSection
+    target: ResourceSection
+
+
+def _mirrors(spec: ResourceSection, rules: Rules) -> tuple[Mirror, ...]:
+    """The mirrors of a `spec` that passed the check of its fields. A mirror with an error is left out."""
+    clusters = _clusters(spec)
+    if rules.version < NEW_SHAPE:
+        return tuple(_mirrors_up_to_048(spec, clusters, rules))
+    target = _target(spec, clusters)
+    entries = spec.sections("mirrors")
+    if not entries and rules.api != "v1":
+        spec.problems.error(INVALID, spec.at("mirrors"), "spec.mirrors must have at least one mirror")
+    if target is None:
+        return ()
+    mirrors = tuple(_mirrors_since_049(entries, target, clusters))
+    counts = Counter([target.get("alias"), *(mirror.source.get("alias") for mirror in mirrors)])
+    for source in (mirror.source for mirror in mirrors):
+        if counts[source.get("alias")] > 1:
+            summary = f"the aliases of target and source clusters must be unique: {source.get('alias')!r} is not"
+            spec.problems.error(INVALID, source.at("alias"), summary, "give each cluster its own alias")
+    return mirrors
+
+
+def _clusters(spec: ResourceSection) -> Mapping[str, ResourceSection]:
+    """The entries of `spec.clusters` by alias."""
+    found: dict[str, ResourceSection] = {}
+    for cluster in spec.sections("clusters"):
+        alias = cluster.get("alias")
+        if found.setdefault(alias, cluster) is not cluster:
+            cluster.invalid(
+                "alias", f"must be unique: {alias!r} is used more than once", "give each cluster its own alias"
+            )
+    return found
+
+
+def _mirrors_up_to_048(
+    spec: ResourceSection, clusters: Mapping[str, ResourceSection], rules: Rules
+) -> Iterator[Mirror]:
+    _named(spec, "connectCluster", clusters)
+    for entry in spec.sections("mirrors"):
+        source, target = _named(entry, "sourceCluster", clusters), _named(entry, "targetCluster", clusters)
+        if source is None or target is None:
+            continue
+        if rules.version >= _SAME_TARGET:
+            _check_target(entry, target, clusters, spec.get("connectCluster"), rules)
+        yield Mirror(entry, source, target)
+
+
+def _check_target(
+    entry: ResourceSection, target: ResourceSection, clusters: Mapping[str, ResourceSection], connect: str, rules: Rules
+) -> None:
+    named, servers = entry.get("targetCluster"), target.get("bootstrapServers")
+    if named == connect or connect not in clusters:
+        return
+    may_differ = rules.version >= _SAME_BOOTSTRAP
+    if may_differ and servers == clusters[connect].get("bootstrapServers"):
+        return
+    exception = " or have its bootstrapServers" if may_differ else ""
+    problem = f"must be spec.connectCluster ({connect!r}){exception}, found {named!r}"
+    entry.invalid("targetCluster", problem, "use one resource for each target cluster")
+
+
+def _named(section: ResourceSection, key: str, clusters: Mapping[str, ResourceSection]) -> ResourceSection | None:
+    """The entry of `spec.clusters` that a field names."""
+    alias = section.get(key)
+    if alias not in clusters:
+        hint = "correct the alias, or add the cluster to spec.clusters"
+        section.invalid(key, f"must be an alias of spec.clusters, found {alias!r}", hint)
+    return clusters.get(alias)
+
+
+def _target(spec: ResourceSection, clusters: Mapping[str, ResourceSection]) -> ResourceSection | None:
+    """The target of all mirrors, without the keys of its config that only the Connect worker gets."""
+    target = spec.section("target")
+    if target is not None:
+        return target
+    if spec.get("connectCluster") is None or not clusters:
+        spec.missing("target", "is required, or spec.connectCluster and spec.clusters in API version v1beta2")
+        return None
+    found = _named(spec, "connectCluster", clusters)
+    if found is None or found.get("config") is None:
+        return found
+    config = {key: value for key, value in found.get("config").items() if key not in _WORKER_KEYS}
+    return replace(found, value={**found.value, "config": config})
+
+
+def _mirrors_since_049(
+    entries: tuple[ResourceSection, ...], target: ResourceSection, clusters: Mapping[str, ResourceSection]
+) -> Iterator[Mirror]:
+    for entry in entries:
+        named, alias = entry.get("targetCluster"), target.get("alias")
+        if named is not None and named != alias:
+            problem = f"must be the alias of the target cluster ({alias!r}), found {named!r}"
+            entry.invalid("targetCluster", problem, "remove the field, or use one resource for each target cluster")
+        source = entry.section("source")
+        if source is None and entry.get("sourceCluster") is None:
+            entry.missing("source", "is required, or sourceCluster in API version v1beta2")
+        elif source is None:
+            source = _named(entry, "sourceCluster", clusters)
+        if source is not None:
+            yield Mirror(entry, source, target)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.documents import Document
 from gitops_connect.model.strimzi import StrimziVersion
 from gitops_connect.strimzi.connector_document import ConnectorSpec
+from gitops_connect.strimzi.resources import Problems
 
 # Replaces Strimzi's placeholders for config providers by those of other workers.
 #
@@ -44,28 +43,20 @@ def substitute(text: str, mapping: Mapping[str, str]) -> tuple[str, tuple[str, .
     return _PLACEHOLDER.sub(replacement, text), tuple(missing)
 
 
-def substitute_config(
-    resource: Document, connector: ConnectorSpec, mapping: Mapping[str, str]
-) -> tuple[ConnectorSpec, tuple[Diagnostic, ...]]:
+def substitute_config(connector: ConnectorSpec, mapping: Mapping[str, str], problems: Problems) -> ConnectorSpec:
     """The connector with replaced placeholders in its config, and an error for each one that is not mapped."""
-    problems: list[Diagnostic] = []
-    config: dict[str, Any] = {}
-    for key, value in connector.config.items():
-        config[key] = value
-        if isinstance(value, str):
-            config[key], missing = substitute(value, mapping)
-            problems.extend(_unmapped(resource, connector, key, missing))
-    return replace(connector, config=config), tuple(problems)
-
-
-def _unmapped(resource: Document, connector: ConnectorSpec, key: str, missing: tuple[str, ...]) -> Iterator[Diagnostic]:
-    location = resource.locate(connector.places.get(key, (*connector.pointer, "config", key)))
-    for placeholder in missing:
-        beginning = _OF_STRIMZI.match(placeholder, len("${"))
-        summary = f"{key} has the placeholder {placeholder}, which only workers of Strimzi can resolve"
-        hint = f'map "{beginning[0] if beginning else placeholder}" in [strimzi.placeholders] of the settings'
-        hint += ", or set workers = true in [strimzi] if Strimzi deploys the workers"
-        yield Diagnostic(Severity.ERROR, RULE, summary, location, hint, connector.name)
+    config: dict[str, Any] = dict(connector.config)
+    for key, value in config.items():
+        if not isinstance(value, str):
+            continue
+        config[key], missing = substitute(value, mapping)
+        for placeholder in missing:
+            beginning = _OF_STRIMZI.match(placeholder, len("${"))
+            summary = f"{key} has the placeholder {placeholder}, which only workers of Strimzi can resolve"
+            hint = f'map "{beginning[0] if beginning else placeholder}" in [strimzi.placeholders] of the settings'
+            hint += ", or set workers = true in [strimzi] if Strimzi deploys the workers"
+            problems.error(RULE, connector.places.get(key, (*connector.pointer, "config", key)), summary, hint)
+    return replace(connector, config=config)
 
 
 # How Strimzi's operator refers to Secrets in the config of MirrorMaker connectors.

@@ -2,25 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Pointer
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
 
 INVALID = "strimzi/invalid-field"
 IGNORED = "strimzi/ignored-field"
+PAUSED = "strimzi.io/pause-reconciliation"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME = 253
+
+
+def is_resource_name(name: str) -> bool:
+    """Whether Kubernetes accepts the name of a resource: lower case letters, digits, dashes and dots."""
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+class Problems:
+    """The problems of one resource, in the order in which they are found."""
+
+    def __init__(self, resource: Document, connector: ConnectorName | None = None) -> None:
+        self._resource = resource
+        self._connector = connector
+        self._found: list[Diagnostic] = []
+
+    @property
+    def found(self) -> Diagnostics:
+        """Everything found until now."""
+        return Diagnostics.of(self._found)
+
+    def has_errors(self) -> bool:
+        """Whether an error was found: then no connector of the resource may be changed."""
+        return any(item.severity is Severity.ERROR for item in self._found)
+
+    def error(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
+        """Add an error about the field at `place`."""
+        self._add(Severity.ERROR, rule, place, summary, hint)
+
+    def warning(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
+        """Add a warning about the field at `place`."""
+        self._add(Severity.WARNING, rule, place, summary, hint)
+
+    def _add(self, severity: Severity, rule: str, place: Pointer, summary: str, hint: str) -> None:
+        where = self._resource.locate(place)
+        self._found.append(Diagnostic(severity, rule, summary, where, hint, self._connector))
+
+
+def path(pointer: Pointer) -> str:
+    """A pointer as people write it: `spec.mirrors[0].source.alias`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in pointer).removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceSection:
-    """An object of the resource, and the path to it."""
+    """An object of the resource, the path to it, and the problems that are found in the resource."""
 
     value: Mapping[str, Any] = field(repr=False)
     pointer: Pointer
+    problems: Problems = field(repr=False)
 
     def get(self, key: str) -> Any:
         """The value of a field; None if the field is absent."""
@@ -30,16 +75,31 @@ class ResourceSection:
         """The path to a field."""
         return (*self.pointer, key)
 
+    def placed(self, key: str) -> PlacedValue:
+        """The value of a field with its place."""
+        return PlacedValue(self.get(key), self.at(key))
+
     def section(self, key: str) -> ResourceSection | None:
         """The object in a field; None if the field is absent. `{}` is present."""
         value = self.value.get(key)
-        return None if value is None else ResourceSection(value, self.at(key))
+        return None if value is None else ResourceSection(value, self.at(key), self.problems)
 
     def sections(self, key: str) -> tuple[ResourceSection, ...]:
         """The objects of the array in a field."""
-        return tuple(
-            ResourceSection(item, (*self.at(key), index)) for index, item in enumerate(self.value.get(key) or ())
-        )
+        items = enumerate(self.value.get(key) or ())
+        return tuple(ResourceSection(item, (*self.at(key), index), self.problems) for index, item in items)
+
+    def missing(self, key: str, problem: str = "is required") -> None:
+        """Add an error about a field that this object must have."""
+        self.problems.error(INVALID, self.pointer, f"{path(self.at(key))} {problem}")
+
+    def invalid(self, key: str, problem: str, hint: str) -> None:
+        """Add an error about the value of a field."""
+        self.problems.error(INVALID, self.at(key), f"{path(self.at(key))} {problem}", hint)
+
+    def ignored(self, key: str, why: str, hint: str) -> None:
+        """Add a warning about a field without effect."""
+        self.problems.warning(IGNORED, self.at(key), f"{path(self.at(key))} is ignored: {why}", hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +124,6 @@ def written(section: ResourceSection, prefix: str = "", without: Iterable[str] =
     left_out = frozenset(without)
     entries = section.value.items()
     return {f"{prefix}{key}": PlacedValue(one, section.at(key)) for key, one in entries if key not in left_out}
-
-
-class Problems:
-    """The problems of one resource, in the order in which they are found."""
-
-    def __init__(self, resource: Document) -> None:
-        self._resource = resource
-        self._found: list[Diagnostic] = []
-
-    @property
-    def found(self) -> Diagnostics:
-        """Everything found until now."""
-        return Diagnostics.of(self._found)
-
-    def has_errors(self) -> bool:
-        """Whether an error was found: then no connector of the resource may be changed."""
-        return any(item.severity is Severity.ERROR for item in self._found)
-
-    def error(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
-        """Add an error about the field at `place`."""
-        self._found.append(Diagnostic(Severity.ERROR, rule, summary, self._resource.locate(place), hint))
-
-    def warning(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
-        """Add a warning about the field at `place`."""
-        self._found.append(Diagnostic(Severity.WARNING, rule, summary, self._resource.locate(place), hint))
-
-
-def path(pointer: Pointer) -> str:
-    """A pointer as people write it: `spec.mirrors[0].source.alias`."""
-    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in pointer).removeprefix(".")
 
 
 # The Connect cluster of a Strimzi resource, and the cluster of the settings that it means.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from gitops_connect.documents.recognition import CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained_or
@@ -17,7 +17,6 @@ from gitops_connect.strimzi import mirror_maker
 from gitops_connect.strimzi.connector_document import (
     ConnectorSpec,
     Expansion,
-    Translation,
     broken_document,
     document_of,
     read_connector,
@@ -31,25 +30,14 @@ from gitops_connect.strimzi.resources import (
     Problems,
     ResourceSection,
     connect_cluster,
+    is_resource_name,
     own_cluster,
 )
 
 NO_CLUSTER = "strimzi/no-cluster"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 253
 
 
-@dataclass(frozen=True, slots=True)
-class _Translated:
-    """The documents of one resource. `complete` is False if one of its connectors could not be named."""
-
-    documents: tuple[Document, ...] = ()
-    broken: tuple[Document, ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
-    complete: bool = True
-
-
-TranslationCache = DocumentCache[_Translated]
+TranslationCache = DocumentCache[Documents]
 """The documents of each resource of the last revision."""
 
 
@@ -63,78 +51,58 @@ def translate(documents: Documents, options: StrimziOptions, cache: TranslationC
     if not resources:
         return documents
 
-    def translated(resource: Document) -> _Translated:
+    def translated(resource: Document) -> Documents:
         work = partial(_translate, resource, options, sound=id(resource) not in broken)
         return contained_or(_unknown, work, resource.location)
 
-    return _merged(documents, cache.results(resources, translated, options))
+    made = Documents.merged([documents, *cache.results(resources, translated, options)])
+    ordered = tuple(sorted(made.documents, key=lambda document: document.location))
+    return replace(made, documents=ordered, ignored=documents.ignored)
 
 
-def _unknown(bug: Diagnostic) -> _Translated:
+def _unknown(bug: Diagnostic) -> Documents:
     """With a bug in translating a resource, nobody knows what it declares."""
-    return _Translated(problems=(bug,), complete=False)
+    return Documents(diagnostics=Diagnostics.of([bug]), complete=False)
 
 
-def _merged(documents: Documents, translated: list[_Translated]) -> Documents:
-    made = [document for one in translated for document in one.documents]
-    problems = (problem for one in translated for problem in one.problems)
-    return replace(
-        documents,
-        documents=tuple(sorted((*documents.documents, *made), key=lambda document: document.location)),
-        broken=(*documents.broken, *(document for one in translated for document in one.broken)),
-        diagnostics=documents.diagnostics + Diagnostics.of(problems),
-        complete=documents.complete and all(one.complete for one in translated),
-    )
-
-
-def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> _Translated:
+def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> Documents:
     """The documents of one resource. The problems of a resource that is not sound are already reported."""
     connect = connect_cluster(resource)
     if connect is None and sound:
-        return _Translated(problems=(_ignored(resource),))
+        return Documents(diagnostics=Diagnostics.of([_ignored(resource)]))
     cluster = own_cluster(resource, connect, options) if connect is not None else None
     expansion = expand(resource, options)
+    documents: list[Document] = []
     broken = [broken_document(resource, name, place, cluster) for name, place in expansion.blocked.items()]
-    if not sound:
-        broken += [broken_document(resource, one.name, one.pointer, cluster) for one in expansion.connectors]
-        return _Translated(broken=tuple(broken), complete=expansion.complete)
-    return _sound(resource, expansion, cluster, options, broken)
-
-
-def _sound(
-    resource: Document,
-    expansion: Expansion,
-    cluster: ClusterName | None,
-    options: StrimziOptions,
-    broken: list[Document],
-) -> _Translated:
-    translations = [_document_of(resource, one, cluster, options) for one in expansion.connectors]
-    problems = [*expansion.diagnostics, *(problem for one in translations for problem in one.problems)]
-    return _Translated(
-        tuple(one.document for one in translations if one.is_sound),
-        (*broken, *(one.document for one in translations if not one.is_sound)),
-        tuple(_named(problem, expansion) for problem in problems),
-        expansion.complete,
-    )
+    problems = [*expansion.diagnostics] if sound else []
+    for connector in expansion.connectors:
+        if not sound:
+            broken.append(broken_document(resource, connector.name, connector.pointer, cluster))
+            continue
+        found = Problems(resource, connector.name)
+        document = _document_of(resource, connector, cluster, options, found)
+        (broken if found.has_errors() else documents).append(document)
+        problems += found.found
+    names = {*expansion.blocked, *(one.name for one in expansion.connectors)}
+    if len(names) == 1:
+        (only,) = names
+        problems = [replace(one, connector=one.connector or only) for one in problems]
+    return Documents(tuple(documents), Diagnostics.of(problems), expansion.complete, tuple(broken))
 
 
 def _document_of(
-    resource: Document, connector: ConnectorSpec, cluster: ClusterName | None, options: StrimziOptions
-) -> Translation:
+    resource: Document,
+    connector: ConnectorSpec,
+    cluster: ClusterName | None,
+    options: StrimziOptions,
+    problems: Problems,
+) -> Document:
     """The document of a connector for the workers that run it."""
-    if options.workers:
-        return document_of(resource, connector, cluster, options.version)
-    if resource.value.get("kind") == MIRROR_MAKER:
-        connector = with_worker_converters(connector)
-    connector, unmapped = substitute_config(resource, connector, options.placeholders)
-    translation = document_of(resource, connector, cluster, options.version)
-    return replace(translation, problems=(*unmapped, *translation.problems))
-
-
-def _named(problem: Diagnostic, expansion: Expansion) -> Diagnostic:
-    """The problem with the connector that it blocks, if the resource declares only one."""
-    names = {*expansion.blocked, *(one.name for one in expansion.connectors)}
-    return replace(problem, connector=names.pop()) if problem.connector is None and len(names) == 1 else problem
+    if not options.workers:
+        if resource.value.get("kind") == MIRROR_MAKER:
+            connector = with_worker_converters(connector)
+        connector = substitute_config(connector, options.placeholders, problems)
+    return document_of(resource, connector, cluster, options.version, problems)
 
 
 def expand(resource: Document, options: StrimziOptions) -> Expansion:
@@ -153,18 +121,18 @@ def _expand_connector(resource: Document, version: StrimziVersion) -> Expansion:
     if name is None:
         return Expansion(complete=False)
     problems = Problems(resource)
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    if not is_resource_name(name):
         summary = f"metadata.name must be the name of a Kubernetes resource, found {name!r}"
         problems.error(INVALID, ("metadata", "name"), summary, "use lower case letters, digits, dashes and dots")
-    declared, spec = resource.value.get("spec"), ResourceSection({}, ("spec",))
+    declared, fields = resource.value.get("spec"), dict[str, Any]()
     if isinstance(declared, Mapping):
-        spec = ResourceSection(check(declared, KAFKA_CONNECTOR, Rules.of(resource, version), problems), spec.pointer)
+        fields = check(declared, KAFKA_CONNECTOR, Rules.of(resource, version), problems)
     else:
         hint = "set spec.class and spec.config"
-        problems.error(INVALID, spec.pointer, "spec is required, and must be of type object", hint)
+        problems.error(INVALID, ("spec",), "spec is required, and must be of type object", hint)
     if problems.has_errors():
-        return Expansion((), problems.found, {name: spec.pointer})
-    connector = read_connector(spec, problems, name)
+        return Expansion((), problems.found, {name: ("spec",)})
+    connector = read_connector(ResourceSection(fields, ("spec",), problems), name)
     return Expansion((connector,), problems.found)
 
 

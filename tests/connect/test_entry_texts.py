@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from support.files.tables import table
+from support.files.tables import rows
 
 from gitops_connect.connect.entry_texts import MAX_ENTRY, entry_texts
 from gitops_connect.connect.unreadable import Unreadable
@@ -49,7 +49,7 @@ def test_the_entries_do_not_depend_on_where_the_text_is_cut(form: dict, frame: s
 
 
 BROKEN = [
-    *table(__file__, "broken"),
+    *rows(__file__, "broken"),
     ("[" + "[" * 60 + "]" * 60 + "]", "a value with more than 50 nested levels", (1, 2), 0),
     ("[1, " + "[" * 100_000, "a value with more than 50 nested levels", (1, 5), 1),
 ]

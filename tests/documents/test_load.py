@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 from support.files.document_files import MemoryFiles, connector, files, read, rules
+from support.files.tables import rows
 
-from gitops_connect.documents import file_content
-from gitops_connect.documents.file_content import MAX_SIZE
-from gitops_connect.documents.load import ParseCache, load
+from gitops_connect.documents.load import MAX_SIZE, ParseCache, load
 from gitops_connect.errors import SourceUnavailable
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 
@@ -27,7 +26,7 @@ def test_the_cache_forgets_what_is_gone() -> None:
     cache = ParseCache()
     load(files({"a.yaml": connector("a"), "b.yaml": connector("b")}), cache)
     load(files({"b.yaml": connector("b")}), cache)
-    assert len(cache) == 1
+    assert len(cache.files) == 1
 
 
 def test_the_same_content_at_another_path_has_its_own_places() -> None:
@@ -63,17 +62,7 @@ def test_documents_may_be_anywhere(path: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "image: gitops-connect\n",
-        "# apiVersion: gitops-connect/v1 is what documents begin with\nreplicas: 3\n",
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nmetadata: {name: a}\n",
-        "{{- if .Values.connectors }}\nkind: Connector\n{{- end }}\n",
-        "resources:\n  - kind: Connector\n",
-        '{"name": "orders", "config": {}}',
-        "not: [yaml\n",
-    ],
+    rows(__file__, "what_is_not_ours_is_left_alone"),
 )
 def test_what_is_not_ours_is_left_alone(text: str) -> None:
     documents = read({"a.yaml": text})
@@ -85,7 +74,7 @@ def test_what_is_not_ours_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize("sized", [True, False])
 def test_a_document_that_is_too_large_is_refused(*, sized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_content, "MAX_SIZE", 200)
+    monkeypatch.setattr("gitops_connect.documents.load.MAX_SIZE", 200)
     checkout = MemoryFiles(
         {"a.yaml": connector("a").encode().ljust(201), "b.yaml": connector("b").encode()}, sized=sized
     )
@@ -97,7 +86,7 @@ def test_a_document_that_is_too_large_is_refused(*, sized: bool, monkeypatch: py
 
 @pytest.mark.parametrize("path", ["offsets/a.json", "offsets/a.yaml"])
 def test_a_manifest_may_be_larger_than_a_document(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_content, "MAX_SIZE", 200)
+    monkeypatch.setattr("gitops_connect.documents.load.MAX_SIZE", 200)
     cache = ParseCache()
     checkout = MemoryFiles({path: b'{"offsets": [' + b" " * 200 + b"]}", "b.yaml": connector("b").encode()})
     documents = load(checkout, cache)

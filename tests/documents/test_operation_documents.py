@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.files.document_files import LOCAL, connector, declare, rules
+from support.files.tables import rows
 
 from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
 from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri, OnDelete
@@ -226,18 +227,7 @@ def files(*paths: str) -> ManifestFiles:
 
 @pytest.mark.parametrize(
     ("path", "wanted"),
-    [
-        ("offsets/a.json", "offsets/a.json"),
-        ("offsets//./a.json", "offsets/a.json"),
-        ("offsets/x/../a.json", "offsets/a.json"),
-        ("./a.csv", "clusters/local/a.csv"),
-        ("../../offsets/a.json", "offsets/a.json"),
-        ("offsets", "offsets/east--west.MirrorSourceConnector.json"),
-        ("offsets/", "offsets/east--west.MirrorSourceConnector.json"),
-        ("./", "clusters/local/east->west.MirrorSourceConnector.json"),
-        (".", "clusters/local/east->west.MirrorSourceConnector.json"),
-        ("..", "clusters/east--west.MirrorSourceConnector.json"),
-    ],
+    rows(__file__, "the_file_that_a_path_means"),
 )
 def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
     known = files(
@@ -274,24 +264,7 @@ TREE = (
 
 @pytest.mark.parametrize(
     ("path", "wanted"),
-    [
-        (
-            "offsets",
-            ["a.jsonl", "b.csv.gz", "deep/c.json", "deep/er/[d].parquet", "deep/er/d.yaml"],
-        ),
-        ("offsets/*", ["a.jsonl", "b.csv.gz"]),
-        ("offsets/*.jsonl", ["a.jsonl"]),
-        ("offsets/_old/*", ["_old/a.jsonl"]),
-        ("offsets/_*/*", ["_old/a.jsonl"]),
-        ("offsets/?.[!j]*", ["b.csv.gz"]),
-        ("offsets/*/*", ["deep/c.json"]),
-        ("offsets/**", ["a.jsonl", "b.csv.gz", "deep/c.json", "deep/er/[d].parquet", "deep/er/d.yaml"]),
-        ("offsets/**/*.json", ["deep/c.json"]),
-        ("offsets/**/**/d.yaml", ["deep/er/d.yaml"]),
-        ("./../offsets/deep/**/er/*", ["deep/er/[d].parquet", "deep/er/d.yaml"]),
-        ("offsets/deep/er/[d].parquet", ["deep/er/[d].parquet"]),
-        ("offsets/deep/er/[d].yaml", ["deep/er/d.yaml"]),
-    ],
+    rows(__file__, "the_files_that_a_directory_or_a_glob_means"),
 )
 def test_the_files_that_a_directory_or_a_glob_means(path: str, wanted: list[str]) -> None:
     found = files(*TREE).find(path, "clusters/x.yaml", MIRROR)
@@ -318,13 +291,7 @@ def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
 
 @pytest.mark.parametrize(
     ("path", "said"),
-    [
-        ("offsets/*.jsnl", "in 'offsets' are 'README.md', '_SUCCESS', 'a.jsonl'"),
-        ("offset/*.jsonl", "there is no directory 'offset'; did you mean 'offsets'?"),
-        ("*.jsonl", "in the repository root are 'README.md', 'x.json'"),
-        ("offsets/*.md", "'offsets/*.md' matches no offset manifest, only other files such as 'offsets/README.md'"),
-        ("nothing/like/**", "there is no directory 'nothing/like'"),
-    ],
+    rows(__file__, "a_glob_that_meets_nothing_says_what_is_near"),
 )
 def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> None:
     found = files(*TREE).find(path, "x.yaml", MIRROR)
@@ -349,15 +316,7 @@ def test_no_path_leads_out_of_the_repository(path: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "suggested"),
-    [
-        ("offsets/orders.json", "offsets/orders.jsonl"),
-        ("offset/orders.jsonl", "offsets/orders.jsonl"),
-        ("orders.jsonl", "offsets/orders.jsonl"),
-        ("offsets/Orders.jsonl", "offsets/orders.jsonl"),
-        ("mirrors/", "mirrors/east--west.MirrorSourceConnector.json_"),
-        ("other/", None),
-        ("nothing/like/it.csv", None),
-    ],
+    rows(__file__, "the_nearest_file_is_suggested"),
 )
 def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None:
     known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json_", "README.md", "other/x")
@@ -369,12 +328,7 @@ def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None
 
 @pytest.mark.parametrize(
     ("path", "looked_for", "meant"),
-    [
-        ("offsets/local.jsonl", "offsets/local.jsonl", "./offsets/local.jsonl"),
-        ("offsets", "offsets", None),
-        ("near/", "near", "./near/"),
-        ("./offsets/root.jsonl", "clusters/local/offsets/root.jsonl", "offsets/root.jsonl"),
-    ],
+    rows(__file__, "a_path_that_is_meant_from_the_other_place_is_corrected"),
 )
 def test_a_path_that_is_meant_from_the_other_place_is_corrected(path: str, looked_for: str, meant: str | None) -> None:
     known = files("offsets/root.jsonl", "clusters/local/offsets/local.jsonl", "clusters/local/near/a.jsonl")

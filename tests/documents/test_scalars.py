@@ -1,32 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from support.files.tables import rows
 
 from gitops_connect.documents.nodes import Value, resolve
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [
-        ("", None),
-        ("~", None),
-        ("null", None),
-        ("Null", None),
-        ("true", True),
-        ("False", False),
-        ("tRUE", "tRUE"),
-        ("0", 0),
-        ("-7", -7),
-        ("+7", 7),
-        ("0777", 777),
-        ("0o17", 15),
-        ("0x1F", 31),
-        ("1.10", 1.1),
-        (".5", 0.5),
-        ("1.", 1.0),
-        ("1e3", 1000.0),
-        ("12345678901234567890", 12345678901234567890),
-    ],
+    rows(__file__, "the_core_schema_of_yaml_1_2"),
 )
 def test_the_core_schema_of_yaml_1_2(text: str, value: Value) -> None:
     resolved = resolve(text)
@@ -36,24 +18,7 @@ def test_the_core_schema_of_yaml_1_2(text: str, value: Value) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "yes",
-        "no",
-        "on",
-        "off",
-        "y",
-        "12:30:00",
-        "2026-01-01",
-        "1_000",
-        "0b11",
-        "-",
-        ".",
-        "1.2.3",
-        "e5",
-        "0o9",
-        "0xg",
-        "+",
-    ],
+    rows(__file__, "what_yaml_1_1_takes_for_something_else_is_a_text"),
 )
 def test_what_yaml_1_1_takes_for_something_else_is_a_text(text: str) -> None:
     assert resolve(text) == text

@@ -9,10 +9,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.documents.nodes import MAX_DEPTH, MAX_NODES
-from gitops_connect.documents.yaml import MAX_DOCUMENTS, ParsedFile, parse
-from gitops_connect.model.documents import Blob, Document
+from gitops_connect.documents.yaml import MAX_DOCUMENTS, parse
+from gitops_connect.model.documents import Blob, Document, Documents
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufeff\ufffe\uffff"))
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS
@@ -20,7 +21,7 @@ _VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=4) | st.
 _DOCUMENTS = st.dictionaries(_TEXTS, _VALUES, min_size=1, max_size=6)
 
 
-def parsed(text: str | bytes) -> ParsedFile:
+def parsed(text: str | bytes) -> Documents:
     return parse(Blob("a.yaml", "0", text.encode() if isinstance(text, str) else text))
 
 
@@ -116,7 +117,7 @@ def test_a_document_that_was_read_in_part_still_says_which_connector_it_is() -> 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "---\n# nothing\n---\n...\n", "%YAML 1.2\n# x\n"])
 def test_nothing_is_no_document(text: str) -> None:
-    assert parsed(text) == ParsedFile()
+    assert parsed(text) == Documents()
 
 
 def test_a_directive_before_the_first_document() -> None:
@@ -136,15 +137,7 @@ def test_other_encodings_are_refused(encoding: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [
-        ("a: {", "a.yaml:1:5"),
-        ("a: {b: [ü", "a.yaml:1:10"),
-        ("a: 1\r\nb: [", "a.yaml:2:5"),
-        ("a: 1\n---\nb: {c", "a.yaml:3:6"),
-        ("a: 1\u2028b: {", "a.yaml:2:5"),
-        ("a: {\n", "a.yaml:2:1"),
-        ("a: {\n---\nb: 1\n", "a.yaml:2:1"),
-    ],
+    rows(__file__, "what_is_missing_at_the_end_is_missing_in_a_line_that_exists"),
 )
 def test_what_is_missing_at_the_end_is_missing_in_a_line_that_exists(text: str, place: str) -> None:
     """If the last line has no line end, libyaml reports the end on a line after it."""

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from exchange.test_import import HOSTILE
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.exchange.connector_documents import ConvertOptions, convert_all
@@ -166,15 +168,7 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [
-        ("a.json", '{"name": "a", "config": {"connector.class": "A", "a.password": "hunter2"}, "password": "hunter2"}'),
-        ("a.properties", "name=a\nconnector.class=A\na.password=hunter2ä\na.password=hunter2ä\n"),
-        ("a.tf", '"a.password" = "hunter2${var.x ? 1 : 2}"\n"b" = "jdbc:x://u:hunter2@${var.host}"\n'),
-        ("a.tf", '}\nconfig_sensitive = {\n"c" = join("", ["hunter2"])\n'),
-        ("a.tf", '}\nconfig_sensitive = merge(local.x, { "a.password" = "hunter2" })\ntags = {\n'),
-        ("a.sql", "CREATE SINK CONNECTOR `a` WITH ('connector.class'='A', 'a.password'='hunter2${x}');"),
-        ("a.yaml", JIKKOU + "spec: {connectorClass: A, config: {a.password: 0123.40}}\n"),
-    ],
+    rows(__file__, "no_message_shows_a_secret"),
 )
 def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
     if file == "a.tf":
@@ -261,11 +255,7 @@ def test_a_strimzi_resource(convert: Convert) -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        (("name: orders", "name: Orders"), "the name of a Kubernetes resource has lower case letters"),
-        ((", cluster: prod", ""), "Strimzi needs the name of a KafkaConnect resource"),
-        (("state: stopped", "state: absent"), "Strimzi has no state `absent`"),
-    ],
+    rows(__file__, "what_strimzi_cannot_have_at_all_is_an_error"),
 )
 def test_what_strimzi_cannot_have_at_all_is_an_error(convert: Convert, change: tuple[str, str], message: str) -> None:
     write("own.yaml", OWN.replace(*change))
@@ -384,23 +374,6 @@ def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:
     return found[0]
 
 
-HOSTILE = [
-    "",
-    " a ",
-    "a\nb\n",
-    "\n",
-    "yes",
-    "1.10",
-    "0o17",
-    "~",
-    "${file:/a:b}",
-    "#",
-    "'",
-    '"',
-    "\\",
-    "\x00",
-    "\U0001f600",
-]
 texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 keys = st.from_regex(r"[a-z][a-z0-9.:=#_-]{0,10}", fullmatch=True).map(lambda key: f"x{key}")
 

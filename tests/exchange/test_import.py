@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from standin.connect import StandIn
 from standin.raw_answers import ALWAYS
 
-from gitops_connect.documents.fields import ConnectorFields
+from gitops_connect.documents.fields import connector_of
 from gitops_connect.documents.yaml import parse
 from gitops_connect.exchange.connector_documents import UniqueNames, file_stems, variable_name
-from gitops_connect.exchange.document_text import ConnectorDocument, render
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
+from gitops_connect.exchange.document_text import render
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
+from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.observe import MAX_HELD
@@ -46,11 +48,15 @@ def read_back(text: str) -> DesiredConnector:
     parsed = parse(Blob("orders.yaml", "", text.encode()))
     assert not parsed.diagnostics, text
     (document,) = parsed.documents
-    return ConnectorFields.of(document).connector()
+    return connector_of(document)
 
 
-def document(config: dict[str, str], **more: Any) -> ConnectorDocument:
-    return ConnectorDocument(ConnectorName("orders"), EU, more.pop("state", TargetState.RUNNING), config, **more)
+def document(config: dict[str, str], name: str = "orders", **more: Any) -> ConnectorDeclaration:
+    return ConnectorDeclaration(ConnectorName(name), FileFormat.JSON, Location(""), config, cluster=EU, **more)
+
+
+def variable(name: str) -> SecretReference:
+    return SecretReference(SecretSource.ENV, name)
 
 
 @given(config=st.dictionaries(keys, texts, max_size=4), tasks_max=tasks, state=st.sampled_from(list(TargetState)))
@@ -63,17 +69,16 @@ def test_a_document_is_read_back_as_it_was(config: dict[str, str], tasks_max: st
     assert all(line == line.rstrip() for line in written.split("\n")), "editors remove whitespace at line ends"
 
 
-@given(name=texts.filter(bool), variable=st.sampled_from(["A_B", "NO", "Y", "_1"]))
-def test_the_name_and_the_secrets_are_read_back_as_they_were(name: str, variable: str) -> None:
-    written = ConnectorDocument(ConnectorName(name), EU, TargetState.RUNNING, {}, {"a.password": variable})
-    found = read_back(render(written))
-    assert found.name == name
-    assert found.secrets == {"a.password": SecretReference(SecretSource.ENV, variable)}
+@given(name=texts.filter(bool), variable_name=st.sampled_from(["A_B", "NO", "Y", "_1"]))
+def test_the_name_and_the_secrets_are_read_back_as_they_were(name: str, variable_name: str) -> None:
+    secrets = {"a.password": variable(variable_name)}
+    found = read_back(render(document({}, name, secrets=secrets)))
+    assert (found.name, found.secrets) == (name, secrets)
 
 
 def test_a_document_is_what_people_write() -> None:
     config = {"tasks.max": "2", "connector.class": SINK, "topics": "orders", "batch.size": "500", "query": "a\nb\n"}
-    written = render(document(config, secrets={"a.password": "ORDERS_A_PASSWORD"}, note="a note"))
+    written = render(document(config, secrets={"a.password": variable("ORDERS_A_PASSWORD")}, note="a note"))
     assert written == (
         f"# a note\napiVersion: gitops-connect/v1\nkind: Connector\nmetadata:\n  name: orders\n  cluster: eu\n"
         f"spec:\n  class: {SINK}\n  tasksMax: 2\n  state: running\n  config:\n"

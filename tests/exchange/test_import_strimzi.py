@@ -5,19 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from acceptance.workplace import SOURCE, Ran, Workplace
-from exchange.test_import import HOSTILE
+from acceptance.workplace import Workplace
+from exchange.test_import import HOSTILE, create, imported
 from standin.connect import StandIn
 
 pytestmark = pytest.mark.slow
-
-
-def create(standin: StandIn, name: str, state: str | None = None, **config: str) -> None:
-    standin.cluster.create(name, {"connector.class": SOURCE, "topic": "lines", "tasks.max": "2", **config}, state)
-
-
-def imported(at: Workplace) -> Ran:
-    return at.run("import", "--out", str(at.repository), "--format", "strimzi")
 
 
 @pytest.mark.parametrize("cluster", ["", 'strimzi = ["here/kc", "my-connect"]'])
@@ -26,7 +18,7 @@ def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: Stan
     create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
     create(standin, "paused.orders", "PAUSED")
     create(standin, "stopped", "STOPPED", **{"connector.plugin.version": "4.3.0"})
-    ran = imported(at)
+    ran = imported(at, "--format", "strimzi")
     assert (ran.code, ran.out) == (0, "")
     text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
     assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
@@ -42,7 +34,7 @@ def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: Stan
 
 def test_secrets_become_references_that_the_workers_of_strimzi_have(at: Workplace, standin: StandIn) -> None:
     create(standin, "orders", **{"my.password": "hunter22"})
-    ran = imported(at)
+    ran = imported(at, "--format", "strimzi")
     assert (ran.code, ran.out) == (0, "${strimzienv:ORDERS_MY_PASSWORD}  # orders: my.password\n")
     text = (at.repository / "clusters" / "local" / "orders.yaml").read_text()
     assert 'my.password: "${strimzienv:ORDERS_MY_PASSWORD}"' in text
@@ -55,7 +47,7 @@ def test_what_cannot_be_a_resource_is_named(at: Workplace, standin: StandIn) -> 
     create(standin, "capitals", **{"Tasks.Max": "3"})
     create(standin, "tasks", **{"tasks.max": "04"})
     create(standin, "spaces", **{"a key": "x"})
-    ran = imported(at)
+    ran = imported(at, "--format", "strimzi")
     assert ran.code == 1
     assert [file.name for file in (at.repository / "clusters" / "local").iterdir()] == ["orders.yaml"]
     assert "error: connector Orders_2: the name of a Kubernetes resource has lower case letters" in ran.err

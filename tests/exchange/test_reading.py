@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.readers.reader import read
@@ -37,54 +38,7 @@ def problems(found: FileReading) -> list[str]:
     return [f"{one.location.line}: {one.severity.value}: {one.summary} [{one.rule}]" for one in found.diagnostics]
 
 
-REJECTED: list[tuple[str, str, str]] = [
-    ("a.json", f'{{"name": "a",\n"config": {{{SOURCE}, "x": [1]}}}}', "2: error: the value of 'x' is a list, expected"),
-    ("a.json", f'{{"name": "a", "config": {{{SOURCE}, "name": "b"}}}}', "the config names the connector 'b', but"),
-    ("a.json", '{"name": "a", "config": {"topic": "x"}}', "its config has no connector.class"),
-    ("a.json", f'{{"name": "a", "config": {{{SOURCE}}}, "initial_state": "PAUSE"}}', "the state is 'PAUSE', expected"),
-    ("a.json", f'{{"config": {{{SOURCE}, "a": 1, "a": 2}}}}', "the key 'a' appears twice"),
-    ("a.json", '{"connector.class": "A"', "1: error: this is not JSON: expected a comma or }, found the end of the"),
-    ("a.json", '{"connector.class": "\\ud800"}', "half of a surrogate pair"),
-    ("a.json", '["connector.class", ' + "[" * 60, "nested deeper than 50 levels"),
-    ("a.yaml", "kind: KafkaConnector\nmetadata: {name: {{ .Values.name }}}\n", "the file is a template"),
-    ("a.yaml", "kind: KafkaConnector\n a: b\n", "indented further"),
-    ("a.yaml", "apiVersion: platform.confluent.io/v1beta1\nkind: Connector\n", "1: error: Connector of 'platform.con"),
-    (
-        "a.yaml",
-        JIKKOU + "spec: {connectorClass: A, config: {connector.class: B}}\n",
-        "config's connector.class is 'B'",
-    ),
-    ("a.yaml", JIKKOU + "spec: {config: {a: b}}\n", "the class of the connector 'orders' is unknown"),
-    ("a.properties", "connector.class=A\n", "1: error: the connector has no name"),
-    ("a.properties", "name=a\nx=\\u12\nconnector.class=A\n", "2: error: Java rejects this file"),
-    ("a.tf", RESOURCE + "name = var.name\n" + CLASS + "}\n}\n", "the name of the connector of 'x' is var.name"),
-    ("a.tf", RESOURCE + 'name = "a"\nfor_each = var.all\n' + CLASS + "}\n}\n", "declares any number of connectors"),
-    (
-        "a.tf",
-        RESOURCE + 'name = "a"\nconfig = merge(local.a, {})\n}\n',
-        "3: error: config is an expression, expec",
-    ),
-    ("a.tf", RESOURCE + 'name = "a"\n' + CLASS + "(var.key) = 1\n}\n}\n", "5: error: the config key is (var.key)"),
-    ("a.tf", RESOURCE + 'name = "a\n', "2: error: this HCL cannot be read: the string is not closed"),
-    ("a.tf", RESOURCE + "config = <<EOT\n}\n", "the heredoc is not closed"),
-    ("a.tf", RESOURCE + 'name = "a"\nconfig = {\n"a" "b"\n}\n}\n', "expected = or : after the key"),
-    ("a.tf", 'resource "confluent_connector" "x" {\n}\n', "resources confluent_connector are not supported"),
-    ("a.sql", SQL + ", 'a'=b);", "1: error: this statement cannot be read: expected a string, a number, TRUE or FALSE"),
-    ("a.sql", SQL + ", 'a'='1', 'a'='2');", "each key once"),
-    ("a.sql", SQL, "found the end of the statement"),
-    ("a.sql", SQL + ", 'a'=-1e999);", "expected a number that fits into a DOUBLE, found a number"),
-    ("a.sql", SQL + ", 'a'=9223372036854775808);", "expected a number that fits into a BIGINT"),
-    ("a.sql", SQL + ", 'a'=0x10);", "expected a string, a number, TRUE or FALSE, found a word"),
-    ("a.sql", SQL + ", 'a'=Infinity);", "expected a string, a number, TRUE or FALSE"),
-    ("a.sql", SQL + ", 'a'='b);", "1: error: the quote is not closed"),
-    ("a.sql", "SELECT 1;\n/* " + SQL, "2: error: the comment is not closed"),
-    ("a.json", f'{{"config": {{{SOURCE}, "a": 1e999}}}}', "this number cannot be written as JSON"),
-    ("a.json", f'{{"config": {{{SOURCE}, "a": NaN}}}}', "expected a value, found a letter or a digit"),
-    ("a.yaml", "name: a\nconnector.class: A\nb: .inf\n", "this number cannot be written as JSON"),
-]
-
-
-@pytest.mark.parametrize(("file", "content", "expected"), REJECTED)
+@pytest.mark.parametrize(("file", "content", "expected"), rows(__file__, "rejected"))
 def test_what_is_not_understood_is_an_error_with_its_place(file: str, content: str, expected: str) -> None:
     found = reading(file, content)
     assert not found.declarations
@@ -92,30 +46,7 @@ def test_what_is_not_understood_is_an_error_with_its_place(file: str, content: s
     assert any(expected in one and ": error: " in one for one in problems(found)), problems(found)
 
 
-WARNED: list[tuple[str, str, str]] = [
-    ("a.json", f'{{"name": "a", "config": {{{SOURCE}, "x": null}}}}', "this config key has no value: it is left out"),
-    ("a.json", f'{{"name": "a", "config": {{{SOURCE}}}, "owner": "me"}}', "has no field 'owner': it is left out"),
-    ("orders.json", f"{{{SOURCE}}}", "the connector has no name: it is called 'orders', as the file is"),
-    ("a.yaml", JIKKOU + "spec: {connectorClass: A, config: {ratio: 1.10}}\n", "and sends 1.1"),
-    (
-        "a.yaml",
-        JIKKOU + "  annotations: {jikkou.io/config-override: x}\nspec: {connectorClass: A}\n",
-        "only Jikkou uses",
-    ),
-    ("a.properties", PROPERTIES + "a=1\na=2\n", "4: warning: the key 'a' repeats: Java uses the last value"),
-    ("a.properties", PROPERTIES + "a=ä\n", "3: warning: the value of 'a' is read as Latin-1, as a worker does: 'Ã¤'"),
-    (
-        "a.tf",
-        RESOURCE + 'name = "a"\nlifecycle {\n}\n' + CLASS + "}\n}\n",
-        "'lifecycle' of the resource 'x' has no count",
-    ),
-    ("a.tf", RESOURCE + 'name = "a"\n' + CLASS + '"b" = null\n}\n}\n', "the value of 'b' is null"),
-    ("a.sql", SQL.replace("`orders`", "orders") + ");", "the connector is called 'ORDERS'"),
-    ("a.sql", SQL + ", 'a'=NULL);", "the value of 'a' is NULL"),
-]
-
-
-@pytest.mark.parametrize(("file", "content", "expected"), WARNED)
+@pytest.mark.parametrize(("file", "content", "expected"), rows(__file__, "warned"))
 def test_what_is_left_out_or_changed_is_a_warning(file: str, content: str, expected: str) -> None:
     found = reading(file, content)
     assert len(found.declarations) == 1
@@ -124,18 +55,7 @@ def test_what_is_left_out_or_changed_is_a_warning(file: str, content: str, expec
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [
-        ("package.json", '{"name": "a", "version": "1"}'),
-        ("config.json", '{"name": "a", "config": {"b": {"c": 1}}}'),
-        ("broken.json", "// a comment"),
-        ("deployment.yaml", "apiVersion: apps/v1\nkind: Deployment\n"),
-        ("chart.yaml", "a: {{ .Values.a }}\n"),
-        ("playbook.yaml", "- hosts: all\n"),
-        ("worker.properties", "bootstrap.servers=localhost:9092\n"),
-        ("main.tf", 'variable "a" {\n  default = "b"\n}\n'),
-        ("tables.sql", "CREATE TABLE a (b INT);\n"),
-        ("empty.yaml", ""),
-    ],
+    rows(__file__, "a_file_without_connectors_is_no_error"),
 )
 def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
     found = reading(file, content)
@@ -145,33 +65,7 @@ def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
 
 @pytest.mark.parametrize(
     ("file", "content", "config"),
-    [
-        ("a.json", f'{{"name": "a", "config": {{{SOURCE}, "b": true, "c": 1.10}}}}', {"b": "true", "c": "1.10"}),
-        (
-            "a.yaml",
-            "name: a\nconfig:\n  connector.class: FileStreamSource\n  b: yes\n  c: 0777\n",
-            {"b": "yes", "c": "0777"},
-        ),
-        ("a.yaml", JIKKOU + "spec: {connectorClass: FileStreamSource, tasksMax: 2}\n", {"tasks.max": "2"}),
-        (
-            "a.tf",
-            RESOURCE + 'name = "a"\n' + CLASS + "b = 1.10, c = 1e3\nd = true\n}\n}\n",
-            {"b": "1.1", "c": "1000", "d": "true"},
-        ),
-        ("a.tf", RESOURCE + 'name = "a"\n' + CLASS + "b = <<-EOT\n    x\n      y\n  EOT\n}\n}\n", {"b": "x\n  y\n"}),
-        (
-            "a.sql",
-            SQL + ", 'b'=1.10, 'c'=1e3, 'd'=True, 'e'='it''s', f=-1);",
-            {"b": "1.10", "c": "1000.0", "d": "true", "e": "it's", "F": "-1"},
-        ),
-        (
-            "a.sql",
-            SQL + ", 'b'=-0, 'c'=0.0000001, 'd'=-1e-999, 'e'=-0.0, 'f'=1.);",
-            {"b": "0", "c": "1E-7", "d": "-0.0", "e": "0.0", "f": "1"},
-        ),
-        ("a.sql", "-- ';\nSELECT '/*', \"it's\", 'a''; --';\n" + SQL + ", 'b'='x'); DROP /* ; */ TABLE t;", {"b": "x"}),
-        ("a.sql", "DEFINE topic = 'x';\n" + SQL + ", 'b'='a-${topic}', 'c'='${d:-e}');", {"b": "a-x", "c": "e"}),
-    ],
+    rows(__file__, "values_become_the_strings_that_the_tool_sends"),
 )
 def test_values_become_the_strings_that_the_tool_sends(file: str, content: str, config: dict[str, str]) -> None:
     assert connector(file, content).config == {"connector.class": "FileStreamSource", **config}
@@ -266,24 +160,8 @@ def test_the_user_can_name_the_format_of_another_group() -> None:
 
 PIECES = [
     *"{}[]()\"'`\\,:=;#-é \n\ufeff\x00",
-    *(
-        "<<EOT",
-        "EOT",
-        "${",
-        "%{",
-        "$${",
-        "/*",
-        "*/",
-        "--",
-        "\\u",
-        "null",
-        "1e999",
-        "name",
-        "config",
-        "kind",
-        "items",
-        "spec",
-    ),
+    *("<<EOT", "EOT", "${", "%{", "$${", "/*", "*/", "--", "\\u", "null", "1e999"),
+    *("name", "config", "kind", "items", "spec"),
     *("connector.class", "apiVersion", "metadata", "info", "values", "WITH", "KafkaConnector", '{"a":', "- ", RESOURCE),
     *("kafka.strimzi.io/v1", "kafka.jikkou.io/v1", "CREATE SOURCE CONNECTOR"),
 ]

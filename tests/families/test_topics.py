@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.files.tables import table
+from support.files.tables import rows
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.ties import Expectation
@@ -17,7 +17,7 @@ def topic_filter(config: dict[str, str]) -> Expectation | TopicFilter | None:
 
 @pytest.mark.parametrize(
     ("pattern", "topic", "reads"),
-    table(__file__, "patterns"),
+    rows(__file__, "patterns"),
 )
 def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool) -> None:
     assert translate(pattern) is not None
@@ -28,7 +28,7 @@ def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool
 
 @pytest.mark.parametrize(
     "pattern",
-    table(__file__, "unknown"),
+    rows(__file__, "unknown"),
 )
 def test_nothing_is_reported_if_the_match_is_unknown(pattern: str) -> None:
     assert translate(pattern) is None

@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.files.tables import table
+from support.files.tables import rows
 
 from gitops_connect.model.masking import clear_secret, mask, masked_value, sensitive_values
 
@@ -20,7 +20,7 @@ JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 @pytest.mark.parametrize(
     ("text", "secret", "expected"),
-    table(__file__, "known"),
+    rows(__file__, "known"),
 )
 def test_a_known_secret(text: str, secret: str, expected: str) -> None:
     assert mask(text, [secret]) == expected
@@ -62,7 +62,7 @@ def test_no_known_secret_is_left(secret: str, before: str, after: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    table(__file__, "certain"),
+    rows(__file__, "certain"),
 )
 def test_only_the_secret_is_masked_if_its_end_is_certain(value: str, expected: str) -> None:
     assert mask(value) == expected
@@ -72,7 +72,7 @@ def test_only_the_secret_is_masked_if_its_end_is_certain(value: str, expected: s
 
 @pytest.mark.parametrize(
     "value",
-    table(__file__, "uncertain"),
+    rows(__file__, "uncertain"),
 )
 def test_everything_is_masked_if_nobody_can_tell_where_the_secret_ends(value: str) -> None:
     assert mask(value) == "***"
@@ -81,7 +81,7 @@ def test_everything_is_masked_if_nobody_can_tell_where_the_secret_ends(value: st
 
 @pytest.mark.parametrize(
     "value",
-    table(__file__, "harmless"),
+    rows(__file__, "harmless"),
 )
 def test_what_holds_no_secret_is_shown(value: str) -> None:
     assert mask(value) == value

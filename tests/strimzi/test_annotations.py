@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 from support.files.document_files import MemoryFiles
+from support.files.tables import rows
 
 from gitops_connect.documents.desired_state import Requests
 from gitops_connect.documents.load import ParseCache, load
@@ -53,6 +54,9 @@ def connector(annotations: Mapping[str, str], **spec: object) -> str:
     return json.dumps(value, indent=1)
 
 
+RESOURCES = {"mirror": mirror_maker, "connector": connector}
+
+
 def config_map(entry: str, offsets: object, name: str = "found", namespace: str = "kafka") -> str:
     text = offsets if isinstance(offsets, str) else json.dumps(offsets, indent=2)
     block = text.replace("\n", "\n    ")
@@ -86,11 +90,7 @@ def only_change(files: Mapping[str, str]) -> tuple[Document, str]:
 
 ALTER = {OFFSETS: "alter", NAME: MIRROR}
 FROM = {"alterOffsets": {"fromConfigMap": {"name": "found"}}}
-PARTITIONS = [
-    {"cluster": "east", "partition": 0, "topic": "orders"},
-    {"group": "g", "partition": 4, "topic": "inventory"},
-    {"sourceClusterAlias": "east", "targetClusterAlias": "west"},
-]
+PARTITIONS = rows(__file__, "partitions")
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
@@ -171,54 +171,25 @@ def test_a_kafka_connector_has_two_names_for_its_entry(entry: str) -> None:
     assert (document.value["metadata"]["name"], problem) == (f"orders.alter.{ADDED}", "")
 
 
-LISTS, ALTERS = AnnotationAction.LIST, AnnotationAction.ALTER
-WARNINGS = [
-    (mirror_maker({OFFSETS: "alter"}), ALTERS, None, f"missing annotation {NAME} in KafkaMirrorMaker2 CR."),
-    (mirror_maker({NAME: MIRROR}), LISTS, MIRROR, f"missing annotation {OFFSETS} in KafkaMirrorMaker2 CR."),
-    (mirror_maker({OFFSETS: "alter", NAME: "x"}), ALTERS, None, f"unknown connector 'x' in the annotation {NAME}"),
-    (mirror_maker({OFFSETS: "patch", NAME: MIRROR}), LISTS, MIRROR, "unknown value 'patch'"),
-    (connector({OFFSETS: ""}), LISTS, "orders", "unknown value ''"),
-    (connector({"strimzi.io/restart-task": "one"}), AnnotationAction.RESTART_TASK, "orders", "the number of a task"),
-    (mirror_maker({"strimzi.io/restart-connector": "x"}), AnnotationAction.RESTART, None, "'x', expected a connector"),
-    (
-        mirror_maker({"strimzi.io/restart-connector-task": MIRROR}),
-        AnnotationAction.RESTART_TASK,
-        None,
-        "expected CONNECTOR:TASK",
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "action", "name", "message"), WARNINGS)
-def test_what_is_wrong_with_annotations(text: str, action: AnnotationAction, name: str | None, message: str) -> None:
+@pytest.mark.parametrize(("kind", "annotations", "action", "name", "message"), rows(__file__, "warnings"))
+def test_what_is_wrong_with_annotations(
+    kind: str, annotations: dict[str, str], action: str, name: str | None, message: str
+) -> None:
+    text = RESOURCES[kind](annotations)
     documents, requests = requested({"a.json": text})
     (warning,) = requests.warnings
-    assert (warning.action, warning.connector) == (action, name)
+    assert (warning.action, warning.connector) == (AnnotationAction(action), name)
     assert message in warning.message
     assert warning.message.startswith("Failed to ")
     assert "strimzi.io/" in text.splitlines()[warning.location.line - 1]
     assert "restart" not in spec_of(documents)
 
 
-FLAGS = {"includeTasks": False, "onlyFailed": False}
-RESTARTS = [
-    (connector({"strimzi.io/restart": "true"}), {"restart": {"id": ADDED, **FLAGS}}),
-    (connector({"strimzi.io/restart": "any value"}), {"restart": {"id": ADDED, **FLAGS}}),
-    (connector({"strimzi.io/restart": "includeTasks, onlyFailed"}),
-     {"restart": {"id": ADDED, "includeTasks": True, "onlyFailed": True}}),
-    (connector({"strimzi.io/restart-task": "0"}), {"restartTasks": {"id": ADDED, "tasks": [0]}}),
-    (mirror_maker({"strimzi.io/restart-connector": MIRROR}), {"restart": {"id": ADDED, **FLAGS}}),
-    (mirror_maker({"strimzi.io/restart": MIRROR}), {"restart": {"id": ADDED, **FLAGS}}),
-    (mirror_maker({"strimzi.io/restart-connector": f"{MIRROR}:onlyFailed"}),
-     {"restart": {"id": ADDED, "includeTasks": False, "onlyFailed": True}}),
-    (mirror_maker({"strimzi.io/restart-connector-task": f"{MIRROR}:12"}),
-     {"restartTasks": {"id": ADDED, "tasks": [12]}}),
-    (mirror_maker({"strimzi.io/restart-task": f"{MIRROR}:2"}), {"restartTasks": {"id": ADDED, "tasks": [2]}}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "expected"), RESTARTS)
-def test_a_restart_is_a_field_of_the_connector(text: str, expected: Mapping[str, object]) -> None:
+@pytest.mark.parametrize(("kind", "annotation", "value", "expected"), rows(__file__, "restarts"))
+def test_a_restart_is_a_field_of_the_connector(
+    kind: str, annotation: str, value: str, expected: Mapping[str, object]
+) -> None:
+    text = RESOURCES[kind]({f"strimzi.io/{annotation}": value})
     documents, requests = requested({"a.json": text})
     spec = spec_of(documents)
     assert {key: spec[key] for key in ("restart", "restartTasks") if key in spec} == expected
@@ -242,13 +213,7 @@ def test_a_resource_without_such_annotations_is_not_touched() -> None:
     assert requested(files)[1] == Requests()
 
 
-@pytest.mark.parametrize(("policy", "own", "enabled"), [
-    (None, {}, False),
-    ({"enabled": True}, {}, True),
-    ({"enabled": False}, {}, False),
-    ({}, {}, True),
-    ({"enabled": False}, {"autoRestart": {"enabled": True}}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(("policy", "own", "enabled"), rows(__file__, "a_restart_policy_for_all_connectors"))
 def test_a_restart_policy_for_all_connectors(
     policy: dict[str, bool] | None, own: dict[str, object], *, enabled: bool
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from support.files.document_files import connector as own_document
 from support.files.document_files import rules
 from support.files.strimzi_resources import OPTIONS, SPEC, kafka_connector, one, read, with_config
+from support.files.tables import rows
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
@@ -90,14 +91,7 @@ def test_keys_that_strimzi_sets_itself_are_dropped(key: str, since: int) -> None
 
 @pytest.mark.parametrize(
     ("text", "summary"),
-    [
-        ("a:", "a config key is empty, which Strimzi rejects"),
-        ("a: [x]", "the config key 'a' is a list, which Strimzi rejects"),
-        ("a: {x: y}", "the config key 'a' is a mapping, which Strimzi rejects"),
-        ("a: 9223372036854775808", "the config key 'a' is an integer of more than 64 bits, which Strimzi rejects"),
-        ("a: 1e20", "the config key 'a' is an integer of more than 64 bits, which Strimzi rejects"),
-        ("a: ${strimzienv:A}", "a has the placeholder ${strimzienv:A}, which only workers of Strimzi can resolve"),
-    ],
+    rows(__file__, "a_value_that_strimzi_rejects_blocks_the_connector"),
 )
 def test_a_value_that_strimzi_rejects_blocks_the_connector(text: str, summary: str) -> None:
     state, diagnostics = read(with_config(text))
@@ -115,16 +109,7 @@ def test_placeholders_are_replaced_unless_strimzi_deploys_the_workers() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "rule"),
-    [
-        ("  class: x\n  tasksMax: 0\n", "strimzi/invalid-field"),
-        ('  class: x\n  tasksMax: "2"\n', "strimzi/invalid-field"),
-        ("  class: x\n  state: Running\n", "strimzi/invalid-field"),
-        ("  class: x\n  config: [a]\n", "strimzi/invalid-field"),
-        ("  class: x\n  listOffsets: {}\n", "strimzi/invalid-field"),
-        ("  class: x\n  class: y\n", "yaml/duplicate-key"),
-        ("  tasksMax: 2\n", "connector/no-class"),
-        ("  [x]\n", "strimzi/invalid-field"),
-    ],
+    rows(__file__, "a_broken_resource_holds_its_connector"),
 )
 def test_a_broken_resource_holds_its_connector(spec: str, rule: str) -> None:
     state, diagnostics = read(kafka_connector(spec))

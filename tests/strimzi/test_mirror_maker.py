@@ -15,6 +15,7 @@ from support.files.mirror_resources import (
     resource,
     summaries,
 )
+from support.files.tables import rows
 
 from gitops_connect.model.diagnostics import Severity
 
@@ -101,16 +102,7 @@ def test_the_patterns_win_over_the_connector_config(version: str) -> None:
 
 @pytest.mark.parametrize(
     ("mirror", "version", "keys"),
-    [
-        (
-            {"topicsBlacklistPattern": "t", "groupsBlacklistPattern": "g"},
-            "0.23",
-            ["topics.blacklist", "groups.blacklist"],
-        ),
-        ({"topicsBlacklistPattern": "t", "groupsBlacklistPattern": "g"}, "0.24", ["topics.exclude", "groups.exclude"]),
-        ({"topicsBlacklistPattern": "t", "groupsBlacklistPattern": "g"}, "1.2", ["topics.exclude", "groups.exclude"]),
-        ({"topicsExcludePattern": "t", "groupsExcludePattern": "g"}, "0.24", ["topics.exclude", "groups.exclude"]),
-    ],
+    rows(__file__, "excluded_topics_and_groups"),
 )
 def test_excluded_topics_and_groups(mirror: dict[str, str], version: str, keys: list[str]) -> None:
     config = configs(resource(old_shape({"sourceConnector": {}, **mirror}), "v1beta2"), version)["SourceConnector"]
@@ -161,22 +153,9 @@ def test_unknown_fields_reach_the_config_only_with_the_oldest_crds(version: str,
     assert rules == ([] if copied else ["strimzi/unknown-field"] * 2)
 
 
-OPENTRACING = "io.opentracing.contrib.kafka"
-OPENTELEMETRY = "io.opentelemetry.instrumentation.kafkaclients"
-
-
 @pytest.mark.parametrize(
     ("kind", "version", "package"),
-    [
-        ("jaeger", "0.19", OPENTRACING),
-        ("jaeger", "0.36", OPENTRACING),
-        ("jaeger", "0.37", None),
-        ("jaeger", "1.2", None),
-        ("opentelemetry", "0.32", OPENTELEMETRY),
-        ("opentelemetry", "0.39", OPENTELEMETRY),
-        ("opentelemetry", "0.40", f"{OPENTELEMETRY}.v2_6"),
-        ("opentelemetry", "1.2", f"{OPENTELEMETRY}.v2_6"),
-    ],
+    rows(__file__, "tracing_replaces_interceptors"),
 )
 def test_tracing_replaces_interceptors(kind: str, version: str, package: str | None) -> None:
     mirror = {"sourceConnector": {"config": {"consumer.interceptor.classes": "mine"}}}
@@ -191,16 +170,7 @@ def test_tracing_replaces_interceptors(kind: str, version: str, package: str | N
 
 @pytest.mark.parametrize(
     ("version", "declared", "provider"),
-    [
-        ("0.28", False, None),
-        ("0.29", False, "file"),
-        ("0.39", False, "file"),
-        ("0.40", False, None),
-        ("0.40", True, "file"),
-        ("0.45", True, "file"),
-        ("0.46", True, "strimzifile"),
-        ("1.2", True, "strimzifile"),
-    ],
+    rows(__file__, "rack"),
 )
 def test_rack(version: str, provider: str | None, *, declared: bool) -> None:
     rack = {"rack": {"topologyKey": "topology.kubernetes.io/zone"}} if declared else {}
@@ -209,19 +179,9 @@ def test_rack(version: str, provider: str | None, *, declared: bool) -> None:
     assert config.get("consumer.client.rack") == expected
 
 
-KAFKA_REPORTER = "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
-CLIENT_REPORTER = "io.strimzi.kafka.metrics.prometheus.ClientMetricsReporter"
-
-
 @pytest.mark.parametrize(
     ("version", "own", "reporters"),
-    [
-        ("0.48", None, KAFKA_REPORTER),
-        ("0.51", "com.example.Mine", f"com.example.Mine,{KAFKA_REPORTER}"),
-        ("1.0", None, CLIENT_REPORTER),
-        ("1.2", "com.example.Mine", f"com.example.Mine,{CLIENT_REPORTER}"),
-        ("1.2", f"com.example.Mine,{CLIENT_REPORTER}", CLIENT_REPORTER),
-    ],
+    rows(__file__, "metrics_reporter"),
 )
 def test_metrics_reporter(version: str, own: str | None, reporters: str) -> None:
     mirror = {"sourceConnector": {"config": {"metric.reporters": own} if own else {}}}
@@ -243,14 +203,7 @@ def test_the_metrics_reporter_of_047_is_only_for_the_worker() -> None:
 
 @pytest.mark.parametrize(
     ("connector", "version", "state"),
-    [
-        ({}, "1.2", "running"),
-        ({"state": "stopped"}, "1.2", "stopped"),
-        ({"pause": True}, "1.2", "paused"),
-        ({"pause": False}, "1.2", "running"),
-        ({"pause": True, "state": "running"}, "1.2", "running"),
-        ({"pause": True, "state": "running"}, "0.38", "paused"),
-    ],
+    rows(__file__, "state"),
 )
 def test_state(connector: dict[str, Any], version: str, state: str) -> None:
     document = resource(old_shape({"sourceConnector": connector}), "v1beta2")

@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 from support.files.mirror_resources import PLAINTEXT, configs, expanded, new_shape, old_shape, resource, summaries
+from support.files.tables import rows
 
 from gitops_connect.plan.config_diff import parse_jaas
 
 PASSWORD = {"secretName": "s", "password": "f"}
 CERTIFICATE = {"secretName": "s", "certificate": "user.crt", "key": "user.key"}
 TLS = {"trustedCertificates": [{"secretName": "ca", "certificate": "ca.crt"}]}
-FILE = "${file:/tmp/strimzi-mirrormaker2-connector.properties"
-PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 def source_keys(source: Mapping[str, Any], version: str) -> dict[str, Any]:
@@ -27,31 +25,7 @@ def source_keys(source: Mapping[str, Any], version: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("version", "keys"),
-    [
-        (
-            "1.1",
-            {
-                "ssl.truststore.certificates": "${strimzisecrets:kafka/mm2-connect-tls-trusted-certs:a-ca.crt}",
-                "ssl.truststore.type": "PEM",
-            },
-        ),
-        (
-            "1.0",
-            {
-                "ssl.truststore.type": "PKCS12",
-                "ssl.truststore.location": "/tmp/kafka/clusters/a.truststore.p12",
-                "ssl.truststore.password": "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}",
-            },
-        ),
-        (
-            "0.45",
-            {
-                "ssl.truststore.type": "PKCS12",
-                "ssl.truststore.location": "/tmp/kafka/clusters/a.truststore.p12",
-                "ssl.truststore.password": f"{FILE}:ssl.truststore.password}}",
-            },
-        ),
-    ],
+    rows(__file__, "trust_store"),
 )
 def test_trust_store(version: str, keys: dict[str, str]) -> None:
     assert source_keys({"tls": TLS}, version) == {"security.protocol": "SSL", **keys}
@@ -64,32 +38,7 @@ def test_tls_without_certificates_uses_those_of_java(tls: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(
     ("version", "keys"),
-    [
-        (
-            "1.2",
-            {
-                "ssl.keystore.certificate.chain": "${strimzisecrets:kafka/s:user.crt}",
-                "ssl.keystore.key": "${strimzisecrets:kafka/s:user.key}",
-                "ssl.keystore.type": "PEM",
-            },
-        ),
-        (
-            "0.46",
-            {
-                "ssl.keystore.type": "PKCS12",
-                "ssl.keystore.location": "/tmp/kafka/clusters/a.keystore.p12",
-                "ssl.keystore.password": "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}",
-            },
-        ),
-        (
-            "0.45",
-            {
-                "ssl.keystore.type": "PKCS12",
-                "ssl.keystore.location": "/tmp/kafka/clusters/a.keystore.p12",
-                "ssl.keystore.password": f"{FILE}:ssl.keystore.password}}",
-            },
-        ),
-    ],
+    rows(__file__, "client_certificate"),
 )
 def test_client_certificate(version: str, keys: dict[str, str]) -> None:
     authentication = {"type": "tls", "certificateAndKey": CERTIFICATE}
@@ -98,21 +47,11 @@ def test_client_certificate(version: str, keys: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "mechanism", "module"),
-    [
-        ("plain", "PLAIN", PLAIN_MODULE),
-        ("scram-sha-256", "SCRAM-SHA-256", SCRAM_MODULE),
-        ("scram-sha-512", "SCRAM-SHA-512", SCRAM_MODULE),
-    ],
+    rows(__file__, "mechanisms"),
 )
 @pytest.mark.parametrize(
     ("version", "password"),
-    [
-        ("1.1", "${strimzisecrets:kafka/s:f}"),
-        ("1.0", "${strimzidir:/opt/kafka/mm2-password/a/s:f}"),
-        ("0.46", "${strimzidir:/opt/kafka/mm2-password/a/s:f}"),
-        ("0.45", f"{FILE}:a.sasl.password}}"),
-        ("0.30", f"{FILE}:a.sasl.password}}"),
-    ],
+    rows(__file__, "passwords"),
 )
 def test_user_and_password(kind: str, mechanism: str, module: str, version: str, password: str) -> None:
     authentication = {"type": kind, "username": "me", "passwordSecret": PASSWORD}
@@ -152,10 +91,7 @@ OAUTH: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     ("version", "secret", "store_password"),
-    [
-        ("0.51", "${strimzidir:/opt/kafka/mm2-oauth/a/s:k}", "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}"),
-        ("0.45", f"{FILE}:a.oauth.client.secret}}", f"{FILE}:oauth.ssl.truststore.password}}"),
-    ],
+    rows(__file__, "oauth"),
 )
 def test_oauth(version: str, secret: str, store_password: str) -> None:
     document = resource(old_shape(source={"authentication": OAUTH}), "v1beta2")
@@ -184,14 +120,7 @@ def test_oauth(version: str, secret: str, store_password: str) -> None:
 
 @pytest.mark.parametrize(
     ("authentication", "version", "problem"),
-    [
-        ({"type": "oauth"}, "1.2", ".type must be tls, scram-sha-256, scram-sha-512, plain or custom, found 'oauth'"),
-        ({"type": "plain", "username": "me"}, "1.2", ".passwordSecret is required for type plain"),
-        ({"type": "scram-sha-512", "passwordSecret": PASSWORD}, "1.2", ".username is required for type scram-sha-512"),
-        ({"type": "tls"}, "1.2", ".certificateAndKey is required for type tls"),
-        ({"type": "tls", "certificateAndKey": {"secretName": "s", "key": "k"}}, "1.2", ".certificate is required"),
-        ({"username": "me"}, "1.2", ".type is required"),
-    ],
+    rows(__file__, "invalid_authentication"),
 )
 def test_invalid_authentication(authentication: dict[str, Any], version: str, problem: str) -> None:
     (summary,) = summaries(resource(new_shape(source={"authentication": authentication})), version)

@@ -3,12 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.files.mirror_resources import SOURCE, TARGET, expanded, new_shape, old_shape, resource, summaries
+from support.files.mirror_resources import TARGET, expanded, new_shape, old_shape, resource, summaries
+from support.files.tables import rows
 
 from gitops_connect.model.diagnostics import Severity
 
-OTHER = {"alias": "c", "bootstrapServers": "c:9092"}
-ALSO_B = {"alias": "c", "bootstrapServers": "b:9092"}
 MIRROR_TO_C = {"sourceCluster": "a", "targetCluster": "c", "sourceConnector": {}}
 
 
@@ -19,15 +18,7 @@ def with_cluster(cluster: dict[str, Any], *mirrors: dict[str, Any]) -> dict[str,
 
 @pytest.mark.parametrize(
     ("cluster", "version", "valid"),
-    [
-        (OTHER, "0.40", True),
-        (OTHER, "0.41", False),
-        (ALSO_B, "0.43", False),
-        (OTHER, "0.44", False),
-        (ALSO_B, "0.44", True),
-        (ALSO_B, "0.48", True),
-        (ALSO_B, "0.49", False),
-    ],
+    rows(__file__, "the_target_must_be_the_connect_cluster"),
 )
 def test_the_target_must_be_the_connect_cluster(cluster: dict[str, Any], version: str, *, valid: bool) -> None:
     expansion = expanded(resource(with_cluster(cluster, MIRROR_TO_C), "v1beta2"), version)
@@ -41,33 +32,10 @@ def test_the_target_must_be_the_connect_cluster(cluster: dict[str, Any], version
 
 @pytest.mark.parametrize(
     ("spec", "version", "problem"),
-    [
-        (
-            old_shape() | {"connectCluster": "x"},
-            "0.45",
-            "spec.connectCluster must be an alias of spec.clusters, found 'x'",
-        ),
-        (
-            old_shape() | {"connectCluster": "x"},
-            "0.49",
-            "spec.connectCluster must be an alias of spec.clusters, found 'x'",
-        ),
-        (old_shape({"sourceCluster": "x"}), "0.45", "spec.mirrors[0].sourceCluster must be an alias of spec.clusters"),
-        (old_shape({"sourceCluster": "x"}), "0.49", "spec.mirrors[0].sourceCluster must be an alias of spec.clusters"),
-        (old_shape({"sourceCluster": None}), "0.45", "spec.mirrors[0].sourceCluster is required"),
-        (old_shape({"sourceCluster": None}), "0.49", "spec.mirrors[0].source is required, or sourceCluster"),
-        (old_shape({"targetCluster": None}), "0.45", "spec.mirrors[0].targetCluster is required"),
-        (old_shape({"targetCluster": "a"}), "0.49", "must be the alias of the target cluster ('b'), found 'a'"),
-        (old_shape() | {"mirrors": []}, "0.49", "spec.mirrors must have at least one mirror"),
-        (old_shape() | {"mirrors": None}, "0.45", "spec.mirrors is required"),
-        (old_shape() | {"clusters": []}, "0.49", "spec.target is required, or spec.connectCluster and spec.clusters"),
-        (with_cluster(SOURCE), "0.45", "spec.clusters[2].alias must be unique: 'a' is used more than once"),
-        (with_cluster({"bootstrapServers": "c:1"}), "0.45", "spec.clusters[2].alias is required"),
-        (old_shape(source={"alias": "a/b"}), "0.45", "spec.clusters[0].alias must match [a-zA-Z0-9._\\-]{1,100}"),
-    ],
+    rows(__file__, "invalid_old_shape"),
 )
 def test_invalid_old_shape(spec: dict[str, Any], version: str, problem: str) -> None:
-    expansion = expanded(resource(spec, "v1beta2"), version)
+    expansion = expanded(resource(old_shape(**spec), "v1beta2"), version)
     assert expansion.connectors == ()
     assert problem in " ".join(item.summary for item in expansion.diagnostics.errors)
 
@@ -117,10 +85,7 @@ def test_aliases_are_unique_in_v1() -> None:
 
 @pytest.mark.parametrize(
     ("api", "version", "problem"),
-    [
-        ("v1", "0.48", "Strimzi 0.48 does not read API version v1 of KafkaMirrorMaker2"),
-        ("v2", "1.2", "the API version 'v2' of KafkaMirrorMaker2 is unknown"),
-    ],
+    rows(__file__, "api_versions"),
 )
 def test_api_versions(api: str, version: str, problem: str) -> None:
     expansion = expanded(resource(new_shape(), api), version)
@@ -131,15 +96,7 @@ def test_api_versions(api: str, version: str, problem: str) -> None:
 
 @pytest.mark.parametrize(
     ("connector", "problem", "hint"),
-    [
-        ({"tasksMax": "2"}, "sourceConnector.tasksMax must be of type integer, found a string", ""),
-        ({"tasksMax": 0}, "sourceConnector.tasksMax must be at least 1, found 0", ""),
-        ({"tasksMax": True}, "sourceConnector.tasksMax must be of type integer, found a boolean", ""),
-        ({"state": "Paused"}, "sourceConnector.state must be running, paused or stopped, found 'Paused'", ""),
-        ({"version": 4}, "sourceConnector.version must be of type string, found a number", "quote it"),
-        ({"config": []}, "sourceConnector.config must be of type object, found a list", ""),
-        ({"listOffsets": {}}, "sourceConnector.listOffsets.toConfigMap is required", ""),
-    ],
+    rows(__file__, "types"),
 )
 def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
     expansion = expanded(resource(new_shape({"sourceConnector": connector})))
@@ -152,20 +109,10 @@ def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "problem"),
-    [
-        (new_shape(rack={"type": "environment-variable", "envVarName": ""}), "spec.rack.envVarName is required"),
-        (new_shape(rack={"type": "topology-label", "topologyKey": ""}), "spec.rack.topologyKey is required"),
-        (new_shape(metricsConfig={"type": "jmxPrometheusExporter"}), "spec.metricsConfig.valueFrom is required"),
-        (new_shape(tracing={"type": "jaeger"}), "spec.tracing.type must be opentelemetry, found 'jaeger'"),
-        (
-            new_shape(source={"tls": {"trustedCertificates": [{"secretName": "s"}]}}),
-            "must have either certificate or pattern",
-        ),
-        (new_shape() | {"mirrors": [1]}, "spec.mirrors[0] must be of type object, found a number"),
-    ],
+    rows(__file__, "rules_of_the_crd"),
 )
 def test_rules_of_the_crd(spec: dict[str, Any], problem: str) -> None:
-    errors = expanded(resource(spec)).diagnostics.errors
+    errors = expanded(resource(new_shape(**spec))).diagnostics.errors
     assert problem in errors[0].summary
 
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 from support.files.mirror_resources import expanded, new_shape, resource
+from support.files.tables import rows
 
 from gitops_connect.strimzi.placeholders import substitute, substitute_config
+from gitops_connect.strimzi.resources import Problems
 
 MAPPING = {
     "strimzienv:": "env:",
@@ -16,15 +18,7 @@ MAPPING = {
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("${strimzienv:A}", "${env:A}"),
-        ("x ${strimzisecrets:kafka/s:k} y ${strimzienv:B}", "x ${dir:/etc/secrets/s:k} y ${env:B}"),
-        ("${strimzisecrets:kafka/special:k}", "${file:/etc/special.properties:k}"),
-        ("${strimzidir:/a:b}", "${strimzidir:/a:b}"),
-        ("${mine:a}", "${vault:a}"),
-        ("${file:/a:b} ${notstrimzienv:A} $strimzienv:A}", "${file:/a:b} ${notstrimzienv:A} $strimzienv:A}"),
-        ("", ""),
-    ],
+    rows(__file__, "placeholders_are_replaced"),
 )
 def test_placeholders_are_replaced(text: str, expected: str) -> None:
     assert substitute(text, MAPPING) == (expected, ())
@@ -41,14 +35,16 @@ def test_the_error_names_placeholder_line_and_setting() -> None:
     source = {"authentication": {"type": "plain", "username": "me", "passwordSecret": secret}}
     document = resource(new_shape({"sourceConnector": {"config": {"offset.lag.max": 5}}}, source=source))
     (connector,) = expanded(document).connectors
-    unchanged, (error,) = substitute_config(document, connector, {})
+    problems = Problems(document, connector.name)
+    unchanged = substitute_config(connector, {}, problems)
+    (error,) = problems.found
     assert unchanged.config == connector.config
     assert error.rule == "strimzi/placeholder"
     assert "source.cluster.sasl.jaas.config has the placeholder ${strimzisecrets:kafka/s:f}" in error.summary
     assert 'map "strimzisecrets:" in [strimzi.placeholders] of the settings' in error.hint
     assert error.location == document.locate(("spec", "mirrors", 0, "source", "authentication"))
     assert error.connector == connector.name
-    changed, problems = substitute_config(document, connector, {"strimzisecrets:kafka/s:": "env:"})
-    assert problems == ()
+    changed = substitute_config(connector, {"strimzisecrets:kafka/s:": "env:"}, problems)
+    assert list(problems.found) == [error]
     assert 'password="${env:f}"' in changed.config["source.cluster.sasl.jaas.config"]
     assert changed.config["offset.lag.max"] == 5

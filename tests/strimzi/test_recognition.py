@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from support.files.document_files import files, rules
 from support.files.strimzi_resources import OPTIONS, SPEC, kafka_connector, read
+from support.files.tables import rows
 
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.diagnostics import Severity
@@ -66,12 +67,7 @@ def test_a_resource_without_the_label_is_ignored() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
-    [
-        ("kafka.strimzi.io/v1", "kafka.strimzi.io/v1beta3", "strimzi/api-version"),
-        ("kafka.strimzi.io/v1", "kafka.strimizi.io/v1", "strimzi/api-version"),
-        ("apiVersion: kafka.strimzi.io/v1\n", "", "strimzi/api-version"),
-        ("kind: KafkaConnector", "kind: KafkaConector", "strimzi/kind"),
-    ],
+    rows(__file__, "a_typo_does_not_make_a_resource_vanish"),
 )
 def test_a_typo_does_not_make_a_resource_vanish(old: str, new: str, rule: str) -> None:
     state, diagnostics = read(kafka_connector().replace(old, new))

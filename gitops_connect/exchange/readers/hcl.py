@@ -25,12 +25,10 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS = ("true", "false", "null")
 _LONGEST_NUMBER = 200
 _LONGEST_EXPONENT = 400
-_NAME = re.compile(r"[^\W\d][\w-]*")
 _FOR = re.compile(r"\{\s*for\s")
 _TEMPLATE = re.compile(r"\$\$\{|%%\{|[$%]\{")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
-_INDENTATION = re.compile(r"[^\S\n]*")
 _NAME = re.compile(r"[^\W\d][\w-]*")
 
 
@@ -43,20 +41,20 @@ class NotHcl(Exception):
         self.at = at
 
 
+# Each of these functions returns the index after something that begins at an index. It raises NotHcl if there is none.
+
+
 def _skip_space(text: str, at: int) -> int:
-    """The index after whitespace, line ends and comments."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
 
 def _skip_inline(text: str, at: int) -> int:
-    """The index after whitespace and comments of this line."""
     found = _INLINE.match(text, at)
     return found.end() if found else at
 
 
 def _end_of_string(text: str, start: int, depth: int = 0) -> int:
-    """The index after the string in double quotes that begins at `start`. Raises NotHcl."""
     if depth > _MAX_DEPTH:
         raise NotHcl(f"interpolations are nested deeper than {_MAX_DEPTH} levels", start)
     at = start + 1
@@ -75,7 +73,6 @@ def _end_of_string(text: str, start: int, depth: int = 0) -> int:
 
 
 def _end_of_heredoc(text: str, start: int) -> int:
-    """The index after the closing word of the heredoc that begins at `start`. Raises NotHcl."""
     opening = _HEREDOC.match(text, start)
     at = opening.end() if opening else len(text)
     while opening and at < len(text):
@@ -87,7 +84,6 @@ def _end_of_heredoc(text: str, start: int) -> int:
 
 
 def _end_of_brackets(text: str, start: int, depth: int = 0) -> int:
-    """The index after the bracket that closes the one at `start`. Raises NotHcl."""
     expected: list[str] = []
     at = start
     while at < len(text):
@@ -115,7 +111,6 @@ def _end_of_expression(text: str, start: int) -> int:
 
 
 def _after_token(text: str, at: int, depth: int) -> int:
-    """The index after a string, a heredoc, a comment, plain characters, or another character."""
     if found := _PLAIN.match(text, at):
         return found.end()
     if text[at] == '"':
@@ -227,16 +222,10 @@ def _heredoc(raw: str, at: int) -> Literal | Unknown:
     opening = _HEREDOC.match(raw)
     lines = raw[opening.end() if opening else 0 :].split("\n")[:-1]
     if opening and opening.group(1):
-        indentations = [len(_indentation(line)) for line in lines if line.strip()]
-        shared = min(indentations, default=0)
+        shared = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
         lines = [line[shared:] if line.strip() else line for line in lines]
     found = from_template("".join(f"{line}\n" for line in lines), at)
     return Unknown("a heredoc with an interpolation", at) if isinstance(found, Unknown) else found
-
-
-def _indentation(line: str) -> str:
-    found = _INDENTATION.match(line)
-    return found.group() if found else ""
 
 
 def _items(text: str, start: int, end: int) -> Iterator[tuple[Literal | Unknown, Value]]:

@@ -7,8 +7,15 @@ import json
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.recognition import JIKKOU
 from gitops_connect.exchange.declarations import FileFormat
-from gitops_connect.exchange.readers.parts import Part, add_config, state_of, texts_of, warn_of_unknown
-from gitops_connect.exchange.readers.reading import Draft, Findings
+from gitops_connect.exchange.readers.reading import (
+    Draft,
+    Findings,
+    Part,
+    add_config,
+    state_of,
+    texts_of,
+    warn_of_unknown,
+)
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import masked_value
 
@@ -23,13 +30,11 @@ _SPEC = {"connectorClass": CLASS, "tasksMax": TASKS}
 def read(part: Part, findings: Findings) -> None:
     """Read one resource."""
     metadata, spec = part.get("metadata"), part.get("spec")
-    name = metadata.get("name").text
-    findings.begin(name)
-    if not name:
-        findings.error("convert/name", "the resource has no metadata.name", part.location)
+    name, unnamed = metadata.get("name").text, "the resource has no metadata.name"
+    draft = findings.draft(name, FileFormat.JIKKOU, part.location, unnamed)
+    if draft is None:
         return
     _warn(part, findings)
-    draft = Draft(name, FileFormat.JIKKOU, part.location)
     draft.state = state_of(spec.get("state"), findings)
     add_config(draft, spec.get("config"), findings)
     _add_fields(draft, spec, findings)

@@ -12,12 +12,12 @@ from typing import Any
 
 from gitops_connect.documents.fields import CLASS, NAME
 from gitops_connect.exchange.declarations import FileFormat
-from gitops_connect.exchange.readers.parts import Part, add_config, state_of, warn_of_unknown
-from gitops_connect.exchange.readers.reading import Draft, Findings
+from gitops_connect.exchange.readers.reading import Draft, Findings, Part, add_config, state_of, warn_of_unknown
 
 _BODY = (NAME, "config", "initial_state", "tasks", "type")
 """Fields of `CreateConnectorRequest` and `ConnectorInfo`. The last two say what the worker made of the config."""
 _NO_TARGET = ("FAILED", "UNASSIGNED", "RESTARTING")
+_NO_NAME = "add a field `name`"
 STDIN = "-"
 
 
@@ -48,27 +48,21 @@ def _is_body(value: Mapping[str, Any]) -> bool:
 
 def _read_body(part: Part, findings: Findings) -> Draft | None:
     name = part.get(NAME).text or part.get("config", NAME).text
-    findings.begin(name)
+    draft = findings.draft(name, FileFormat.JSON, part.location, hint=_NO_NAME)
     warn_of_unknown(part, _BODY, "a connector in JSON", findings)
-    if not name:
-        findings.error("convert/name", "the connector has no name", part.location, "add a field `name`")
-        return None
-    draft = Draft(name, FileFormat.JSON, part.location)
-    draft.state = state_of(part.get("initial_state"), findings)
-    add_config(draft, part.get("config"), findings)
-    findings.declare(draft)
+    if draft is not None:
+        draft.state = state_of(part.get("initial_state"), findings)
+        add_config(draft, part.get("config"), findings)
+        findings.declare(draft)
     return draft
 
 
 def _read_flat(part: Part, findings: Findings) -> None:
     name = part.get(NAME).text or _name_of_file(part, findings)
-    findings.begin(name)
-    if not name:
-        findings.error("convert/name", "the connector has no name", part.location, "add a field `name`")
-        return
-    draft = Draft(name, FileFormat.JSON, part.location)
-    add_config(draft, part, findings)
-    findings.declare(draft)
+    draft = findings.draft(name, FileFormat.JSON, part.location, hint=_NO_NAME)
+    if draft is not None:
+        add_config(draft, part, findings)
+        findings.declare(draft)
 
 
 def _name_of_file(part: Part, findings: Findings) -> str:

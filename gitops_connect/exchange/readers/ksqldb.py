@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from gitops_connect.documents.fields import CLASS, TASKS
-from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.yaml import decode
 from gitops_connect.exchange.declarations import FileFormat
@@ -18,6 +18,7 @@ from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
 from gitops_connect.families.jdbc import CONFLUENT_SOURCE
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
+from gitops_connect.model.java_numbers import java_double
 
 _COMMENT = r"--[^\r\n]*+|/\*.*?\*/"
 _TEXTS = r"""'(?P<string>[^']*+(?:''[^']*+)*+)'|`(?P<exact>[^`]*+(?:``[^`]*+)*+)`|"(?P<quoted>[^"]*+(?:""[^"]*+)*+)\""""
@@ -283,18 +284,9 @@ def _number(token: _Token) -> str:
         number = float(digits)
         if math.isinf(number):
             raise _NotSql("a number that fits into a DOUBLE", token)
-        return _java_double(number)
+        return java_double(number)
     if "." in digits:
         return str(Decimal(digits) or abs(Decimal(digits)))
     if not -_LARGEST_INTEGER - 1 <= int(digits) <= _LARGEST_INTEGER:
         raise _NotSql("a number that fits into a BIGINT", token)
     return str(int(digits))
-
-
-def _java_double(number: float) -> str:
-    """`Double.toString`: decimal from 0.001 to 10,000,000, otherwise with an exponent."""
-    if number == 0 or 1e-3 <= abs(number) < 1e7:
-        return repr(number)
-    digits, _, exponent = f"{Decimal(repr(number)):E}".partition("E")
-    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
-    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"

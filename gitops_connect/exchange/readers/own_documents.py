@@ -8,15 +8,15 @@ from itertools import pairwise
 from typing import Any
 
 from gitops_connect.documents import connector_rules
-from gitops_connect.documents.fields import TASKS, ConnectorFields
+from gitops_connect.documents.fields import TASKS, connector_of
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
-from gitops_connect.exchange.readers.parts import Part
+from gitops_connect.exchange.readers.reading import Part
 from gitops_connect.model.desired import OWN_ANNOTATIONS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
-from gitops_connect.strimzi.resources import CLUSTER_LABEL, connect_cluster
+from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, connect_cluster
 from gitops_connect.strimzi.translation import NO_CLUSTER, TranslationCache, translate
 
 _DIRECTORY = "clusters"
@@ -24,7 +24,6 @@ _CONFIG_FIELDS = ("class", "version", "tasksMax", "state", "config", "secrets")
 """The fields of `spec` that are not in `ConnectorDeclaration.fields`: what Connect gets, and the state."""
 _RELATIVE = ("./", "../")
 _PREFIX = "strimzi.io/"
-_PAUSED = "strimzi.io/pause-reconciliation"
 _PROVIDERS = ("strimzienv:", "strimzidir:", "strimzifile:", "strimzisecrets:")
 _OFFSETS = ("listOffsets", "alterOffsets")
 _CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
@@ -38,30 +37,30 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
     if document.is_offset_change:
         summary = f"the offset change {document.operation!r} is not converted: it is no connector"
         return None, [_problem(document, "convert/offset-change", summary, ("kind",))]
-    fields = ConnectorFields.of(document)
-    problems = [
-        *connector_rules.check(fields),
-        *connector_rules.check_clear_secrets(document),
-        *_relative_path(document),
-    ]
+    problems = [*connector_rules.check(document), *connector_rules.check_clear_secrets(document)]
+    manifest = document.value["spec"].get("initialOffsets", {}).get("manifest", {})
+    if str(manifest.get("path", "")).startswith(_RELATIVE):
+        summary = f"the path {manifest['path']!r} is relative to the file, which is written to another directory"
+        problems.append(_problem(document, "convert/path", summary, ("spec", "initialOffsets", "manifest", "path")))
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
     spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource
-    config = dict(fields.connector().config)
-    if fields.tasks_max is None and TASKS not in fields.config:
+    connector = connector_of(document)
+    config = dict(connector.config)
+    if "tasksMax" not in spec and TASKS not in spec.get("config", {}):
         del config[TASKS]
     declaration = ConnectorDeclaration(
-        name=fields.name,
+        name=connector.name,
         format=FileFormat.STRIMZI if resource else FileFormat.GITOPS_CONNECT,
         location=document.location,
         config=config,
-        state=fields.state,
+        state=connector.state,
         cluster=document.cluster or _cluster_of(document.location.file),
         labels=_texts_of(resource, "labels") if resource else metadata.get("labels", {}),
-        annotations=(_texts_of(resource, "annotations") if resource else metadata.get("annotations", {})),
-        secrets=fields.secrets,
+        annotations=_texts_of(resource, "annotations") if resource else metadata.get("annotations", {}),
+        secrets=connector.secrets,
         fields={key: value for key, value in spec.items() if key not in _CONFIG_FIELDS},
-        places=dict(_places(document)),
+        places=_places(document),
     )
     return declaration, problems
 
@@ -73,21 +72,11 @@ def _cluster_of(path: str) -> ClusterName | None:
     return ClusterName(found[-1]) if found else None
 
 
-def _places(document: Document) -> Iterator[tuple[str, Location]]:
-    """The location of each field of `spec` and `metadata`, and of each config key."""
-    for pointer in document.positions:
-        if len(pointer) == 2 and pointer[0] in ("spec", "metadata"):
-            yield str(pointer[1]), document.locate(pointer)
-    for pointer in document.positions:
-        if len(pointer) == 3 and pointer[:2] in (("spec", "config"), ("spec", "secrets")):
-            yield str(pointer[2]), document.locate(pointer)
-
-
-def _relative_path(document: Document) -> Iterator[Diagnostic]:
-    manifest = document.value["spec"].get("initialOffsets", {}).get("manifest", {})
-    if str(manifest.get("path", "")).startswith(_RELATIVE):
-        summary = f"the path {manifest['path']!r} is relative to the file, which is written to another directory"
-        yield _problem(document, "convert/path", summary, ("spec", "initialOffsets", "manifest", "path"))
+def _places(document: Document) -> Mapping[str, Location]:
+    """The location of each field of `spec` and `metadata`, and of each config key, which has precedence."""
+    sections = (("spec",), ("metadata",), ("spec", "config"), ("spec", "secrets"))
+    named = sorted((one for one in document.positions if one[:-1] in sections), key=len)
+    return {str(pointer[-1]): document.locate(pointer) for pointer in named}
 
 
 def _problem(document: Document, rule: str, summary: str, pointer: tuple[str, ...]) -> Diagnostic:
@@ -101,16 +90,14 @@ def documents_of(resources: Sequence[Document], options: StrimziOptions, cluster
     """
     kept = replace(options, placeholders={**{one: one for one in _PROVIDERS}, **options.placeholders})
     named = tuple(_with_cluster(one, cluster) for one in resources)
-    found = Documents((), Diagnostics(), complete=True, strimzi=named)
-    documents = translate(found, kept, TranslationCache())
+    documents = translate(Documents(strimzi=named), kept, TranslationCache())
     problems = [*map(_not_converted, documents.diagnostics), *(one for it in named for one in _lost(it))]
     return replace(documents, diagnostics=Diagnostics.of(problems))
 
 
 def _texts_of(resource: Document, field: str) -> dict[str, str]:
     """The labels or annotations of a resource that are not Strimzi's or Kubernetes'."""
-    metadata = resource.value.get("metadata")
-    texts = metadata.get(field) if isinstance(metadata, Mapping) else None
+    texts = resource.section("metadata").get(field)
     found = texts if isinstance(texts, Mapping) else {}
     return {key: str(text) for key, text in found.items() if not key.startswith(_PREFIX) and key != _GENERATED}
 
@@ -135,7 +122,7 @@ def _lost(resource: Document) -> Iterator[Diagnostic]:
     if metadata.get("namespace").value is not None:
         yield _warning(metadata.get("namespace"), "the namespace")
     for key, one in metadata.get("annotations").fields():
-        if key.startswith(_PREFIX) and key != _PAUSED and not key.startswith(OWN_ANNOTATIONS):
+        if key.startswith(_PREFIX) and key != PAUSED and not key.startswith(OWN_ANNOTATIONS):
             yield _warning(one, f"the annotation {key}")
     connectors = [spec, *(mirror.get(name) for mirror in spec.get("mirrors").items() for name in _CONNECTORS)]
     offsets = [connector.get(name) for connector in connectors for name in _OFFSETS]

@@ -99,11 +99,9 @@ def read(blob: Blob, findings: Findings) -> None:
         findings.note("convert/no-connector", f"these are properties {what}: they are ignored", (1, 1))
         return
     name = found[NAME].value if NAME in found else ""
-    findings.begin(name)
-    if not name:
-        findings.error("convert/name", "the connector has no name", (1, 1), "add a line `name=…`")
+    draft = findings.draft(name, FileFormat.PROPERTIES, (1, 1), hint="add a line `name=…`")
+    if draft is None:
         return
-    draft = Draft(name, FileFormat.PROPERTIES, Location(blob.path))
     for key, one in found.items():
         draft.config[key], draft.places[key] = one.value, Location(blob.path, one.line)
     for line in bare:

@@ -9,14 +9,13 @@ from functools import lru_cache
 from gitops_connect.documents import recognition
 from gitops_connect.documents.fields import items_of
 from gitops_connect.documents.fields import read as read_values
-from gitops_connect.documents.file_content import MAX_SIZE
+from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.recognition import GROUP, JIKKOU
 from gitops_connect.documents.yaml import decode, parse, parse_each
 from gitops_connect.exchange.declarations import FileFormat, FileReading
 from gitops_connect.exchange.readers import jikkou, json_configs, json_nodes, ksqldb, properties, terraform
-from gitops_connect.exchange.readers.parts import Part
-from gitops_connect.exchange.readers.reading import Findings
+from gitops_connect.exchange.readers.reading import Findings, Part
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import CONNECTOR, KINDS, Blob, Document
@@ -65,7 +64,8 @@ def read(blob: Blob, forced: FileFormat | None = None) -> FileReading:
         if found in _TEXT and not is_json:
             _TEXT[found](blob, findings)
         else:
-            _read_documents(blob, forced, findings)
+            for part in _parts(blob, findings):
+                _read_one(part, forced, findings)
     except Refused as refused:
         findings.error(refused.rule, refused.summary, refused.place, refused.hint)
     return findings.reading()
@@ -84,12 +84,6 @@ def _format_of(blob: Blob) -> FileFormat | None:
 def _contains(pattern: re.Pattern[bytes], content: bytes) -> bool:
     """Whether the file matches. This is asked for each problem of a file."""
     return pattern.search(content) is not None
-
-
-def _read_documents(blob: Blob, forced: FileFormat | None, findings: Findings) -> None:
-    """Read every document of a YAML or JSON file. `forced` is the format, if the user named it."""
-    for part in _parts(blob, findings):
-        _read_one(part, forced, findings)
 
 
 def _parts(blob: Blob, findings: Findings) -> Iterator[Part]:

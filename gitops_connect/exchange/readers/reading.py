@@ -1,4 +1,7 @@
-"""Collects what a reader finds in one file: connectors, and what it did not understand, each with its place."""
+"""What a reader finds in one file: connectors, and what it did not understand, each with its place.
+
+And the fields of documents, each with its place, and their values as the strings that Connect stores.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +18,10 @@ from gitops_connect.documents.nodes import Refused
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading, reference_of
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.documents import Document
+from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.findings import word_or_kind
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.suggestions import did_you_mean
 
 Place = Location | tuple[int, int]
 """A location, or a line and a column of the file."""
@@ -26,6 +32,9 @@ _MAX_PROBLEMS = 100
 """Problems of one rule in one file that are listed."""
 _LONGEST_SUMMARY = 2000
 """Characters: a summary may quote a value of 10 MiB."""
+
+
+_STATES = {one.value: one for one in (TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED)}
 
 
 @dataclass(slots=True)
@@ -42,7 +51,6 @@ class Draft:
     annotations: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
     sensitive: set[str] = field(default_factory=set)
-    fields: dict[str, Any] = field(default_factory=dict, repr=False)
     places: dict[str, Location] = field(default_factory=dict, repr=False)
 
     def locate(self, key: str) -> Location:
@@ -68,7 +76,6 @@ class Draft:
             annotations=self.annotations,
             unknown={key: expression for key, expression in self.unknown.items() if key != NAME},
             sensitive=frozenset(self.sensitive),
-            fields=self.fields,
             places=self.places,
         )
 
@@ -91,6 +98,21 @@ class Findings:
         """What follows is about this connector."""
         self._name = ConnectorName(name) if name else None
         self._failed = False
+
+    def draft(
+        self,
+        name: str | None,
+        file_format: FileFormat,
+        where: Place,
+        unnamed: str = "the connector has no name",
+        hint: str = "",
+    ) -> Draft | None:
+        """A connector of that name; an error if it has none. What follows is about this connector."""
+        self.begin(name)
+        if name:
+            return Draft(name, file_format, self._location(where))
+        self.error("convert/name", unnamed, where, hint)
+        return None
 
     def declare(self, draft: Draft) -> None:
         """Add the connector, unless there was an error since `begin`. Raises Refused if there are too many."""
@@ -142,10 +164,12 @@ class Findings:
         self._counts[severity, rule] += 1
         if self._counts[severity, rule] > _MAX_PROBLEMS:
             return
-        location = where if isinstance(where, Location) else Location(self.path, *where)
         if len(summary) > _LONGEST_SUMMARY:
             summary = f"{summary[:_LONGEST_SUMMARY]}… ({len(summary)} characters)"
-        self.diagnostics.append(Diagnostic(severity, rule, summary, location, hint, self._name))
+        self.diagnostics.append(Diagnostic(severity, rule, summary, self._location(where), hint, self._name))
+
+    def _location(self, where: Place) -> Location:
+        return where if isinstance(where, Location) else Location(self.path, *where)
 
 
 def too_many(where: Location) -> Refused:
@@ -165,3 +189,97 @@ class LineStarts:
         """Line and column of the index, from 1."""
         line = bisect_right(self._starts, at)
         return line, at - self._starts[line - 1] + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The value at `pointer`. The root of a JSON file may also be a list."""
+
+    document: Document
+    value: Any = field(repr=False)
+    pointer: Pointer = ()
+
+    @staticmethod
+    def of(document: Document) -> Part:
+        """The whole document."""
+        return Part(document, document.value)
+
+    @property
+    def location(self) -> Location:
+        """The location of the value."""
+        return self.document.locate(self.pointer) if self.pointer else self.document.location
+
+    @property
+    def text(self) -> str | None:
+        """A string, or the source text of a number or a boolean; None for null, lists and mappings."""
+        if isinstance(self.value, str):
+            return self.value
+        if self.value is None or isinstance(self.value, dict | list):
+            return None
+        return self.document.texts.get(self.pointer, str(self.value))
+
+    def get(self, *keys: str) -> Part:
+        """A field, or a field below it. Its value is None if it does not exist."""
+        found = self
+        for key in keys:
+            value = found.value.get(key) if isinstance(found.value, Mapping) else None
+            found = Part(found.document, value, (*found.pointer, key))
+        return found
+
+    def fields(self) -> Iterator[tuple[str, Part]]:
+        """The fields of a mapping; nothing for another value."""
+        if isinstance(self.value, Mapping):
+            yield from ((key, self.get(key)) for key in self.value)
+
+    def items(self) -> Iterator[Part]:
+        """The items of a list; nothing for another value."""
+        if isinstance(self.value, list):
+            yield from (Part(self.document, one, (*self.pointer, at)) for at, one in enumerate(self.value))
+
+
+def add_config(draft: Draft, part: Part, findings: Findings) -> None:
+    """Add the fields of a mapping to the config of the draft: each number and boolean in its source text."""
+    for key, value in part.fields():
+        draft.places[key] = value.location
+        if value.value is None:
+            # the key is not shown: it may be a part of a secret, as `y` in `{a: x,y}`
+            summary = "this config key has no value: it is left out"
+            findings.warning("convert/null", summary, value.location, "set a value, or remove the key")
+        elif value.text is None:
+            found = "a list" if isinstance(value.value, list) else "a mapping"
+            summary = f"the value of {key!r} is {found}, expected a string: Connect stores strings only"
+            findings.error("convert/value", summary, value.location, "write the value as one string")
+        else:
+            draft.config[key] = value.text
+
+
+def state_of(part: Part, findings: Findings) -> TargetState:
+    """The state that the value names, in any case; `running` without a value."""
+    if part.value is None:
+        return TargetState.RUNNING
+    state = _STATES.get(str(part.value).lower())
+    if state is None:
+        expected = ", ".join(_STATES)
+        found, suggestion = word_or_kind(part.value), did_you_mean(str(part.value), _STATES)
+        summary = f"the state is {found}, expected one of {expected}{suggestion}"
+        findings.error("convert/value", summary, part.location)
+    return state or TargetState.RUNNING
+
+
+def texts_of(part: Part, findings: Findings) -> dict[str, str]:
+    """The labels or annotations of a mapping."""
+    found = {}
+    for key, value in part.fields():
+        if value.text is None:
+            findings.warning("convert/null", f"the value of {key!r} is no string: the key is left out", value.location)
+        else:
+            found[key] = value.text
+    return found
+
+
+def warn_of_unknown(part: Part, known: Collection[str], what: str, findings: Findings) -> None:
+    """A warning for each field that is not among the known ones."""
+    for key, value in part.fields():
+        if key not in known:
+            summary = f"{what} has no field {key!r}: it is left out{did_you_mean(key, known)}"
+            findings.warning("convert/unknown-field", summary, value.location)

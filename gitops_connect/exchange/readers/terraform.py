@@ -23,8 +23,7 @@ from gitops_connect.exchange.readers.hcl import (
     items,
     number_text,
 )
-from gitops_connect.exchange.readers.parts import Part
-from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
+from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts, Part
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 
@@ -201,36 +200,26 @@ def _declare_json(
     if kind != TYPE:
         return
     parts: list[Part] = [body]
-
-    def value(part: Part) -> Value:
-        parts.append(part)
-        return _value_of(part, len(parts) - 1, value, from_string)
-
-    def locate(at: int) -> Location:
-        return parts[at].location
-
-    attributes = {key: value(one) for key, one in body.fields() if key != _COMMENT_KEY}
+    attributes = {key: _value_of(one, parts, from_string) for key, one in body.fields() if key != _COMMENT_KEY}
     known = {key: one for key, one in attributes.items() if not (isinstance(one, Null) and from_string is Literal)}
-    declare(Resource(label or "", known, (), 0, locate), findings)
+    declare(Resource(label or "", known, (), 0, lambda at: parts[at].location), findings)
 
 
-def _value_of(part: Part, at: int, nested: Callable[[Part], Value], from_string: _FromString) -> Value:
-    if part.value is None:
-        return Null(at)
-    if isinstance(part.value, str):
-        return from_string(part.value, at)
-    if isinstance(part.value, Mapping):
-        return Object(tuple(_items_of(part, nested, from_string)), at)
-    if isinstance(part.value, bool):
-        return Literal(str(part.text), at)
-    if isinstance(part.value, int | float):
-        return Literal(number_text(str(part.text)), at)
-    return Unknown("a list", at)
-
-
-def _items_of(
-    part: Part, nested: Callable[[Part], Value], from_string: _FromString
-) -> Iterator[tuple[Literal | Unknown, Value]]:
-    for key, one in part.fields():
-        value = nested(one)
-        yield from_string(key, value.at), value
+def _value_of(part: Part, parts: list[Part], from_string: _FromString) -> Value:
+    """The value of a part, which is added to the parts: its index is the place of the value."""
+    at = len(parts)
+    parts.append(part)
+    match part.value:
+        case None:
+            return Null(at)
+        case str() as text:
+            return from_string(text, at)
+        case bool():
+            return Literal(str(part.text), at)
+        case int() | float():
+            return Literal(number_text(str(part.text)), at)
+        case Mapping():
+            values = [(key, _value_of(one, parts, from_string)) for key, one in part.fields()]
+            return Object(tuple((from_string(key, one.at), one) for key, one in values), at)
+        case _:
+            return Unknown("a list", at)

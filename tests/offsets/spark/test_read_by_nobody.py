@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gitops_connect.offsets.formats.streams import LinesRead, read_lines
 from pyarrow import parquet
 from support.files.manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, InProcess, assert_alike, filed, jsonl
 
 from gitops_connect.model.operations import OperationKind
+from gitops_connect.offsets.formats.manifest_parser import LinesRead, read_lines
 from gitops_connect.offsets.spark.check import carry_out, prepare
 from gitops_connect.offsets.spark.job_files import job_directories
 

@@ -1,4 +1,4 @@
-"""Tables of cases as data: the YAML file of a test module lies next to it and has the same name."""
+"""Tables of cases in a YAML file beside the test that reads them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import yaml
 
 
+def rows(test: str, table: str) -> list[Any]:
+    """The rows of one table. `test` is the `__file__` of the test."""
+    return [tuple(row) if isinstance(row, list) else row for row in _tables(test)[table]]
+
+
 @cache
-def _read(file: Path) -> Any:
-    return yaml.safe_load(file.read_text(encoding="utf-8"))
-
-
-def table(test: str, name: str) -> Any:
-    """The rows of one table, for the test module `test` (`__file__`)."""
-    return _read(Path(test).with_suffix(".yaml"))[name]
+def _tables(test: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = yaml.safe_load(Path(test).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return found
