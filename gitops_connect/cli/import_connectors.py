@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -21,10 +21,11 @@ from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import needed_secrets
 from gitops_connect.exchange.from_cluster import read_cluster, save_offsets
 from gitops_connect.exchange.written_files import OutputFiles, lossy
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.offset_changes.subject import clients_of, require_offsets
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
+from gitops_connect.settings.sections import Settings
 
 
 def import_connectors(
@@ -56,10 +57,7 @@ def import_connectors(
     the command lists. Exits with 1 if a connector or its offsets could not be read.
     """
     settings = settings_of(context)
-    clusters, output = chosen_clusters(settings, cluster), OutputFiles(out, file_format, force)
-    if len(clusters) > 1:
-        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
-    (name,) = clusters
+    name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
@@ -77,9 +75,21 @@ def import_connectors(
         files = dict(zip(paths, written, strict=True)) if with_offsets else {}
         unread = save_offsets(clients[name], output, files, say) if with_offsets else {}
     _report(written, output, name)
-    for connector, why in (*failed.items(), *unread.items()):
+    return _ended({**failed, **unread})
+
+
+def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
+    clusters = chosen_clusters(settings, cluster)
+    if len(clusters) > 1:
+        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
+    return clusters[0]
+
+
+def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
+    """Name what was not written, and why."""
+    for connector, why in problems.items():
         echo(f"error: connector {connector}: {why}")
-    return ExitCode.FAILED if failed or unread else ExitCode.DONE
+    return ExitCode.FAILED if problems else ExitCode.DONE
 
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:

@@ -34,7 +34,7 @@ Column = tuple[str, str]
 
 def read(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
     """The entry of each row below the header, from a text in pieces; one row is in memory. Raises Unreadable."""
-    rows = _Rows(texts).each()
+    rows = _CsvRows(texts).each()
     header, place, stray = next(rows, ([], Place(), None))
     if not header:
         return
@@ -55,7 +55,7 @@ def read(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
             yield entry, at
 
 
-class _Rows:
+class _CsvRows:
     """The rows of a text. Cells in quotes may extend a row over any number of lines."""
 
     def __init__(self, texts: Iterable[str]) -> None:
