@@ -1,6 +1,6 @@
-"""The types of Debezium's positions: which of two positions in the log of a database is further.
+"""Debezium's connectors: sources that read the log of a database, and its two sinks. `debezium.yaml` has the facts.
 
-Spark's executors import this module, and not `debezium.py`.
+Here are the types of the positions: which of two positions in the log of a database is further.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ from gitops_connect.families.field_kinds import (
 from gitops_connect.families.ties import Ties
 from gitops_connect.model.findings import Finding, LazyWords, show
 from gitops_connect.model.sensitivity import is_reference
-from gitops_connect.model.units import Notation
+from gitops_connect.model.units import Notation, Unit
+
+WAL_BYTES = Unit("wal_bytes", "byte of WAL", "bytes of WAL", "wal_bytes", counts_what_is_read=False)
+"""Bytes of PostgreSQL's write-ahead log, which also contains changes of tables that the connector does not read."""
+BINLOG_BYTES = Unit("binlog_bytes", "byte of binlog", "bytes of binlog", "binlog_bytes", counts_what_is_read=False)
+"""Bytes of a binlog of MySQL or MariaDB, which also contains changes of other tables."""
 
 _LSN = re.compile(r"[0-9a-fA-F]{8}:[0-9a-fA-F]{8}:(?:[0-9a-fA-F]{2}){2,12}")
 _COMMIT_SCN = re.compile(r"([0-9]{1,40})(?::[0-9]{1,9}:[^:,]*|:[^:,]*:[^:,]*:[0-9]{1,9})?")
