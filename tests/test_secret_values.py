@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,6 @@ import pytest
 from acceptance.workplace import Workplace
 from standin.cluster import Cluster
 from standin.connect import StandIn
-from support.files.quoted_secrets import quoting
 from support.planner.situations import wanted
 
 from gitops_connect import secret_values
@@ -280,54 +278,3 @@ def test_a_missing_secret_blocks_its_own_connector_only(
 def test_values_that_were_read_are_known_to_every_report() -> None:
     reading(env("ORDERS_PASSWORD"), SecretsSettings(env=("*",)), {"ORDERS_PASSWORD": "read-a-moment-ago"})
     assert "read-a-moment-ago" in secret_values.values_read()
-
-
-@pytest.fixture
-def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workplace, StandIn]]:
-    """A connector with a secret under a key that does not reveal it, and without the ledger that recorded it."""
-    monkeypatch.setenv("ORDERS_PIN", VALUE)
-    with StandIn(Cluster()) as standin:
-        at = Workplace(tmp_path, (standin.url,))
-        at.settings(more='[secrets]\nenv = ["ORDERS_*"]')
-        at.commit("orders.yaml", at.source("orders", "secrets: {pin: {env: ORDERS_PIN}}"))
-        assert at.run("apply", "--yes").code == 0
-        at.session.close()
-        (tmp_path / "state.db").unlink()
-        standin.cluster.fail_task(at.name("orders"), 0, quoting(VALUE))
-        yield at, standin
-
-
-@pytest.mark.slow
-def test_a_trace_that_quotes_a_secret_is_shown_without_it_everywhere(failing: tuple[Workplace, StandIn]) -> None:
-    at, _ = failing
-    plan, name = at.directory / "plan.json", at.name("orders")
-    ran = [
-        *(at.run("describe", "connector", name, "-o", form) for form in ("table", "json", "yaml")),
-        at.run("plan", "--out", str(plan)),
-        at.run("plan", "-o", "json"),
-        at.run("plan", "-o", "markdown"),
-        at.run("status"),
-        at.run("status", "-o", "json"),
-        at.run("validate"),
-        at.run("run", "--once"),
-    ]
-    shown = json.dumps([[one.out, one.err] for one in ran]) + plan.read_text()
-    assert "login with *** refused" in shown
-    assert VALUE not in shown
-    assert base64.b64encode(f"user:{VALUE}".encode()).decode() not in shown
-
-
-@pytest.mark.slow
-def test_a_trace_that_quotes_a_value_of_type_password_is_shown_without_it(failing: tuple[Workplace, StandIn]) -> None:
-    """No config is sent, so Connect validates none; and neither the key nor the ledger marks the value as a secret."""
-    at, standin = failing
-    document = at.document("other", "org.example.fixtures.PinSource", "", {"pin": VALUE})
-    at.commit("other.yaml", document)
-    assert at.run("apply", "--yes").code == 0
-    at.session.close()
-    (at.directory / "state.db").unlink()
-    standin.cluster.fail_task(at.name("other"), 0, quoting(VALUE))
-    ran = [at.run(*words) for name in ("plan", "status") for words in ((name,), (name, "-o", "json"))]
-    shown = json.dumps([[one.out, one.err] for one in ran])
-    assert "login with *** refused" in shown
-    assert VALUE not in shown

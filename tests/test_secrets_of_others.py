@@ -11,12 +11,17 @@ import pytest
 from acceptance.workplace import Workplace
 from standin.cluster import Cluster
 from standin.connect import StandIn
-from support.files.quoted_secrets import quoting
 
 VALUE = "correct-horse-battery"
+TRACE = "org.apache.kafka.connect.errors.ConnectException: login with {0} refused\n\tat x\nCaused by: y: {1}"
 PIN = "org.example.fixtures.PinSource"
 VALIDATE = "/connector-plugins/.*/config/validate"
 ALWAYS = 1000
+
+
+def quoting(value: str) -> str:
+    """A stack trace with the secret in clear text and as Basic authentication sends it."""
+    return TRACE.format(value, base64.b64encode(f"user:{value}".encode()).decode())
 
 
 @pytest.fixture
@@ -35,10 +40,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Wor
 
 
 def everything(at: Workplace, name: str) -> str:
-    """The output of all commands that read the cluster, with the plan that one of them saves."""
+    """The output of all commands that read the cluster."""
+    ran = [at.run("describe", "connector", at.name(name), "-o", form) for form in ("table", "json", "yaml")]
+    return json.dumps([[one.out, one.err] for one in ran]) + problems(at)
+
+
+def problems(at: Workplace) -> str:
+    """The output of the commands that show problems, with the plan that one of them saves."""
     saved = at.directory / "plan.json"
     ran = [
-        *(at.run("describe", "connector", at.name(name), "-o", form) for form in ("table", "json", "yaml")),
         at.run("plan", "--out", str(saved)),
         *(at.run("plan", "-o", form) for form in ("text", "json", "markdown")),
         *(at.run("status", "-o", form) for form in ("table", "json", "yaml")),
@@ -48,31 +58,38 @@ def everything(at: Workplace, name: str) -> str:
     return json.dumps([[one.out, one.err] for one in ran]) + saved.read_text()
 
 
-def require_masked(shown: str) -> None:
-    assert "login with *** refused" in shown
-    assert VALUE not in shown
-    assert base64.b64encode(f"user:{VALUE}".encode()).decode() not in shown
-
-
-@pytest.mark.slow
-def test_a_trace_that_quotes_a_secret_of_another_connector(place: tuple[Workplace, StandIn]) -> None:
-    at, standin = place
-    standin.cluster.fail_task(at.name("orders"), 0, quoting(VALUE))
-    require_masked(everything(at, "orders"))
-
-
-@pytest.mark.slow
-def test_a_trace_that_quotes_a_password_of_an_unmanaged_connector(place: tuple[Workplace, StandIn]) -> None:
-    """Only its plugin says that its key is a password, and it has not failed."""
-    at, standin = place
-    value = "zebra-staple-9"
-    config = {"connector.class": PIN, "pin": value}
-    at.rest("POST", "/connectors", {"name": at.name("theirs"), "config": config})
-    standin.cluster.fail_task(at.name("orders"), 0, quoting(value))
-    shown = everything(at, "orders")
-    at.session.close()
+def require_masked(shown: str, value: str = VALUE) -> None:
     assert "login with *** refused" in shown
     assert value not in shown
+    assert base64.b64encode(f"user:{value}".encode()).decode() not in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["orders", "payments"])
+def test_a_trace_that_quotes_a_secret_of_another_connector(place: tuple[Workplace, StandIn], name: str) -> None:
+    """Or its own, under a key that does not reveal it."""
+    at, standin = place
+    standin.cluster.fail_task(at.name(name), 0, quoting(VALUE))
+    require_masked(everything(at, name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_managed", [True, False])
+def test_a_trace_that_quotes_a_value_of_type_password(place: tuple[Workplace, StandIn], *, is_managed: bool) -> None:
+    """Only its plugin says that its key is a password; no config is sent, so that Connect validates none."""
+    at, standin = place
+    value = "zebra-staple-9"
+    if is_managed:
+        at.commit("theirs.yaml", at.document("theirs", PIN, "", {"pin": value}))
+        at.apply()
+        at.session.close()
+        (at.directory / "state.db").unlink()
+    else:
+        at.rest("POST", "/connectors", {"name": at.name("theirs"), "config": {"connector.class": PIN, "pin": value}})
+    failed = "theirs" if is_managed else "orders"
+    standin.cluster.fail_task(at.name(failed), 0, quoting(value))
+    require_masked(everything(at, failed), value)
+    at.session.close()
 
 
 @pytest.mark.slow
@@ -104,42 +121,20 @@ def verdict(message: str, key: str = "topic", kind: str = "STRING") -> dict[str,
 
 
 @pytest.mark.slow
-def test_a_validation_that_quotes_a_secret_of_another_connector(place: tuple[Workplace, StandIn]) -> None:
+@pytest.mark.parametrize("kind", ["another", "secret", "type"])
+def test_a_validation_that_quotes_a_secret(place: tuple[Workplace, StandIn], kind: str) -> None:
+    """Of another connector, or the value that does not fit: Connect's own checks quote it in `Invalid value …`."""
     at, standin = place
-    standin.answer("PUT", VALIDATE, 200, verdict(f"Invalid value {VALUE} for configuration topic"), times=ALWAYS)
-    at.commit("orders.yaml", at.source("orders", topic="other"))
-    ran = [
-        *(at.run("plan", "-o", form) for form in ("text", "json", "markdown")),
-        *(at.run("validate", "-o", form) for form in ("text", "json", "sarif")),
-        at.run("status", "-o", "json"),
-        at.run("apply", "--yes"),
-    ]
-    shown = json.dumps([[one.out, one.err] for one in ran])
-    assert "Invalid value *** for configuration topic" in shown
-    assert VALUE not in shown
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["secret", "type"])
-def test_a_validation_that_quotes_the_secret_itself(place: tuple[Workplace, StandIn], kind: str) -> None:
-    """A value that does not fit is quoted by Connect's own checks: `Invalid value hunter2 for configuration …`."""
-    at, standin = place
-    if kind == "secret":  # the stand-in's own answer: it is not a number
-        document = at.source("payments", "secrets: {batch.size: {env: PAYMENTS_PIN}}")
+    if kind == "another":
+        standin.answer("PUT", VALIDATE, 200, verdict(f"Invalid value {VALUE} for configuration topic"), times=ALWAYS)
+        at.commit("orders.yaml", at.source("orders", topic="other"))
+    elif kind == "secret":  # the stand-in's own answer: it is not a number
+        at.commit("payments.yaml", at.source("payments", "secrets: {batch.size: {env: PAYMENTS_PIN}}"))
     else:
-        document = at.source("payments", pin=VALUE, topic="other")
         message = f"Invalid value {VALUE} for configuration pin: too long"
         standin.answer("PUT", VALIDATE, 200, verdict(message, "pin", "PASSWORD"), times=ALWAYS)
-    at.commit("payments.yaml", document)
-    ran = [
-        *(at.run("plan", "-o", form) for form in ("text", "json", "markdown")),
-        *(at.run("validate", "-o", form) for form in ("text", "json", "sarif")),
-        at.run("plan", "--out", str(at.directory / "plan.json")),
-        at.run("status", "-o", "json"),
-        at.run("apply", "--yes"),
-        at.run("run", "--once"),
-    ]
-    shown = json.dumps([[one.out, one.err] for one in ran]) + (at.directory / "plan.json").read_text()
+        at.commit("payments.yaml", at.source("payments", pin=VALUE, topic="other"))
+    shown = problems(at) + repr(at.run("apply", "--yes"))
     assert "Invalid value *** for configuration" in shown
     assert VALUE not in shown
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from gitops_connect.errors import UsageError
 from gitops_connect.families import debezium, file_stream, jdbc, mirror_maker_2, sinks
 from gitops_connect.families.family import Config, ConnectorClass, Family, Section
+from gitops_connect.families.family_files import read_family
 from gitops_connect.families.offset_keys import OffsetKeys
 from gitops_connect.families.shapes import Shape, ShapeFields
 from gitops_connect.model.manifests import OffsetSchema
@@ -148,5 +149,13 @@ class Registry:
         return known.get(word, Unit(word, word, word)) if word else None
 
 
-BUILT_IN = Registry((mirror_maker_2.FAMILY, file_stream.FAMILY, debezium.FAMILY, jdbc.FAMILY, sinks.FAMILY))
+BUILT_IN = Registry(
+    (
+        read_family("MirrorMaker 2", mirror_maker_2),
+        read_family("FileStream", file_stream),
+        read_family("Debezium", debezium),
+        read_family("JDBC", jdbc),
+        Family(1, "sinks", {}, units=(sinks.RECORDS,)),
+    )
+)
 """The families that gitops-connect knows by itself."""

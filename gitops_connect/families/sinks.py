@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitops_connect.families.family import Config, ConnectorClass, Family
+from gitops_connect.families.family import Config, ConnectorClass
 from gitops_connect.families.field_kinds import NUMBER, SMALL, TEXT
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
 from gitops_connect.families.resume import FORWARD, NEW, REMOVED, REWIND, UNKNOWN_CLASS, ResumeRules
@@ -97,8 +97,6 @@ PLAIN_SINK = ConnectorClass(SINK, _PLAIN, _KEYS, has_aliases=False)
 """A sink whose source was read: it does not move its own position."""
 ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
 """A sink of any other class."""
-
-FAMILY = Family(1, "sinks", {}, units=(RECORDS,))
 
 
 def is_sink(config: Config) -> bool:

@@ -11,58 +11,13 @@ from tokenize import COMMENT, generate_tokens
 from typing import Any
 
 from support.docs.package_source import MODULES, PACKAGE, nodes
+from support.files.tables import table
 
 HERE = Path(__file__)
 ROOT = HERE.parents[2]
 CODE = ("tests", "benchmarks")
 
-BANNED: Mapping[str, str] = {
-    r"stands?|stood|standing": "is, exists, is stored; current offsets",
-    r"(come|comes|came|coming) again": "reprocessed",
-    r"(take|takes|taken|took) away": "remove",
-    r"(put|puts) back": "restore",
-    r"held up|holds? up": "blocked",
-    r"mend|mends|mended": "fix",
-    r"in hand": "in progress",
-    r"declared no more|is no more|are no more": "no longer",
-    r"so as (a|an|the|it|they|git)": "as",
-    r"see to it|seen to be so|see to the cause": "fix the cause",
-    r"likewise|amid|anew|unheard|thereof|whereof": "say it in full",
-    r"folders?": "directory",
-    r"not ours|of ours": "unmanaged, managed",
-    r"patience": "timeout",
-    r"blanks?": "whitespace",
-    r"(is|are|was|were|be) told(?! to)": "reported",
-    r"(nobody|nothing|none) (could|can) tell|cannot be told": "unknown",
-    r"where (nobody|nothing|none|no|someone)": "if, when",
-    r"offenders?": "violations",
-    r"settled": "applied",
-    r"as it says|as they say": "in sync with",
-    r"history-unknown": "unknown",
-    r"in place of": "instead of",
-    r"beforehand|thereby|thereafter": "before the first request, so, then",
-    r"held (to|against)": "checked with, compared with",
-    r"(go|goes|going|gone|went) on with": "continue",
-    r"(can|could|may|to) be had": "is available",
-    r"(where|if|when) need be": "if necessary",
-    r"(write|writes|written) down": "record",
-    r"in good order": "an orderly shutdown",
-    r"perhaps": "sometimes; or the condition",
-    r"beside": "next to, in addition to",
-    r"of no use": "does not help",
-    r"such a one|such ones": "name the thing",
-    r"where there (is|are|was|were)": "if there is",
-    r"for ever": "always, without end",
-    r"(one|ones|which|value|values|entry|entries|key|keys) (that )?(is|are) meant": "the correct one, named",
-    r"for the moment|whichever|wherein|whereby|thereby|hitherto|albeit|thrice|hence": "now, any, then, so",
-    r"in no case|comes? into question|amounts? to|by halves": "never, is possible, is, partly",
-    r"(is|are) there twice": "appears twice",
-    r"moved since": "changed since",
-    r"where (it|they|this|that) (cannot|is not|are not|does not|do not|has no|have no|has not|have not)": "if",
-    r"(do|does) the same again": "repeat",
-    r"read through again|look again": "read again",
-    r"not exact": "incomplete, approximate",
-}
+BANNED: Mapping[str, str] = table(__file__, "banned")
 """Words and phrases as regular expressions, and what to write instead."""
 PATTERN = re.compile(rf"(?<![\w./-])(?:{'|'.join(BANNED)})(?![\w/-])")
 """For a text in lower case: to ignore the case takes three times as long."""

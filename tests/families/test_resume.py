@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
+from support.files.tables import table
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.resume import ResumeCondition, ResumeRules, one_of
@@ -22,32 +25,13 @@ def lines(class_name: str, *directions: Direction, **config: str) -> tuple[Resum
     return shape.resume.lines(directions)
 
 
-def is_external(class_name: str, direction: Direction, **config: str) -> bool:
+def is_external(class_name: str, direction: Direction, config: Mapping[str, str]) -> bool:
     return any(line.external for line in lines(class_name, direction, **config))
 
 
-@pytest.mark.parametrize(
-    ("direction", "config", "external"),
-    [
-        (REWIND, {}, True),
-        (REWIND, {"flush_lsn_source": "true"}, True),
-        (REWIND, {"flush_lsn_source": "False"}, False),
-        (REWIND, {"lsn_flush_mode": "manual"}, False),
-        (REWIND, {"lsn_flush_mode": "manual", "flush_lsn_source": "true"}, False),
-        (REWIND, {"lsn_flush_mode": "connector", "flush_lsn_source": "false"}, True),
-        (REWIND, {"snapshot_mode": "when_needed"}, True),
-        (FORWARD, {}, True),
-        (NEW, {}, True),
-        (NEW, {"flush_lsn_source": "false"}, True),
-        (REMOVED, {}, False),
-        (REMOVED, {"snapshot_mode": "no_data"}, True),
-        (Direction.CHANGED, {"flush_lsn_source": "false"}, True),
-    ],
-)
-def test_moves_for_which_the_replication_slot_decides(
-    direction: Direction, config: dict[str, str], external: bool
-) -> None:
-    assert is_external(POSTGRES, direction, **config) is external
+@pytest.mark.parametrize(("direction", "config", "external"), table(__file__, "slot"))
+def test_moves_for_which_the_replication_slot_decides(direction: str, config: dict[str, str], external: bool) -> None:
+    assert is_external(POSTGRES, Direction(direction), config) is external
 
 
 def test_the_effect_of_a_rewind_of_postgresql_depends_on_its_config() -> None:
@@ -61,27 +45,11 @@ def test_the_effect_of_a_rewind_of_postgresql_depends_on_its_config() -> None:
     assert risks(lsn_flush_mode="manual") == ""
 
 
-@pytest.mark.parametrize(
-    ("class_name", "direction", "config", "external"),
-    [
-        ("MySqlConnector", REWIND, {}, False),
-        ("MySqlConnector", FORWARD, {}, False),
-        ("MySqlConnector", NEW, {}, True),
-        ("MySqlConnector", NEW, {"snapshot_mode": "recovery"}, False),
-        ("OracleConnector", NEW, {}, True),
-        ("MongoDbConnector", NEW, {}, False),
-        ("MongoDbConnector", REMOVED, {"snapshot_mode": "never"}, True),
-        ("JdbcSourceConnector", REWIND, {"mode": "incrementing"}, False),
-        ("JdbcSourceConnector", REWIND, {"mode": "bulk"}, True),
-        ("FileStreamSourceConnector", FORWARD, {}, False),
-        ("MirrorSourceConnector", REWIND, {}, False),
-        ("org.example.AnySink", FORWARD, {"topics": "a"}, False),
-    ],
-)
+@pytest.mark.parametrize(("class_name", "direction", "config", "external"), table(__file__, "external"))
 def test_an_acknowledgement_is_asked_for_only_if_the_offset_alone_does_not_decide(
-    class_name: str, direction: Direction, config: dict[str, str], external: bool
+    class_name: str, direction: str, config: dict[str, str], external: bool
 ) -> None:
-    assert is_external(class_name, direction, **config) is external
+    assert is_external(class_name, Direction(direction), config) is external
 
 
 def test_only_rules_that_concern_the_moves_are_listed_and_each_once() -> None:

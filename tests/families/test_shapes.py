@@ -12,7 +12,7 @@ from families.case_files import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitops_connect.families import debezium_positions as positions
+from gitops_connect.families import debezium as positions
 from gitops_connect.families.family import Family
 from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.jdbc import IDS, TIME

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.families.debezium import BINLOG_BYTES, WAL_BYTES
-from gitops_connect.families.debezium_positions import PG_LSN as PG_LSN_KIND
+from gitops_connect.families.debezium import PG_LSN as PG_LSN_KIND
 from gitops_connect.families.file_stream import FILE_BYTES
 from gitops_connect.families.jdbc import IDS, MILLISECONDS, TIME
 from gitops_connect.families.registry import BUILT_IN

@@ -14,7 +14,7 @@ import pytest
 from support.files.goldens import assert_golden
 from support.planner.situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
 
-from gitops_connect.families.debezium import BINLOG_BYTES, FAMILY, WAL_BYTES
+from gitops_connect.families.debezium import BINLOG_BYTES, WAL_BYTES
 from gitops_connect.families.jdbc import TIME as TIME_UNIT
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.sinks import RECORDS as RECORDS_UNIT
@@ -303,7 +303,7 @@ def test_a_second_notation_is_of_a_field_that_both_offsets_have_if_there_is_one(
     current: dict[str, Any], declared: dict[str, Any], written: str
 ) -> None:
     move = Move(partition_text({"server": "shop"}), offset_text(current), offset_text(declared), Direction.REWIND, 832)
-    postgres = FAMILY.classes["io.debezium.connector.postgresql.PostgresConnector"].shape
+    postgres = BUILT_IN.classes["io.debezium.connector.postgresql.PostgresConnector"].shape
     assert postgres is not None
     assert also_written(move, postgres.scale) == written
 

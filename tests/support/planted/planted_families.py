@@ -5,14 +5,17 @@ Written from docs/reference/manifest-rules.md, and not from the tables of the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from gitops_connect.model.manifests import OffsetSchema
 
 Entry = dict[str, Any]
-Path = tuple[str, ...]
+FieldPath = tuple[str, ...]
 """The field that a fault changes: `("partition", "topic")`; empty: the entry as a whole."""
 
 
@@ -39,7 +42,7 @@ class Plant:
     """
 
     name: str
-    touches: Path
+    touches: FieldPath
     says: tuple[Says, ...]
     change: Callable[[Entry, int], Any]
     may_exist: bool = False
@@ -71,22 +74,77 @@ class Family:
     schema: OffsetSchema | None = field(default=None, repr=False)
 
 
-def put(path: str, value: Any, *says: Says, name: str = "", may_exist: bool = False) -> Plant:
-    """Set a field to that value, or to the function's result for the line's number."""
+_FAULTS: Mapping[str, Sequence[Any]] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
+_OF: Mapping[str, Callable[[int], Any]] = {
+    "n": lambda n: n,
+    "-n": lambda n: -n,
+    "n + 0.5": lambda n: n + 0.5,
+    "-n / 4": lambda n: -n / 4,
+    "n + 10 ** 6": lambda n: n + 10**6,
+    "n * 1000 + 5": lambda n: n * 1000 + 5,
+    "2 ** 31 + n": lambda n: 2**31 + n,
+    "2 ** 31 - n": lambda n: 2**31 - n,
+    "2 ** 63 + n": lambda n: 2**63 + n,
+    "-2 ** 63 - n": lambda n: -(2**63) - n,
+    "str(n)": str,
+    "float(n)": float,
+    "n if n % 2 else str(n)": lambda n: n if n % 2 else str(n),
+    "[n]": lambda n: [n],
+    "{'a': n}": lambda n: {"a": n},
+}
+"""The values that depend on the number of the line."""
+
+
+def faults(group: str, at: str = "", *, eased: bool = False) -> Iterator[Plant]:
+    """The faults of a group, for the field `at` if the group is one for any field."""
+    for row in _FAULTS[group]:
+        if isinstance(row, str):
+            yield from faults(row)
+            continue
+        what, field_ = next(iter(row.items()))
+        path = field_.replace("FIELD", at)
+        says = tuple(_says(one, eased) for one in _listed(row.get("says", ())))
+        match what:
+            case "put":
+                yield _put(path, row, says)
+            case "drop":
+                yield _drop(path, says)
+            case "lacks":
+                shape = (Says("shape", row.get("eased", False)),)
+                yield from (_drop(path, shape), _misspell(path, row["wrong"], shape))
+            case _:
+                inner = row.get("eased", False)
+                yield from faults(what, path, eased=eased if inner == "inherited" else inner)
+
+
+def _listed(value: Any) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _says(words: str, eased: bool) -> Says:
+    rule, *flags = words.split()
+    given = {flag: True for flag in flags if flag != "eased?"}
+    return Says(rule, **given) if "eased?" not in flags else Says(rule, eased, **given)
+
+
+def _put(path: str, row: Mapping[str, Any], says: tuple[Says, ...]) -> Plant:
     where, one = path.split(".")
 
     def change(entry: Entry, number: int) -> None:
-        entry[where][one] = value(number) if callable(value) else value
+        if "of" in row:
+            entry[where][one] = _OF[row["of"]](number)
+        else:
+            entry[where][one] = row["text"].replace("{n}", str(number)) if "text" in row else row["value"]
 
-    return Plant(f"{path} {name or value}", (where, one), says, change, may_exist)
+    return Plant(f"{path} {row.get('name', row.get('value'))}", (where, one), says, change, row.get("may_exist", False))
 
 
-def drop(path: str, *says: Says) -> Plant:
+def _drop(path: str, says: tuple[Says, ...]) -> Plant:
     where, one = path.split(".")
     return Plant(f"{path} missing", (where, one), says, lambda entry, _: entry[where].pop(one))
 
 
-def misspell(path: str, wrong: str, *says: Says) -> Plant:
+def _misspell(path: str, wrong: str, says: tuple[Says, ...]) -> Plant:
     where, one = path.split(".")
 
     def change(entry: Entry, _: int) -> None:
@@ -95,74 +153,9 @@ def misspell(path: str, wrong: str, *says: Says) -> Plant:
     return Plant(f"{path} misspelt", (where, one), says, change)
 
 
-def put_whole(where: str, value: Any, *says: Says) -> Plant:
+def _put_whole(where: str, value: Any, *says: Says) -> Plant:
     return Plant(f"{where} {value}", (where,), says, lambda entry, _: entry.update({where: value}))
 
-
-def unkept_fields(path: str) -> list[Plant]:
-    """Values that no field of any class may have."""
-    return [
-        put(path, lambda n: [n], Says("type", unkept=True), name="list"),
-        put(path, lambda n: {"a": n}, Says("type", unkept=True), name="mapping"),
-        put(path, lambda n: 2**63 + n, Says("range", unkept=True), name="2^63"),
-        put(path, lambda n: -(2**63) - n, Says("range", unkept=True), name="-2^63-1"),
-        put(path, 10**30, Says("range", unkept=True)),
-    ]
-
-
-def natural(path: str, *, eased: bool = False) -> list[Plant]:
-    """Faults for a whole number of 0 or more."""
-    wrong = Says("type", eased)
-    unkept = [one for one in unkept_fields(path) if not one.name.endswith("-2^63-1")]
-    return [
-        *unkept,
-        put(path, lambda n: -(2**63) - n, Says("negative", unkept=True), name="-2^63-1"),
-        put(path, lambda n: -n, Says("negative", eased), name="negative", may_exist=True),
-        put(path, str, wrong, name="text", may_exist=True),
-        put(path, float, wrong, name="whole float", may_exist=True),
-        put(path, lambda n: n + 0.5, wrong, name="fraction", may_exist=True),
-        put(path, lambda n: -n / 4, wrong, name="negative fraction", may_exist=True),
-        put(path, -0.0, wrong, may_exist=True),
-        put(path, True, wrong, may_exist=True),
-        put(path, None, wrong, may_exist=True),
-        put(path, "", wrong, name="empty text", may_exist=True),
-    ]
-
-
-def small(path: str, *, eased: bool = False) -> list[Plant]:
-    """Faults for a whole number of 0 or more with 32 bits, as Java's `int`."""
-    return [*natural(path, eased=eased), put(path, lambda n: 2**31 + n, Says("range", eased), name="2^31")]
-
-
-def signed(path: str) -> list[Plant]:
-    return [*unkept_fields(path), put(path, str, Says("type"), name="text"), put(path, float, Says("type"), name="1.0")]
-
-
-def text(path: str, *, eased: bool = False) -> list[Plant]:
-    wrong = Says("type", eased)
-    return [
-        *(one for one in unkept_fields(path) if one.says[0].rule == "type"),
-        put(path, lambda n: n, wrong, name="number", may_exist=True),
-        put(path, lambda n: n + 0.5, wrong, name="fraction", may_exist=True),
-        put(path, False, wrong, may_exist=True),
-        put(path, None, wrong, may_exist=True),
-    ]
-
-
-def lacks(path: str, wrong: str, *, eased: bool = False) -> list[Plant]:
-    """A required field is missing or misspelt."""
-    return [drop(path, Says("shape", eased)), misspell(path, wrong, Says("shape", eased))]
-
-
-UNREAD_FIELD = [
-    put("partition.zone", lambda n: f"z{n}", Says("shape", eased=True), name="extra", may_exist=True),
-    put("partition.\0zone", lambda n: n, Says("shape", eased=True), name="extra", may_exist=True),
-    put("partition.", lambda n: n, Says("shape", eased=True), name="without a name", may_exist=True),
-]
-UNKNOWN = [
-    put("offset.unheard", lambda n: f"x{n}", Says("unknown-field"), name="extra"),
-    put("offset.\0\x1b", lambda n: n, Says("unknown-field"), name="extra"),
-]
 
 EVERYWHERE = [
     Plant("note", ("note",), (Says("unknown-field"),), lambda entry, n: entry.update(note=n)),
@@ -171,10 +164,10 @@ EVERYWHERE = [
         "no partition", ("partition",), (Says("no-partition", unkept=True),), lambda entry, _: entry.pop("partition")
     ),
     Plant("no offset", ("offset",), (Says("no-offset", unkept=True),), lambda entry, _: entry.pop("offset")),
-    put_whole("partition", None, Says("no-partition", unkept=True)),
-    put_whole("offset", None),
-    *(put_whole("partition", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], True, 1.5)),
-    *(put_whole("offset", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], False, 1.5)),
+    _put_whole("partition", None, Says("no-partition", unkept=True)),
+    _put_whole("offset", None),
+    *(_put_whole("partition", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], True, 1.5)),
+    *(_put_whole("offset", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], False, 1.5)),
 ]
 """Faults for any family. A null offset is a tombstone; what is reported for it depends on the kind of change."""
 
@@ -216,40 +209,12 @@ ODD_LINES: Mapping[str, Sequence[bytes]] = {
 """Unreadable lines, each of which affects no other line. Two byte order marks, because a file may begin with one."""
 
 
-def plants(*groups: Iterable[Plant] | Plant) -> Mapping[str, Plant]:
-    """These faults and those for any family, by name."""
-    listed = [*EVERYWHERE]
-    for group in groups:
-        listed += [group] if isinstance(group, Plant) else group
+def plants(group: str) -> Mapping[str, Plant]:
+    """The faults of that group and those for any family, by name."""
+    listed = [*EVERYWHERE, *faults(group)]
     assert len({one.name for one in listed}) == len(listed), "two plants of one name"
     return {one.name: one for one in listed}
 
-
-def mirrored(n: int) -> Entry:
-    return {"partition": {"cluster": "source", "topic": f"t{n}", "partition": n}, "offset": {"offset": n * 7}}
-
-
-OF_MIRROR = plants(
-    small("partition.partition"),
-    text("partition.topic"),
-    text("partition.cluster"),
-    lacks("partition.partition", "partitoin"),
-    lacks("partition.topic", "topc"),
-    lacks("partition.cluster", "Clusters"),
-    UNREAD_FIELD,
-    put("partition.cluster", "", Says("alias", eased=True, tie=True), name="empty", may_exist=True),
-    put("partition.cluster", "SOURCE", Says("alias", eased=True, tie=True), may_exist=True),
-    put("partition.cluster", "source ", Says("alias", eased=True, tie=True), name="with a blank", may_exist=True),
-    put("partition.cluster", lambda n: f"c{n}", Says("alias", eased=True, tie=True), may_exist=True, name="elsewhere"),
-    natural("offset.offset"),
-    lacks("offset.offset", "ofset"),
-    UNKNOWN,
-    put("offset.offset", 2**63 - 1, may_exist=True),
-    put("offset.offset", 0, may_exist=True),
-    put("partition.partition", lambda n: 2**31 - n, may_exist=True, name="2^31 - n"),
-    put("partition.topic", lambda n: f"\u00e9\u2028\U0001f600{n}", may_exist=True, name="not ASCII"),
-    put("partition.topic", lambda n: f'"\\\n{n}', may_exist=True, name="escapes"),
-)
 
 PATTERN = OffsetSchema(
     "org.apache.kafka.connect.mirror.MirrorSourceConnector",
