@@ -60,6 +60,13 @@ def test_a_large_change_is_planned_without_its_offsets() -> None:
     assert shown.difference.counts == {Direction.NEW: 999_000, Direction.SAME: 1_000}
 
 
+@pytest.mark.parametrize(("counts", "steps"), [({"same": 1_000_000}, 1), ({"same": 999_999, "new": 1}, 3)])
+def test_a_large_change_without_effect_is_recognized_by_its_counts(counts: dict[str, int], steps: int) -> None:
+    made = planned(change("c", "a"), offsets=about(large={"c": verdict(**counts)}))
+    assert [step.operation.is_large for step in made.steps if step.operation is not None] == [True]
+    assert len(made.steps) == steps
+
+
 def test_errors_block_a_large_change_and_the_start_of_its_connector() -> None:
     made = planned(change("c", "a"), there="STOPPED", offsets=about(large={"c": verdict(errors=3)}))
     assert statuses(made) == {"c": OperationStatus.WAITING}

@@ -166,6 +166,7 @@ class MemoryCluster:
         self.look_faults: deque[BaseException] = deque()
         self.warnings: dict[ConnectorName, str] = {}
         self.changed: list[tuple[ConnectorName, OffsetPatch | None]] = []
+        self.offset_looks: list[ConnectorName] = []
         self.calls: list[tuple[str, str]] = []
         self.looks = self.name_looks = self.waits_for_herder = self.most_at_once = 0
         self.on_call: Callable[[str, str], None] = lambda verb, name: None
@@ -256,6 +257,7 @@ class MemoryCluster:
     def offsets(self, name: ConnectorName) -> Offsets:
         self.on_call("offsets", name)
         with self._lock:
+            self.offset_looks.append(name)
             self.rules.catch_up()
             if faults := self.faults["offsets", name]:
                 raise faults.popleft().error
