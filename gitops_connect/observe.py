@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,6 +23,7 @@ from gitops_connect.model.observed_state import (
     ObservedConnector,
     ObservedState,
     OffsetPosition,
+    TaskStatus,
     WorkerState,
 )
 from gitops_connect.model.offsets import Offsets, offsets_digest
@@ -46,14 +48,9 @@ def observe_at_rest(client: ConnectClient, expected: Collection[ConnectorName], 
 
 
 def _workers(observed: ObservedState) -> frozenset[str]:
-    """The workers on which a connector or a task is RUNNING."""
-    everything = observed.connectors.values()
-    tasks = (task for one in everything for task in one.tasks)
-    running = WorkerState.RUNNING
-    return frozenset(
-        [one.worker for one in everything if one.state is running]
-        + [task.worker for task in tasks if task.state is running]
-    )
+    connectors = observed.connectors.values()
+    parts: list[ObservedConnector | TaskStatus] = [*connectors, *chain.from_iterable(one.tasks for one in connectors)]
+    return frozenset(part.worker for part in parts if part.state is WorkerState.RUNNING)
 
 
 def _in_transit(observed: ObservedState, expected: Collection[ConnectorName]) -> bool:
@@ -85,13 +82,9 @@ def has_exactly_once(client: ConnectClient, config: Mapping[str, str], sensitive
     No answer of Connect contains this. So this config, whose `sensitive` keys no message shows, is validated as one
     that requires it, and the error shows it. MirrorMaker checks its isolation level first.
     """
-    config = {
-        **config,
-        "exactly.once.support": "required",
-        "source.consumer.isolation.level": "read_committed",
-    }
+    required = {"exactly.once.support": "required", "source.consumer.isolation.level": "read_committed"}
     try:
-        verdict = client.validate(config["connector.class"], config, sensitive=sensitive)
+        verdict = client.validate(config["connector.class"], {**config, **required}, sensitive=sensitive)
     except Rejected:
         return False
     return not any(_NO_EXACTLY_ONCE in text for text in verdict.errors.get("exactly.once.support", ()))

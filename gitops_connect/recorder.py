@@ -226,12 +226,10 @@ class LedgerRecords:
         )
 
     def _record_start(self, step: Step) -> None:
-        """Record that a connector which was stopped for an offset change has returned to its state."""
         if step.action in _STARTS and step.connector in self._stopped:
             self._ledger.stopped.record(self._cluster, {}, [step.connector])
 
     def _record_restart(self, step: Step) -> None:
-        """Record that the restarts which the document requests were carried out."""
         if step.restart is not None and step.restart.request is not None:
             requests = (step.restart.request, *step.restart.also)
             self._ledger.restart_requests.record(

@@ -37,7 +37,9 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
     if step.operation is not None:
         return _carry_out_operation(step, step.operation, context)
     if step.restart is not None:
-        _restart(step.connector, step.restart, context)
+        if step.restart.request is None:  # counted before it is sent: a killed process cannot restart without end
+            context.options.journal.count_restart(step.connector)
+        send_restart(step.connector, step.restart, context.cluster)
         return ""
     if step.action is Action.STOP:
         context.options.journal.stopping(step.connector)
@@ -65,7 +67,6 @@ def _create(step: Step, context: StepContext) -> str:
 
 
 def _recorded(record: Callable[[], None]) -> StepResult:
-    """The result of a step that only writes to the ledger."""
     try:
         record()
     except GitopsConnectError as error:
@@ -81,13 +82,6 @@ def _list(operation: Operation, listing: RequestedListing, context: StepContext)
     except GitopsConnectError as error:
         return record_failure(operation, context, StepFailed(str(error), certain=True))
     return StepResult(Result.APPLIED, f"written to {place}")
-
-
-def _restart(connector: ConnectorName, restart: Restart, context: StepContext) -> None:
-    """An automatic restart is counted before it is sent: a killed process cannot restart a connector without end."""
-    if restart.request is None:
-        context.options.journal.count_restart(connector)
-    send_restart(connector, restart, context.cluster)
 
 
 def send_restart(connector: ConnectorName, restart: Restart, cluster: ConnectClient) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -59,10 +59,9 @@ class ConnectorRun:
 
         False for a connector that is to be seeded: it has not run yet.
         """
-        was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
         kinds = {step.operation.kind for step in self.plan.steps if step.operation is not None}
         for_offsets = bool(kinds) and OperationKind.SEED not in kinds
-        return was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
+        return self._was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
 
     def execution(self, now: float) -> StepExecution:
         """The step in progress. If there is none, the next step begins now (monotonic seconds)."""
@@ -75,12 +74,16 @@ class ConnectorRun:
     def answered(self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: str) -> NextAction:
         """The request of the step in progress has ended; see `StepExecution.answered`."""
         if error is None and self.step.action in _END_A_STOP:
-            self._is_not_stopped()
+            self.options.stopped.discard(self.cluster, self.name)
         return self.execution(now).answered(error, snapshot_number, now, remark)
 
     @property
     def _is_last(self) -> bool:
         return len(self.outcomes) + 1 == len(self.plan.steps)
+
+    @property
+    def _was_stopped(self) -> bool:
+        return any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
 
     def _watched(self) -> Watched | None:
         """How the connector is watched after the next step: only after its last one, if it runs then.
@@ -90,27 +93,21 @@ class ConnectorRun:
         """
         if not (self._is_last and self.options.min_running and leaves_running(self.step)):
             return None
-        was_stopped = any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
-        seen = None if was_stopped else self.options.before.get(self.name)
+        seen = None if self._was_stopped else self.options.before.get(self.name)
         return Watched(self.options.min_running, failed_parts(seen) if seen is not None else {}, self.options.families)
 
     def _stops(self) -> bool:
-        step = self.step
-        created = step.action is Action.CREATE and step.initial_state is TargetState.STOPPED
-        return step.action is Action.STOP or created
-
-    def _is_not_stopped(self) -> None:
-        self.options.stopped.discard(self.cluster, self.name)
+        created = self.step.action is Action.CREATE and self.step.initial_state is TargetState.STOPPED
+        return self.step.action is Action.STOP or created
 
     def end(self, ending: StepResult, seconds: float, finished: datetime) -> StepOutcome:
         """End the step in progress, or the next step, with this result. The message contains no secret of the steps."""
         next_steps = advice(self.outcomes, self.step) if ending.took_effect else ""
         message = "; ".join(filter(None, [mask(ending.message, self._secrets()), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
-        if self._stops() and not (self.attempt is not None and self.attempt.may_have_effect):
-            self._is_not_stopped()
-        if ending.result is Result.APPLIED and self.step.action in _END_A_STOP:
-            self._is_not_stopped()
+        never_stopped = self._stops() and not (self.attempt is not None and self.attempt.may_have_effect)
+        if never_stopped or (ending.result is Result.APPLIED and self.step.action in _END_A_STOP):
+            self.options.stopped.discard(self.cluster, self.name)
         if ending.result is Result.FAILED:
             self.failed = self.failed or self.step
             self.harmless = self.harmless and ending.harmless
@@ -131,13 +128,12 @@ class ConnectorRun:
         return last.message if last.result is Result.SKIPPED else ""
 
     def _secrets(self) -> frozenset[str]:
-        return frozenset().union(*(_secrets(step) for step in self.plan.steps))
-
-
-def _secrets(step: Step) -> frozenset[str]:
-    keys = sensitive_keys(step)
-    before: Mapping[str, str] = {change.key: change.before for change in step.changes if change.before is not None}
-    return sensitive_values(step.config, keys) | sensitive_values(before, keys)
+        found: frozenset[str] = frozenset()
+        for step in self.plan.steps:
+            before = {change.key: change.before for change in step.changes if change.before is not None}
+            keys = sensitive_keys(step)
+            found |= sensitive_values(step.config, keys) | sensitive_values(before, keys)
+        return found
 
 
 # What to do about a connector that fails after its steps took effect.

@@ -195,7 +195,6 @@ def _failure(seen: ObservedConnector) -> str:
 
 
 def _describe(seen: ObservedConnector) -> str:
-    """The state of the connector and of its first tasks."""
     if not seen.tasks:
         return f"{seen.state.value} without tasks"
     tasks = ", ".join(f"{task.id} {task.state.value}" for task in seen.tasks[:5])
@@ -285,7 +284,6 @@ def _check_all_running(step: Step, seen: ObservedConnector, watched: Watched) ->
 
 
 def _words(failed: Iterable[FailedPart]) -> str:
-    """The first failed part, its reason, and the number of other failed parts."""
     first, *more = failed
     part = "it" if first.task is None else first.part
     others = f" (and {len(more)} more of its tasks)" if more else ""

@@ -261,7 +261,6 @@ class _Run:
             self._ready.appendleft(run)
 
     def _stop(self, run: ConnectorRun) -> None:
-        """End a run that must not send any more."""
         skipped = StepResult(Result.SKIPPED, f"skipped: {self._halted}")
         self._end(run, skipped if run.attempt is None else run.attempt.abandon(self._halted))
 

@@ -378,7 +378,6 @@ class _ChunkedChange(_OffsetChange):
             self._send_chunk()
 
     def _send_chunk(self) -> None:
-        """Send the next entries; if the chunk is not accepted, it is retried after a pause."""
         left = (self._change.entries - self._done) * self._entry_size
         chunk = self._change.chunk(self._done, self._size.of(left))
         try:

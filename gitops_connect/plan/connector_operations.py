@@ -161,7 +161,6 @@ class _OperationsPlanner:
         self._decide(complete, shown, seen, "offsets/unacknowledged", operation)
 
     def _complete(self, operation: DesiredOperation) -> Operation:
-        """A declared operation as it is executed, without its offsets."""
         return Operation(
             operation.name,
             operation.connector,
@@ -179,7 +178,6 @@ class _OperationsPlanner:
         rule: str,
         declared: DesiredOperation | None,
     ) -> None:
-        """Plan the operation, unless its effect is refused."""
         for refusal in seen.refusals:
             hint = f"if this is intended, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
             self._report(declared, rule, f"offset change {operation.name}: {refusal.message}", hint)
@@ -269,36 +267,26 @@ def _step(operation: Operation, what: str, status: OperationStatus) -> Step:
 # Offset changes without a declared connector: none of them is begun, and those in progress are finished.
 
 
-@dataclass(frozen=True, slots=True)
-class Strays:
-    """Connectors with an operation to finish, and the status of all other operations without a declared connector."""
-
-    connectors: tuple[ConnectorPlan, ...] = ()
-    planned: tuple[PlannedOperation, ...] = ()
-    applied: tuple[PlannedOperation, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-
-
-def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> Strays:
-    """Plan all strays of one cluster.
+def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> tuple[list[ConnectorPlan], OperationsPlan]:
+    """The connectors with an operation to finish, and the status of all other operations.
 
     Nothing is finished on connectors that are `leaving`: a deletion needs no offsets.
     """
     declared = {connector.name for connector in situation.desired.connectors}
-    names = Vocabulary(declared)
-    changes = (one for one in situation.desired.operations if one.connector not in declared)
-    assessed = [(one, _assess_stray(situation, one, names)) for one in changes]
-    shown = [_show(one, how) for one, how in assessed]
-    return Strays(
-        tuple(
-            replace(plan, suspension=suspension_of(situation, plan.name, None))
-            for _, one in sorted(situation.offsets.unfinished.items())
-            if one.operation.connector not in declared | leaving and (plan := _finish_stray(situation, one)) is not None
-        ),
-        tuple(one for one in shown if one.status is not OperationStatus.APPLIED),
-        tuple(one for one in shown if one.status is OperationStatus.APPLIED),
-        tuple(_diagnose_stray(one, how) for one, how in assessed if how.rule),
-    )
+    names, others = Vocabulary(declared), OperationsPlan()
+    for operation in situation.desired.operations:
+        if operation.connector not in declared:
+            assessed = _assess_stray(situation, operation, names)
+            is_applied = assessed.status is OperationStatus.APPLIED
+            (others.applied if is_applied else others.planned).append(_show(operation, assessed))
+            if assessed.rule:
+                others.diagnostics.append(_diagnose_stray(operation, assessed))
+    finished = [
+        replace(plan, suspension=suspension_of(situation, plan.name, None))
+        for _, one in sorted(situation.offsets.unfinished.items())
+        if one.operation.connector not in declared | leaving and (plan := _finish_stray(situation, one)) is not None
+    ]
+    return finished, others
 
 
 def _assess_stray(situation: Situation, operation: DesiredOperation, declared: Vocabulary) -> Assessment:

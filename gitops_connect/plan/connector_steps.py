@@ -185,7 +185,6 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
 
 
 def _create(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
-    """The steps that create the connector: STOPPED first if offsets must be set before it runs."""
     if desired.name in situation.invalid:
         return (), ("its config has errors: the connector is not created",)
     if operations.blocked:
@@ -254,7 +253,6 @@ def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
 
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
-    """The steps from the reported to the desired state: those before the config, and those after it."""
     reason = f"state: {observed.state.value.lower()} -> {desired.state.value}"
     before, after = _TRANSITIONS[desired.state].get(steady(observed.state), ((), ()))
     return (

@@ -50,8 +50,8 @@ def plan(situation: Situation) -> Plan:
         if one.name not in done
     ]
     pruned, warnings = _prune(situation, done)
-    strays = plan_strays(situation, done | {one.name for one in pruned})
-    planned = add_offset_effects(situation, [*declared, *pruned, *finished, *strays.connectors])
+    finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
+    planned = add_offset_effects(situation, [*declared, *pruned, *finished, *finished_strays])
     planned += _other_suspended(situation, {one.name for one in planned})
     unhealthy = find_unhealthy(situation)
     limited = limit_rollout(situation, planned, unhealthy)
@@ -74,7 +74,7 @@ def plan(situation: Situation) -> Plan:
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
-        strays=strays.planned,
+        strays=tuple(strays.planned),
         diagnostics=diagnostics,
         unhealthy=unhealthy_in_plan(situation, everything, unhealthy),
         unread=_unread(situation),
@@ -295,7 +295,6 @@ def limit_rollout(
 
 
 def _changes_config(planned: ConnectorPlan) -> bool:
-    """Whether the connector gets another config because its document changed."""
     changes = any(step.action is Action.CONFIGURE for step in planned.steps)
     return changes and planned.applicable and not planned.drifted
 
@@ -359,7 +358,6 @@ def _bugs(situation: Situation) -> Mapping[ConnectorName, Diagnostic]:
 
 
 def _narrowed(situation: Situation, names: frozenset[ConnectorName]) -> Situation:
-    """The situation of these connectors alone."""
     desired, observed = situation.desired, situation.observed
     return replace(
         situation,

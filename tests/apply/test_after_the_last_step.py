@@ -41,7 +41,7 @@ def offset_change() -> list[Step]:
 
 def test_an_offset_change_that_kills_the_task_is_applied_and_the_resume_after_it_failed(clock: ManualClock) -> None:
     cluster, journal = MemoryCluster(clock, connector("a")), MemoryJournal()
-    cluster.task_fails_after["a"] = 1.5
+    cluster.rules.task_fails_after["a"] = 1.5
     stop, alter, resume = run(cluster, *offset_change(), journal=journal)
     assert (stop.result, alter.result, resume.result) == (APPLIED, APPLIED, BAD)
     assert resume.took_effect
@@ -55,7 +55,7 @@ def test_an_offset_change_that_kills_the_task_is_applied_and_the_resume_after_it
 
 def test_with_min_running_0_only_the_connector_is_checked(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
-    cluster.task_fails_after["a"] = 0.0
+    cluster.rules.task_fails_after["a"] = 0.0
     *_, resume = run(cluster, *offset_change(), min_running=0.0)
     assert resume.result is APPLIED
     assert clock.seconds < 5
@@ -97,7 +97,7 @@ def test_earlier_failures_are_forgotten_after_a_stop(clock: ManualClock) -> None
     trace = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
     before = replace(connector("a"), tasks=(TaskStatus(0, FAILED, "w", trace),))
     cluster = MemoryCluster(clock, before)
-    cluster.task_fails_after["a"] = 0.0
+    cluster.rules.task_fails_after["a"] = 0.0
     *_, resume = run(cluster, *offset_change(), before={A: before})
     assert resume.message.startswith("task 0 is FAILED: java.lang.IllegalStateException: no; to restore")
 
@@ -105,7 +105,7 @@ def test_earlier_failures_are_forgotten_after_a_stop(clock: ManualClock) -> None
 def test_missing_tasks_are_reported_in_addition_to_leftover_offsets(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.stored[A] = current_offsets(a=1)
-    cluster.no_tasks.add("a")
+    cluster.rules.no_tasks.add("a")
     (outcome,) = run(cluster, step("a", Action.CREATE))
     assert outcome.result is APPLIED
     assert outcome.message.startswith("an earlier connector of this name left 1 offset behind")

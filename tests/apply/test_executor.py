@@ -175,9 +175,9 @@ def test_a_connector_that_fails_does_not_stop_the_others(clock: ManualClock) -> 
 def test_a_connector_that_fails_to_start_says_why_without_its_secrets(clock: ManualClock) -> None:
     trace = "org.example.Oops: cannot log in with hunter22 or old-one at host\n\tat org.example.Secret(hunter22)"
     cluster = MemoryCluster(clock, delay=0)
-    cluster.on_call = lambda verb, name: cluster.present.update(a=connector("a", FAILED, {"x": "hunter22"}, trace))
+    cluster.on_call = lambda verb, name: cluster.rules.fail("a", trace)
     change = Change("x", "old-one", "hunter22", sensitive=True)
-    cluster.present["a"] = connector("a")
+    cluster.put(connector("a"))
     (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"x": "hunter22"}, changes=(change,)))
     assert outcome.result is BAD
     assert outcome.message.startswith("it is FAILED: org.example.Oops: cannot log in with *** or *** at host; fix its")
@@ -251,7 +251,7 @@ def test_a_create_that_appears_only_after_it_was_sent_again_is_applied(clock: Ma
 def test_a_create_without_an_answer_is_not_confused_with_that_of_another_client(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.faults["create", "a"].append(Fault(LOST))
-    cluster.on_call = lambda verb, name: cluster.present.update(a=connector("a", RUNNING, {"k": "another"}))
+    cluster.on_call = lambda verb, name: cluster.put(connector("a", RUNNING, {"k": "another"}))
     cluster.faults["create", "a"].append(Fault(AlreadyExists("exists")))
     (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
     assert outcome.result is BAD
@@ -334,9 +334,8 @@ def test_a_delete_that_a_rebalancing_worker_answered_too_early_is_sent_again(clo
 
 def test_a_failed_task_does_not_keep_its_connector_from_being_paused(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, delay=0)
-    cluster.present["a"] = replace(
-        connector("a", PAUSED), tasks=(TaskStatus(0, PAUSED, "w"), TaskStatus(1, FAILED, "w"))
-    )
+    tasks = (TaskStatus(0, PAUSED, "w"), TaskStatus(1, FAILED, "w"))
+    cluster.put(replace(connector("a", PAUSED), tasks=tasks))
     cluster.pause = lambda name: None  # type: ignore[method-assign]
     assert results(run(cluster, step("a", Action.PAUSE))) == [APPLIED]
 

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import CONFIG, MemoryJournal, execute_options
 from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets
 
+from gitops_connect import errors
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
     ConnectUnavailable,
-    GroupInUse,
     LedgerBusy,
     LedgerUnusable,
     NotStopped,
     OffsetsNotChanged,
-    OffsetsNotSupported,
-    OutcomeUnknown,
     RebalanceInProgress,
 )
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -34,7 +37,7 @@ from gitops_connect.model.plans import Action, Step
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 A10, A20, A30 = current_offsets(a=10), current_offsets(a=20), current_offsets(a=30)
-LOST = OutcomeUnknown("no answer")
+ALL = ("rewind", "skip", "tombstone", "reset")
 
 
 def operation(kind: str, declared: OffsetPatch | None = None, *acknowledged: str, name: str = "c") -> Operation:
@@ -47,6 +50,11 @@ def operation(kind: str, declared: OffsetPatch | None = None, *acknowledged: str
         declared or {},
         frozenset(map(Acknowledgement, acknowledged)),
     )
+
+
+def fault(text: str) -> Fault:
+    name, _, message = text.partition(": ")
+    return Fault(getattr(errors, name.removesuffix("+"))(message), happens=name.endswith("+"))
 
 
 def steps(*operations: Operation, around: bool = True) -> list[Step]:
@@ -109,6 +117,53 @@ def test_a_change_is_begun_sent_verified_and_recorded_before_the_resume(one, cur
     assert cluster.stored["a"] == after
     assert settled_before == [{"c": (after, "")}]
     assert state(cluster) is RUNNING
+
+
+CASES = yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_case(case: Mapping[str, Any]) -> None:
+    there = WorkerState[case.get("there", "RUNNING")]
+    cluster, journal = runtime(current_offsets(**case.get("current", {"a": 20})), state=there), MemoryJournal()
+    cluster.put(connector("a", there, {**CONFIG, **case.get("config", {})}))
+    for verb, faults in case.get("faults", {}).items():
+        cluster.faults[verb, "a"].extend([fault(one) for one in faults] * case.get("times", 1))
+    journal.faults.update({call: deque([fault(one).error]) for call, one in case.get("ledger", {}).items()})
+    if "begun" in case:
+        journal.unfinished[OperationName("c")] = current_offsets(**case["begun"])
+    kind, declared = case.get("kind", "alter"), current_offsets(**case.get("declared", {"a": 30}))
+    declared = {} if kind in ("reset", "clear") else declared
+    changes = [operation(kind, declared, *ALL, name=name) for name in "cd"[: case.get("changes", 1)]]
+    stop, *rest = steps(*changes)
+    if "last" in case:
+        rest[-1] = Step(ConnectorName("a"), Action[case["last"]], "")
+    outcomes = run(cluster, journal, *([] if there is STOPPED else [stop]), *rest)
+
+    failed, is_final = journal.failed.get(OperationName("c"), ("", False))
+    found = {
+        "results": [one.value for one in results(outcomes)],
+        "message": next(one.message for one in outcomes if one.step.operation is changes[0]),
+        "skipped": next((one.message for one in outcomes if one.result is SKIPPED), ""),
+        "failed": failed,
+        "final": is_final,
+        "calls": [call for call, _ in journal.calls],
+        "sent": len([verb for verb, _ in cluster.calls if verb in ("alter", "reset")]),
+        "stored": positions(cluster.stored[ConnectorName("a")]),
+        "settled": positions(journal.settled.get(OperationName("c"), ({}, ""))[0]),
+        "listed": sorted(cluster.listed),
+    }
+    if "a" in cluster.listed:
+        found["state"] = state(cluster).value
+    expected = {"results": ["applied"] * len(outcomes), **{key: case[key] for key in found.keys() & case.keys()}}
+    if "noted" in case:
+        expected["failed"] = ""
+        assert case["noted"] in journal.noted[OperationName("c")]
+    assert {key: found[key] for key in expected} == expected
+
+
+def positions(offsets: Offsets) -> dict[str, int]:
+    return {json.loads(one)["filename"]: json.loads(offset)["position"] for one, offset in offsets.items()}
 
 
 def test_offsets_that_already_match_need_no_request() -> None:
@@ -183,46 +238,6 @@ def test_another_warning_of_connect_is_kept_and_shown() -> None:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        "error", [NotStopped("not yet"), GroupInUse("members"), RebalanceInProgress("wait"), ConnectUnavailable("503")]
-    )
-    def test_a_temporary_refusal_is_retried(self, error: Exception) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].extend([Fault(error)] * 3)
-        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
-        assert cluster.stored["a"] == A30
-
-    def test_a_lasting_refusal_changes_nothing(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert outcomes[1].message == ("not applied after 30 s: it has members (its consumer group is connect-a)")
-        assert journal.failed["c"] == (outcomes[1].message, False)
-        assert (cluster.stored["a"], state(cluster)) == (A20, RUNNING)
-
-    def test_the_consumer_group_comes_from_the_config_on_the_cluster(self) -> None:
-        config = {**CONFIG, "consumer.override.group.id": "mine"}
-        cluster, journal = MemoryCluster(ManualClock(), connector("a", RUNNING, config)), MemoryJournal()
-        cluster.faults["alter", "a"].extend([Fault(GroupInUse("it has members"))] * 99)
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert "its consumer group is mine" in outcomes[1].message
-
-    def test_a_connector_without_offset_support_is_asked_once(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotSupported("it does not")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert journal.failed["c"] == ("it does not", True)
-        assert cluster.calls.count(("alter", "a")) == 1
-
-    def test_a_failure_that_changed_nothing_resumes_the_connector(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("position must be a Long")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert journal.failed["c"] == ("position must be a Long", False)
-
     def test_offsets_that_a_failed_change_has_changed_are_restored(self) -> None:
         """A change of a sink's offsets that fails may be partly applied."""
         cluster, journal = self.changes_half_of_it()
@@ -243,14 +258,6 @@ class TestRefusals:
         assert "gitops-connect ledger resolve c --not-applied" in journal.noted["c"]
         assert journal.failed == {}
         assert state(cluster) is STOPPED
-
-    def test_the_offsets_from_before_an_earlier_reconciliation_are_restored(self) -> None:
-        cluster, journal = runtime(A30 | current_offsets(c=9), state=STOPPED), MemoryJournal()
-        journal.unfinished[OperationName("c")] = A20 | current_offsets(c=9)
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert cluster.stored["a"] == A20 | current_offsets(c=9)
 
     def changes_half_of_it(self) -> tuple[MemoryCluster, MemoryJournal]:
         cluster, halves = runtime(), iter([A30])
@@ -277,51 +284,8 @@ class TestRefusals:
             assert cluster.changed == []
             refusals = sum(verb == "alter" for verb, _ in cluster.calls)
 
-    def test_a_change_that_took_effect_despite_an_error_is_applied(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("failed after it"), happens=True))
-        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
-        assert "c" in journal.settled
-
-    def test_later_changes_are_skipped_and_the_connector_resumes(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30), operation("alter", A30, name="d")))
-        assert results(outcomes) == [APPLIED, BAD, SKIPPED, APPLIED]
-        assert outcomes[2].message == "skipped: the step alter before it failed"
-
-    def test_a_connector_whose_seed_failed_is_not_started(self) -> None:
-        cluster, journal = runtime({}), MemoryJournal()
-        cluster.faults["alter", "a"].append(Fault(OffsetsNotChanged("no")))
-        assert results(run(cluster, journal, *steps(operation("seed", A30)))) == [APPLIED, BAD, SKIPPED]
-        assert "c" in journal.failed
-
 
 class TestLostAnswers:
-    @pytest.mark.parametrize("kind", ["alter", "reset"])
-    @pytest.mark.parametrize("happens", [True, False])
-    def test_offsets_are_read_before_a_change_is_sent_again(self, kind: str, happens: bool) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults[kind, "a"].append(Fault(LOST, happens))
-        one = operation(kind, A30 if kind == "alter" else None, "reset")
-        assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
-        assert cluster.calls.count((kind, "a")) == (1 if happens else 2)
-
-    def test_a_change_without_an_answer_stays_in_progress_and_the_connector_stopped(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["alter", "a"].extend([Fault(LOST)] * 99)
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, SKIPPED]
-        assert "no answer" in journal.noted["c"]
-        assert journal.failed == {}
-
-    def test_a_change_is_not_begun_if_the_offsets_before_it_cannot_be_read(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert "begin" not in dict(journal.calls)
-
     def test_a_change_stays_in_progress_if_the_offsets_after_it_cannot_be_read(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
 
@@ -401,29 +365,6 @@ class TestInterrupts:
 
 
 class TestLedger:
-    def test_a_request_without_the_lease_is_not_sent_again(self) -> None:
-        cluster = runtime()
-        cluster.faults["alter", "a"].extend([Fault(LedgerBusy("the lease was lost"))] * 99)
-        outcomes = run(cluster, MemoryJournal(), *steps(operation("alter", A30)))
-        assert (outcomes[1].result, outcomes[1].message) == (BAD, "the lease was lost")
-        assert [verb for verb, _ in cluster.calls] == ["stop", "alter"]
-
-    @pytest.mark.parametrize("error", [LedgerUnusable("disk full"), LedgerBusy("lease lost")])
-    def test_a_change_that_cannot_be_recorded_as_begun_is_not_applied(self, error: Exception) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        journal.faults["begin"].append(error)
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert cluster.changed == []
-
-    def test_a_change_that_cannot_be_recorded_as_applied_leaves_the_connector_stopped(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        journal.faults["settle"].append(LedgerUnusable("disk full"))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)))
-        assert results(outcomes) == [APPLIED, BAD, SKIPPED]
-        assert outcomes[1].message == "disk full"
-        assert state(cluster) is STOPPED
-
     def test_a_connector_is_not_created_before_its_seed_is_recorded(self) -> None:
         cluster, journal = MemoryCluster(ManualClock()), MemoryJournal()
         seed = operation("seed", A20)
@@ -441,54 +382,6 @@ class TestLedger:
         journal.faults["intend"].append(LedgerUnusable("disk full"))
         assert results(run(broken, journal, create, *rest)) == [BAD, SKIPPED, SKIPPED]
         assert broken.calls == []
-
-
-class TestUnfinished:
-    @pytest.mark.parametrize(("current", "sent"), [(A20, 1), (A30, 0)], ids=["before-its-effect", "after-its-effect"])
-    def test_an_unfinished_change_is_sent_only_if_it_had_no_effect(self, current: Offsets, sent: int) -> None:
-        cluster, journal = runtime(current, state=STOPPED), MemoryJournal()
-        journal.unfinished[OperationName("c")] = A20
-        assert results(run(cluster, journal, *steps(operation("alter", A30), around=False))) == [APPLIED]
-        assert cluster.calls.count(("alter", "a")) == sent
-        assert cluster.stored["a"] == A30
-
-    def test_an_unfinished_change_stays_in_progress_if_the_current_offsets_cannot_be_read(self) -> None:
-        """The change may be partly applied: it is not recorded as failed, and the connector is not resumed."""
-        cluster, journal = runtime(A20, state=STOPPED), MemoryJournal()
-        journal.unfinished[OperationName("c")] = A20
-        cluster.faults["offsets", "a"].append(Fault(OffsetsNotChanged("the worker cannot tell")))
-        _, *rest = steps(operation("alter", A30))
-        assert results(run(cluster, journal, *rest)) == [BAD, SKIPPED]
-        assert journal.failed == {}
-        assert "the next reconciliation finishes the change" in journal.noted["c"]
-        assert state(cluster) is STOPPED
-
-    def test_an_unfinished_change_is_not_sent_again_if_the_connector_ran_meanwhile(self) -> None:
-        cluster, journal = runtime(A20), MemoryJournal()
-        journal.unfinished[OperationName("c")] = A20
-        cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=25)
-        outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
-        assert results(outcomes) == [APPLIED, BAD, APPLIED]
-        assert "it is unknown whether the change was applied" in journal.noted["c"]
-        assert cluster.changed == []
-
-
-class TestDeletion:
-    def test_the_offsets_are_removed_before_the_connector_and_recorded_with_its_deletion(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        delete = Step(ConnectorName("a"), Action.DELETE, "")
-        stop, reset, _ = steps(operation("clear"))
-        assert results(run(cluster, journal, stop, reset, delete)) == [APPLIED] * 3
-        assert journal.calls == [("begin", "c")]
-        assert (cluster.stored["a"], cluster.listed) == ({}, set())
-
-    def test_a_connector_is_not_deleted_if_its_offsets_remain(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["reset", "a"].append(Fault(OffsetsNotSupported("no")))
-        delete = Step(ConnectorName("a"), Action.DELETE, "")
-        stop, reset, _ = steps(operation("clear"))
-        assert results(run(cluster, journal, stop, reset, delete)) == [APPLIED, BAD, SKIPPED]
-        assert "a" in cluster.listed
 
 
 class TestLeftovers:

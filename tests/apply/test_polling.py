@@ -60,7 +60,7 @@ def test_one_look_is_one_request(clock: ManualClock) -> None:
 
 def test_the_names_tell_what_is_gone_from_what_has_no_status(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
-    cluster.listed.add("without-status")
+    cluster.create("without-status", {})
     assert take_snapshot(cluster, clock, 1, frozenset({"gone", "without-status"})).gone == {"gone"}
     assert cluster.name_looks == 1
 

@@ -41,7 +41,7 @@ def test_a_failed_task_runs_again(clock: ManualClock, min_running: float) -> Non
 
 def test_a_task_that_fails_again_for_the_same_reason_is_a_warning(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, failed_task())
-    cluster.task_fails_after["a"] = 0.1
+    cluster.rules.task_fails_after["a"] = 0.1
     outcome = run(cluster)
     assert outcome.result is Result.APPLIED
     assert outcome.message == "task 0 is FAILED again: java.lang.IllegalStateException: no"

@@ -51,12 +51,6 @@ def test_every_error_has_one_section() -> None:
     assert sorted(section.error.__name__ for section in SECTIONS) == [one.__name__ for one in RAISED]
 
 
-def test_the_tree_of_contributors_has_every_class() -> None:
-    tree = (errors.__doc__ or "").split("\n\n")[2]
-    named = [line.split()[0] for line in tree.splitlines()]
-    assert sorted(named) == sorted([*(one.__name__ for one in RAISED), "GitopsConnectError", "Waiting", "Stalled"])
-
-
 def test_the_examples_are_messages_of_the_program() -> None:
     known = fragments()
     for message in (line for section in SECTIONS for line in section.examples.splitlines()):

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 from death.watched import watch
 from sqlalchemy import Engine, event
+from standin.cluster import Target
 from support.cluster.manual_clock import ManualClock
-from support.cluster.memory_cluster import PAUSED, RUNNING, STOPPED, MemoryCluster
+from support.cluster.memory_cluster import STOPPED, MemoryCluster
 from support.cluster.memory_journal import reconcile_options
 
 from gitops_connect.connect.client import ConnectClient
@@ -24,7 +25,7 @@ from gitops_connect.model.clock import Duration
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import reconcile
@@ -57,6 +58,7 @@ class Numbers(MemoryCluster):
         self.version = ConnectVersion(4, 3, 1)
         self.standstill = 0
         self.on_change: Callable[[Offsets, Offsets], None] = lambda before, after: None
+        self.rules.on_effect = self._count_standstills
         self.progress[NAME] = lambda current_offsets: at(
             {s: max(n, self.end) for s, n in {"a": 0, **positions(current_offsets)}.items()}
         )
@@ -75,9 +77,8 @@ class Numbers(MemoryCluster):
         """No process takes over from another one here."""
         return self
 
-    def _put(self, one: ObservedConnector) -> None:
-        super()._put(one)
-        if one.state is not STOPPED:
+    def _count_standstills(self, name: str) -> None:
+        if self.present[NAME].state is not STOPPED:
             self.standstill += 1
 
     def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
@@ -86,21 +87,20 @@ class Numbers(MemoryCluster):
         self.on_change(before, self.stored[name])
 
     def state(self) -> WorkerState | None:
-        self._catch_up()
+        self.rules.catch_up()
         return self.present[NAME].state if NAME in self.present else None
 
     def go_on(self) -> None:
         """Let accepted requests take effect, and let a running connector count on."""
-        self._catch_up()
-        self._move_on(NAME)
+        self.rules.catch_up()
+        self.rules.pass_time(NAME)
 
     def by_hand(self, verb: str) -> None:
         """A request of someone else, to which no fault applies."""
         if verb == "delete":
-            self.present.pop(NAME)
-            self.listed.discard(NAME)
+            self.rules.connectors.pop(NAME)
             return
-        self._become(NAME, {"resume": RUNNING, "pause": PAUSED, "stop": STOPPED}[verb])
+        self.rules.transition(NAME, {"resume": Target.STARTED, "pause": Target.PAUSED, "stop": Target.STOPPED}[verb])
 
 
 @dataclass(frozen=True)

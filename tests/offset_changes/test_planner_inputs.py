@@ -55,8 +55,7 @@ SEEN = LargeVerdict(9, 9, size=900, difference=Difference({Direction.NEW: 9}))
 def cluster() -> Numbers:
     config = {"connector.class": CLASS, "tasks.max": "1", "file": "/data/a", "topic": "a"}
     found = Numbers(ManualClock())
-    found.present = {one.name: one for one in [connector("a", STOPPED, config)]}
-    found.listed = set(found.present)
+    found.put(connector("a", STOPPED, config))
     return found
 
 

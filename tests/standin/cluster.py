@@ -84,9 +84,12 @@ class Cluster:
     def await_herder(self) -> None:
         self.is_reading = False
 
+    def check(self, config: Mapping[str, str]) -> None:
+        check(config)
+
     def create(self, name: str, config: dict[str, str], initial_state: str | None) -> dict[str, Any]:
         config = self._named(name, config)
-        check(config)
+        self.check(config)
         if name in self.connectors:
             raise Refused(409, f"Connector {name} already exists")
         target = next((target for target in Target if target.value == initial_state), Target.STARTED)
@@ -100,7 +103,7 @@ class Cluster:
         if name not in self.connectors:
             return True, self.create(name, config, None)
         config = self._named(name, config)
-        check(config)
+        self.check(config)
         connector = self.connectors[name]
         connector.config = config
         answer = self.info(name)

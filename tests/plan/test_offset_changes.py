@@ -1,0 +1,186 @@
+"""Each situation in offset_changes.yaml has the expected steps. A new case is a new entry there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.planner.situations import (
+    CLASS,
+    NOW,
+    REVISION,
+    change,
+    current_offsets,
+    full,
+    record,
+    seen,
+    situation,
+    skipping,
+    wanted,
+)
+
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.model.desired import DesiredOperation, OnDelete
+from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.offsets import OffsetPatch
+from gitops_connect.model.operations import Operation, OperationRecord, seed_name
+from gitops_connect.model.plans import Plan, PlannedOperation, Step
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
+
+CASES = [
+    {**case, **row}
+    for case in yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text())
+    for row in case.get("rows", [{}])
+]
+SEED = seed_name("a")
+Case = Mapping[str, Any]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_case(case: Case) -> None:
+    made = _plan(case)
+    rules = case.get("rules", ["offsets/unacknowledged error"] * len(case.get("needs", [])))
+    assert _words(made.steps) == case.get("steps", [])
+    assert _words(step for one in made.connectors for step in one.steps) == case.get("shown", case.get("steps", []))
+    assert [f"{one.rule} {one.severity.value}" for one in made.diagnostics] == rules
+    hints = [f"if this is intended, add `acknowledge: [{one}]`" for one in case.get("needs", [])]
+    assert not hints or sorted(one.hint for one in made.diagnostics) == hints
+    assert {one.name: one.message for one in made.applied} == case.get("applied", {})
+    notes = [note for one in made.connectors for note in one.notes]
+    texts = [*notes, *(one.message for one in made.operations), *(one.summary for one in made.diagnostics)]
+    assert [one for one in case.get("says", []) if not any(one in text for text in texts)] == [], texts
+    assert [one for one in case.get("reasons", []) if not any(one in step.reason for step in made.steps)] == []
+    has_errors = any(one.endswith(" error") for one in rules)
+    assert made.complete is not (has_errors or "held" in case or "invalid" in case)
+    _check_operations(case, {one.name: one for one in made.operations}, made.steps)
+
+
+def _check_operations(case: Case, shown: Mapping[str, PlannedOperation], steps: Iterable[Step]) -> None:
+    statuses = {name: one.status.value for name, one in shown.items()}
+    assert statuses == case.get("statuses", statuses)
+    found = {name: one.difference for name, one in shown.items() if one.difference is not None}
+    for name, counts in case.get("counts", {}).items():
+        assert {way.value: count for way, count in found[name].counts.items()} == counts
+    for name, (before, after) in case.get("moves", {}).items():
+        (move,) = found[name].moves
+        assert (move.current, move.declared) == (f'{{"position":{before}}}', f'{{"position":{after}}}')
+    inexact = [name for name, one in found.items() if not one.exact]
+    assert inexact == case.get("inexact", inexact)
+    for name, arithmetic in case.get("heap", {}).items():
+        heap = shown[name].heap
+        assert heap is not None
+        assert arithmetic in heap.arithmetic
+    sent = {step.operation.name: step.operation for step in steps if step.operation is not None}
+    assert {name: sent[name].offsets for name in case.get("sends", {})} == {
+        name: _offsets(declared) for name, declared in case.get("sends", {}).items()
+    }
+    assert {sent[name].is_large for name in sent.keys() & case.get("large", {}).keys()} <= {True}
+    assert not [one for one in sent.values() if one.is_large and one.offsets]
+
+
+def _words(steps: Iterable[Step]) -> list[str]:
+    return [
+        " ".join(
+            [
+                step.action.value,
+                *([step.initial_state.value] if step.initial_state else []),
+                *([step.operation.name] if step.operation else []),
+            ]
+        )
+        for step in steps
+    ]
+
+
+def _plan(case: Case) -> Plan:
+    changes = {
+        name: change(name, fields.get("connector", "a"), fields.get("kind", "alter"), **_without(fields))
+        for name, fields in case.get("changes", {}).items()
+    }
+    seed = None if "seed" not in case else change(SEED, "a", "seed", **case["seed"])
+    config = {"connector.class": case.get("class", CLASS)}
+    document = case.get("document", {})
+    desired = [wanted("other", "absent")] if case.get("others") else []
+    if document is not None:
+        fields = {**document, "config": {**config, **document.get("config", {})}, "initial_offsets": seed}
+        if "on_delete" in fields:
+            fields["on_delete"] = OnDelete(fields["on_delete"])
+        desired.append(wanted("a", **fields))
+    there = case.get("there", "RUNNING")
+    return plan(
+        situation(
+            desired,
+            [seen("a", there, config=config)] if there else [],
+            owned=["a"] if there else (),
+            version=case.get("version", "4.3.1"),
+            policy=skipping(case["max_skip"]) if "max_skip" in case else Policy(**case.get("policy", {})),
+            held=["a"] if case.get("held") else (),
+            invalid=frozenset({"a"}) if case.get("invalid") else frozenset(),
+            changes=changes.values(),
+            offsets=_situation(case, {**changes, SEED: seed or change(SEED, "a", "seed")}),
+        )
+    )
+
+
+def _situation(case: Case, known: Mapping[str, DesiredOperation]) -> OffsetSituation:
+    declared = {name: None if one is None else _offsets(one) for name, one in case.get("declared", {}).items()}
+    begun = {name: _begun(known.get(name) or change(name, "a"), one) for name, one in case.get("begun", {}).items()}
+    records = [_record(known, name, **fields) for name, fields in case.get("records", {}).items()]
+    records += [_record(known, name, "in_progress", digest="d1") for name in begun]
+    shape = BUILT_IN.shape(full({"connector.class": case.get("class", CLASS)}))
+    return OffsetSituation(
+        {one.name: one for one in records},
+        begun,
+        {SEED: current_offsets(a=20), **declared},
+        {name: _verdict(**one) for name, one in case.get("large", {}).items()},
+        {"a": current_offsets(**case["current"])} if "current" in case else {},
+        {"a": SavedOffsets("live.jsonl", 1_000_000, 74_000_000, "s")} if "many" in case else {},
+        {"a": case["copies"]} if "copies" in case else {},
+        unread={"a": case["unread"]} if "unread" in case else {},
+        shapes={} if shape is None else {"a": shape},
+        is_new=case.get("is_new", False),
+    )
+
+
+def _offsets(positions: Mapping[str, int | None]) -> OffsetPatch:
+    removed = {one: None for name, at in positions.items() if at is None for one in current_offsets(**{name: 0})}
+    return {**current_offsets(**{name: at for name, at in positions.items() if at is not None}), **removed}
+
+
+def _begun(one: DesiredOperation, fields: Mapping[str, Any]) -> Unfinished:
+    operation = Operation(one.name, one.connector, one.kind, "d1", REVISION, {}, one.acknowledged)
+    if "large" not in fields:
+        return Unfinished(replace(operation, offsets=_offsets(fields["declared"])), _offsets(fields["before"]))
+    refused = (Refusal(fields["refused"]),) if "refused" in fields else ()
+    counts = fields["large"]
+    review = None if counts is None else Review({}, _difference(counts), refused, partial=True)
+    return Unfinished(replace(operation, is_large=True), {}, review)
+
+
+def _verdict(errors: int = 0, **counts: int) -> LargeVerdict:
+    entries = max(1_000_000, sum(counts.values()))
+    difference = None if errors or not counts else _difference(counts)
+    return LargeVerdict(entries, entries, 89 * entries, errors=errors, difference=difference)
+
+
+def _difference(counts: Mapping[str, int]) -> Difference:
+    ways = {Direction(name): count for name, count in counts.items()}
+    return Difference(ways, {Direction.FORWARD: counts.get("skip", 0)})
+
+
+def _record(
+    known: Mapping[str, DesiredOperation], name: str, state: str, ago: float = 0, **fields: Any
+) -> OperationRecord:
+    """The record of version d1 of a change, `ago` minutes old."""
+    one = known.get(name) or change(name, "a", "clear" if name.startswith("onDelete") else "alter")
+    return record(replace(one, digest="d1"), state, since=NOW - timedelta(minutes=ago), **fields)
+
+
+def _without(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in ("connector", "kind")}
