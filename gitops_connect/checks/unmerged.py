@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gitops_connect.checks import plugin_validation
 from gitops_connect.connect.client import ConnectClient
@@ -34,24 +34,22 @@ def check(
     What is sent has placeholders for secrets. A config with a placeholder of a config provider is not sent.
     """
     sent = {one.name for one in connectors if _may_be_sent(one, options.unmerged)}
-    pairs, reason = plugin_validation.answers(
-        client, (_with_placeholders(one) for one in connectors if one.name in sent), options
-    )
+    with_placeholders = [
+        replace(one, config={**one.config, **dict.fromkeys(one.secrets, _PLACEHOLDER)})
+        for one in connectors
+        if one.name in sent
+    ]
+    pairs, reason = plugin_validation.answers(client, with_placeholders, options)
     asked = [(one, _of_what_is_known(one, answer)) for one, answer in pairs]
     local = [(one, _answer(one, definitions, plugins)) for one in connectors if one.name not in sent]
     catalogue = plugin_validation.Catalogue(client, plugins, options.families)
-    return plugin_validation.checks_of(asked, catalogue, reason) + plugin_validation.checks_of(
-        local, catalogue, _UNDESCRIBED
-    )
+    of_local = plugin_validation.checks_of(local, catalogue, _UNDESCRIBED)
+    return plugin_validation.checks_of(asked, catalogue, reason) + of_local
 
 
 def _may_be_sent(connector: DesiredConnector, allowed: Collection[str]) -> bool:
     has_placeholder = any("${" in text for pair in connector.config.items() for text in pair)
     return connector.config.get(_CLASS, "") in allowed and not has_placeholder
-
-
-def _with_placeholders(connector: DesiredConnector) -> DesiredConnector:
-    return replace(connector, config={**connector.config, **dict.fromkeys(connector.secrets, _PLACEHOLDER)})
 
 
 def _of_what_is_known(connector: DesiredConnector, answer: plugin_validation.Answer) -> plugin_validation.Answer:
@@ -88,21 +86,14 @@ _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][
 _BITS = {KeyType.SHORT: 16, KeyType.INT: 32, KeyType.LONG: 64}
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The words that a key of the framework accepts."""
-
-    accepted: tuple[str, ...]
-    any_case: bool = False
-
-
-_FRAMEWORK = {
-    "errors.tolerance": _Words(("none", "all")),
-    "config.action.reload": _Words(("none", "restart")),
-    "exactly.once.support": _Words(("requested", "required"), any_case=True),
-    "transaction.boundary": _Words(("interval", "poll", "connector"), any_case=True),
+_WORDS = {
+    "errors.tolerance": ("none", "all"),
+    "config.action.reload": ("none", "restart"),
+    "exactly.once.support": ("requested", "required"),
+    "transaction.boundary": ("interval", "poll", "connector"),
 }
 """`ConnectorConfig` and `SourceConnectorConfig`. A definition does not contain which values a key accepts."""
+_IN_ANY_CASE = {"exactly.once.support", "transaction.boundary"}
 _AT_LEAST = {"tasks.max": 1, "transaction.boundary.interval.ms": 1}
 
 
@@ -135,12 +126,13 @@ def _errors(connector: DesiredConnector, definition: ConfigDefinition) -> Iterat
 
 
 def _why_out_of_range(key: str, value: str) -> str:
-    words, least = _FRAMEWORK.get(key), _AT_LEAST.get(key)
+    least = _AT_LEAST.get(key)
     if least is not None and _INTEGER.fullmatch(value) and int(value) < least:
         return f"Value must be at least {least}"
-    if words is None or (value.lower() if words.any_case else value) in words.accepted:
+    is_any_case, words = key in _IN_ANY_CASE, _WORDS.get(key, ())
+    if not words or (value.lower() if is_any_case else value) in words:
         return ""
-    return f"String must be one of{' (case insensitive)' if words.any_case else ''}: {', '.join(words.accepted)}"
+    return f"String must be one of{' (case insensitive)' if is_any_case else ''}: {', '.join(words)}"
 
 
 def _why_no_boolean(value: str) -> str:
