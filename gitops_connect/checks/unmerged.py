@@ -7,7 +7,7 @@ to the servers that the config names. So the author of a pull request could have
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gitops_connect.checks import plugin_validation
@@ -118,11 +118,12 @@ def _errors(connector: DesiredConnector, definition: ConfigDefinition) -> Iterat
         if value is None:
             if defined.required and not key.endswith(_SET_BY_CONNECT):
                 yield key, f'Missing required configuration "{key}" which has no default value.'
-        elif "${" not in value:
-            check = _CHECKS.get(defined.type) if defined.type is not None else None
-            why = (check and check(value.strip())) or _why_out_of_range(key, value.strip())
-            if why:
-                yield key, f"Invalid value {value} for configuration {key}: {why}"
+        elif "${" not in value and (why := _why_invalid(key, defined.type, value.strip())):
+            yield key, f"Invalid value {value} for configuration {key}: {why}"
+
+
+def _why_invalid(key: str, kind: KeyType | None, value: str) -> str:
+    return _why_of_another_type(kind, value) or _why_out_of_range(key, value)
 
 
 def _why_out_of_range(key: str, value: str) -> str:
@@ -135,26 +136,15 @@ def _why_out_of_range(key: str, value: str) -> str:
     return f"String must be one of{' (case insensitive)' if is_any_case else ''}: {', '.join(words)}"
 
 
-def _why_no_boolean(value: str) -> str:
-    return "" if value.lower() in ("true", "false") else "Expected value to be either true or false"
-
-
-def _why_no_integer(kind: KeyType) -> Callable[[str], str]:
-    limit = 2 ** (_BITS[kind] - 1)
-
-    def check(value: str) -> str:
-        is_number = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
-        return "" if is_number else f"Not a number of type {kind.value}"
-
-    return check
-
-
-def _why_no_double(value: str) -> str:
-    return "" if _DOUBLE.fullmatch(value) else "Not a number of type DOUBLE"
-
-
-_CHECKS: Mapping[KeyType, Callable[[str], str]] = {
-    KeyType.BOOLEAN: _why_no_boolean,
-    KeyType.DOUBLE: _why_no_double,
-    **{kind: _why_no_integer(kind) for kind in _BITS},
-}
+def _why_of_another_type(kind: KeyType | None, value: str) -> str:
+    match kind:
+        case KeyType.BOOLEAN if value.lower() not in ("true", "false"):
+            return "Expected value to be either true or false"
+        case KeyType.DOUBLE if not _DOUBLE.fullmatch(value):
+            return "Not a number of type DOUBLE"
+        case KeyType.SHORT | KeyType.INT | KeyType.LONG:
+            limit = 2 ** (_BITS[kind] - 1)
+            is_number = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
+            return "" if is_number else f"Not a number of type {kind.value}"
+        case _:
+            return ""

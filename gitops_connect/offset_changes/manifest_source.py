@@ -295,8 +295,6 @@ def workspace(parent: Path) -> Iterator[Path]:
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # a process of another user
-        return True
+    except OSError as error:  # a process of another user exists, too
+        return not isinstance(error, ProcessLookupError)
     return True
