@@ -6,7 +6,7 @@ Otherwise, anyone who can write to the repository could have any file or variabl
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -67,7 +67,9 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
         connectors.append(replace(connector, config=config))
         values |= {config[key] for key in connector.secrets if key in config}
     unresolved = frozenset(problem.connector for problem in diagnostics if problem.connector)
-    values |= _readable(_only_masked(desired), settings, environment)
+    for reference in _only_masked(desired):
+        with suppress(SecretMissing):  # it needs no diagnostic: no connector depends on it
+            values.add(read(reference, settings, environment))
     whole = replace(desired, connectors=tuple(connectors))
     return Resolved(whole, unresolved, Diagnostics.of(diagnostics), frozenset(values))
 
@@ -90,11 +92,17 @@ def check_references(desired: DesiredState, settings: Settings) -> Resolved:
 
 def _why_never(reference: SecretReference, settings: Settings) -> str:
     """Why the reference can never be read with these settings, whatever it refers to; empty if nothing shows that."""
+    name = reference.name
     match reference.source:
-        case SecretSource.ENV:
-            return _why_not_allowed(reference.name, settings)
         case SecretSource.FILE:
-            return "" if Path(reference.name).is_absolute() else f"{reference.name} is not an absolute path"
+            return "" if Path(name).is_absolute() else f"{name} is not an absolute path"
+        case SecretSource.ENV if name.startswith(OWN_PREFIX) or name in own_variables(settings):
+            return f"the environment variable {name} belongs to gitops-connect, and is never sent to a connector"
+        case SecretSource.ENV if not any(fnmatchcase(name, pattern) for pattern in settings.secrets.env):
+            allow = f'allow it with [secrets] env = ["{name}"]'
+            return f"the settings do not allow the environment variable {name}; {allow}"
+        case SecretSource.ENV:
+            return ""
         case _:
             assert_never(reference.source)
 
@@ -104,15 +112,6 @@ def _only_masked(desired: DesiredState) -> set[SecretReference]:
     held = {reference for pairs in desired.held_secrets.values() for _, reference in pairs}
     absent = (one for one in desired.connectors if one.state is TargetState.ABSENT)
     return held.union(*(one.secrets.values() for one in absent))
-
-
-def _readable(references: Iterable[SecretReference], settings: Settings, environment: Mapping[str, str]) -> set[str]:
-    """The values that can be read. The others need no diagnostic: no connector depends on them."""
-    values = set()
-    for reference in references:
-        with suppress(SecretMissing):
-            values.add(read(reference, settings, environment))
-    return values
 
 
 def _config(
@@ -136,9 +135,13 @@ def _missing(connector: DesiredConnector, key: str, why: str) -> Diagnostic:
 
 def read(reference: SecretReference, settings: Settings, environment: Mapping[str, str]) -> str:
     """The value of one reference. Raises SecretMissing."""
+    if why := _why_never(reference, settings):
+        raise SecretMissing(why)
     match reference.source:
+        case SecretSource.ENV if reference.name not in environment:
+            raise SecretMissing(f"the environment variable {reference.name} is not set")
         case SecretSource.ENV:
-            value = _from_environment(reference.name, settings, environment)
+            value = environment[reference.name]
         case SecretSource.FILE:
             value = _from_file(Path(reference.name), settings)
         case _:
@@ -147,35 +150,16 @@ def read(reference: SecretReference, settings: Settings, environment: Mapping[st
     return value
 
 
-def _from_environment(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
-    if why := _why_not_allowed(name, settings):
-        raise SecretMissing(why)
-    if name not in environment:
-        raise SecretMissing(f"the environment variable {name} is not set")
-    return environment[name]
-
-
-def _why_not_allowed(name: str, settings: Settings) -> str:
-    if name.startswith(OWN_PREFIX) or name in own_variables(settings):
-        return f"the environment variable {name} belongs to gitops-connect, and is never sent to a connector"
-    if not any(fnmatchcase(name, pattern) for pattern in settings.secrets.env):
-        return f'the settings do not allow the environment variable {name}; allow it with [secrets] env = ["{name}"]'
-    return ""
-
-
 def _from_file(path: Path, settings: Settings) -> str:
     """The content of the file without its last line end. Links are followed before the directory is checked."""
-    if not path.is_absolute():
-        raise SecretMissing(f"{path} is not an absolute path")
     try:
         real = path.resolve()
         if not any(real.is_relative_to(directory.resolve()) for directory in settings.secrets.files):
             raise SecretMissing(_not_allowed(path, real))
         _require_file(path, real)
         if is_protected(real, own_files(settings)):
-            raise SecretMissing(
-                f"the file {path} belongs to gitops-connect or to the system, and is never sent to a connector"
-            )
+            owner = "belongs to gitops-connect or to the system"
+            raise SecretMissing(f"the file {path} {owner}, and is never sent to a connector")
         return read_text(real).removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise SecretMissing(f"the file {path} is not UTF-8") from error

@@ -87,9 +87,14 @@ def unknown_keys(
         yield _unused(connector, pattern)
 
 
+def _start(section: Section) -> str:
+    """The beginning of all keys of the section."""
+    return section.prefix.partition("{}")[0]
+
+
 def _of_plugin(key: str) -> bool:
     """Whether a defined key comes from the plugin itself, and not from a transform, a converter or a client."""
-    in_section = any(key.startswith(section.prefix.partition("{}")[0]) for section in _SECTIONS)
+    in_section = any(key.startswith(_start(section)) for section in _SECTIONS)
     return not in_section and not _matches(_UNDEFINED, key)
 
 
@@ -137,13 +142,8 @@ class _Keys:
     @cached_property
     def aliases(self) -> Mapping[Section, frozenset[str]]:
         """The aliases that each section lists."""
-        return {
-            section: frozenset(
-                (*section.always, *map(str.strip, self.connector.config.get(section.key, "").split(",")))
-            )
-            - {""}
-            for section in (*_SECTIONS, *self.free_sections)
-        }
+        listed = {one: self.connector.config.get(one.key, "").split(",") for one in (*_SECTIONS, *self.free_sections)}
+        return {one: frozenset((*one.always, *map(str.strip, names))) - {""} for one, names in listed.items()}
 
     @cached_property
     def listed(self) -> Mapping[Section, Vocabulary]:
@@ -161,13 +161,13 @@ class _Keys:
 
     def prefix(self, key: str, section: Section) -> str | None:
         """The prefix of a listed alias with which the key begins. An alias may contain dots."""
-        start = section.prefix.partition("{}")[0]
+        start = _start(section)
         heads = accumulate(key.removeprefix(start).split(".", _MOST_DOTS)[:-1], "{}.{}".format)
         return next((f"{start}{head}." for head in heads if head in self.aliases[section]), None)
 
 
 def _check_key(keys: _Keys, key: str) -> _Unknown | None:
-    section = next((one for one in _SECTIONS if key.startswith(one.prefix.partition("{}")[0])), None)
+    section = next((one for one in _SECTIONS if key.startswith(_start(one))), None)
     if section is not None:
         return _in_section(keys, key, section)
     if _is_read(keys, key):
@@ -176,7 +176,7 @@ def _check_key(keys: _Keys, key: str) -> _Unknown | None:
 
 
 def _is_read(keys: _Keys, key: str) -> bool:
-    listed = (one for one in keys.free_sections if key.startswith(one.prefix.partition("{}")[0]))
+    listed = (one for one in keys.free_sections if key.startswith(_start(one)))
     return _matches(keys.undefined, key) or any(keys.prefix(key, one) for one in listed)
 
 
@@ -193,7 +193,7 @@ def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
     config = keys.connector.config
     prefix = keys.prefix(key, section)
     if prefix is None:
-        start = section.prefix.partition("{}")[0]
+        start = _start(section)
         alias, _, rest = key.removeprefix(start).partition(".")
         meant = keys.listed[section].closest(alias)
         reason = f"{section.key!r} does not list {alias!r}"
@@ -209,7 +209,7 @@ def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
 def _other_prefix(key: str) -> str | None:
     """The key under the known prefix for which its own beginning is a misspelling: `transform.a.type`."""
     known = [pattern.removesuffix("*") for pattern in _UNDEFINED]
-    for prefix in (*known, *(section.prefix.partition("{}")[0] for section in _SECTIONS)):
+    for prefix in (*known, *(_start(section) for section in _SECTIONS)):
         parts = prefix.count(".")
         head, rest = key.split(".")[:parts], key.split(".")[parts:]
         if rest and closest(".".join(head), [prefix.removesuffix(".")]) is not None:

@@ -7,8 +7,8 @@ to the servers that the config names. So the author of a pull request could have
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gitops_connect.checks import plugin_validation
 from gitops_connect.connect.client import ConnectClient
@@ -41,24 +41,22 @@ def check(
     What is sent has placeholders for secrets. A config with a placeholder of a config provider is not sent.
     """
     sent = {one.name for one in connectors if _may_be_sent(one, options.unmerged)}
-    pairs, reason = plugin_validation.answers(
-        client, (_with_placeholders(one) for one in connectors if one.name in sent), options
-    )
+    with_placeholders = [
+        replace(one, config={**one.config, **dict.fromkeys(one.secrets, _PLACEHOLDER)})
+        for one in connectors
+        if one.name in sent
+    ]
+    pairs, reason = plugin_validation.answers(client, with_placeholders, options)
     asked = [(one, _of_what_is_known(one, answer)) for one, answer in pairs]
     local = [(one, _answer(one, definitions, plugins)) for one in connectors if one.name not in sent]
     catalogue = plugin_validation.Catalogue(client, plugins, options.families)
-    return plugin_validation.checks_of(asked, catalogue, reason) + plugin_validation.checks_of(
-        local, catalogue, _UNDESCRIBED
-    )
+    of_local = plugin_validation.checks_of(local, catalogue, _UNDESCRIBED)
+    return plugin_validation.checks_of(asked, catalogue, reason) + of_local
 
 
 def _may_be_sent(connector: DesiredConnector, allowed: Collection[str]) -> bool:
     has_placeholder = any("${" in text for pair in connector.config.items() for text in pair)
     return connector.config.get(_CLASS, "") in allowed and not has_placeholder
-
-
-def _with_placeholders(connector: DesiredConnector) -> DesiredConnector:
-    return replace(connector, config={**connector.config, **dict.fromkeys(connector.secrets, _PLACEHOLDER)})
 
 
 def _of_what_is_known(connector: DesiredConnector, answer: plugin_validation.Answer) -> plugin_validation.Answer:
@@ -95,21 +93,14 @@ _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][
 _BITS = {KeyType.SHORT: 16, KeyType.INT: 32, KeyType.LONG: 64}
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The words that a key of the framework accepts."""
-
-    accepted: tuple[str, ...]
-    any_case: bool = False
-
-
-_FRAMEWORK = {
-    "errors.tolerance": _Words(("none", "all")),
-    "config.action.reload": _Words(("none", "restart")),
-    "exactly.once.support": _Words(("requested", "required"), any_case=True),
-    "transaction.boundary": _Words(("interval", "poll", "connector"), any_case=True),
+_WORDS = {
+    "errors.tolerance": ("none", "all"),
+    "config.action.reload": ("none", "restart"),
+    "exactly.once.support": ("requested", "required"),
+    "transaction.boundary": ("interval", "poll", "connector"),
 }
 """`ConnectorConfig` and `SourceConnectorConfig`. A definition does not contain which values a key accepts."""
+_IN_ANY_CASE = {"exactly.once.support", "transaction.boundary"}
 _AT_LEAST = {"tasks.max": 1, "transaction.boundary.interval.ms": 1}
 
 
@@ -134,42 +125,33 @@ def _errors(connector: DesiredConnector, definition: ConfigDefinition) -> Iterat
         if value is None:
             if defined.required and not key.endswith(_SET_BY_CONNECT):
                 yield key, f'Missing required configuration "{key}" which has no default value.'
-        elif "${" not in value:
-            check = _CHECKS.get(defined.type) if defined.type is not None else None
-            why = (check and check(value.strip())) or _why_out_of_range(key, value.strip())
-            if why:
-                yield key, f"Invalid value {value} for configuration {key}: {why}"
+        elif "${" not in value and (why := _why_invalid(key, defined.type, value.strip())):
+            yield key, f"Invalid value {value} for configuration {key}: {why}"
+
+
+def _why_invalid(key: str, kind: KeyType | None, value: str) -> str:
+    return _why_of_another_type(kind, value) or _why_out_of_range(key, value)
 
 
 def _why_out_of_range(key: str, value: str) -> str:
-    words, least = _FRAMEWORK.get(key), _AT_LEAST.get(key)
+    least = _AT_LEAST.get(key)
     if least is not None and _INTEGER.fullmatch(value) and int(value) < least:
         return f"Value must be at least {least}"
-    if words is None or (value.lower() if words.any_case else value) in words.accepted:
+    is_any_case, words = key in _IN_ANY_CASE, _WORDS.get(key, ())
+    if not words or (value.lower() if is_any_case else value) in words:
         return ""
-    return f"String must be one of{' (case insensitive)' if words.any_case else ''}: {', '.join(words.accepted)}"
+    return f"String must be one of{' (case insensitive)' if is_any_case else ''}: {', '.join(words)}"
 
 
-def _why_no_boolean(value: str) -> str:
-    return "" if value.lower() in ("true", "false") else "Expected value to be either true or false"
-
-
-def _why_no_integer(kind: KeyType) -> Callable[[str], str]:
-    limit = 2 ** (_BITS[kind] - 1)
-
-    def check(value: str) -> str:
-        is_number = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
-        return "" if is_number else f"Not a number of type {kind.value}"
-
-    return check
-
-
-def _why_no_double(value: str) -> str:
-    return "" if _DOUBLE.fullmatch(value) else "Not a number of type DOUBLE"
-
-
-_CHECKS: Mapping[KeyType, Callable[[str], str]] = {
-    KeyType.BOOLEAN: _why_no_boolean,
-    KeyType.DOUBLE: _why_no_double,
-    **{kind: _why_no_integer(kind) for kind in _BITS},
-}
+def _why_of_another_type(kind: KeyType | None, value: str) -> str:
+    match kind:
+        case KeyType.BOOLEAN if value.lower() not in ("true", "false"):
+            return "Expected value to be either true or false"
+        case KeyType.DOUBLE if not _DOUBLE.fullmatch(value):
+            return "Not a number of type DOUBLE"
+        case KeyType.SHORT | KeyType.INT | KeyType.LONG:
+            limit = 2 ** (_BITS[kind] - 1)
+            is_number = _INTEGER.fullmatch(value) and -limit <= int(value) < limit
+            return "" if is_number else f"Not a number of type {kind.value}"
+        case _:
+            return ""

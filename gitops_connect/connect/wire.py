@@ -39,11 +39,6 @@ UNKNOWN_VERSION = ConnectVersion(0, 0)
 _VERSION = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?(?:[-.]?([a-z]+))?")
 _CONFLUENT = {"ccs", "ce", "cp"}
 _KAFKA_OF_CONFLUENT = {5: (2, 0), 6: (2, 6), 7: (3, 0), 8: (4, 0)}
-_INITIAL_STATES = {
-    TargetState.RUNNING: "RUNNING",
-    TargetState.PAUSED: "PAUSED",
-    TargetState.STOPPED: "STOPPED",
-}
 _KEY_TYPES = {one.value: one for one in KeyType}
 _UNCHECKED = re.compile(r"\bmanages? offsets externally\b|\bmanaged externally\b")
 _ALL_DONE = re.compile(r"The offsets for this connector have been (?:altered|reset) successfully\.?")
@@ -82,14 +77,13 @@ def parse_version(text: str) -> ConnectVersion:
 
 def parse_names(body: Any) -> frozenset[ConnectorName]:
     """`GET /connectors`: only the names."""
-    if not isinstance(body, list) or not all(isinstance(name, str) for name in body):
+    names = _list(body, "expected a list of connector names")
+    if not all(isinstance(name, str) for name in names):
         raise UnreadableAnswer("expected a list of connector names")
-    return frozenset(ConnectorName(name) for name in body)
+    return frozenset(map(ConnectorName, names))
 
 
-def parse_connectors(
-    body: Any,
-) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
+def parse_connectors(body: Any) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
     """`GET /connectors?expand=status&expand=info`: the readable connectors, and the names of the others."""
     connectors, unknown = {}, set()
     for text, entity in _mapping(body, "the connectors").items():
@@ -126,9 +120,8 @@ def parse_config(body: Any) -> Mapping[str, str]:
 
 
 def _tasks(body: Any) -> tuple[TaskStatus, ...]:
-    if not isinstance(body, list):
-        raise UnreadableAnswer("the list of tasks is missing")
-    return tuple(sorted((_task(_mapping(item, "a task")) for item in body), key=lambda task: task.id))
+    tasks = (_task(_mapping(item, "a task")) for item in _list(body, "the list of tasks is missing"))
+    return tuple(sorted(tasks, key=lambda task: task.id))
 
 
 def _task(entity: Mapping[str, Any]) -> TaskStatus:
@@ -153,9 +146,7 @@ def _type(text: Any) -> ConnectorType:
 
 def parse_plugins(body: Any) -> tuple[Plugin, ...]:
     """`GET /connector-plugins`: the classes, sorted. Their `type` is in lower case (`PluginType`)."""
-    if not isinstance(body, list):
-        raise UnreadableAnswer("expected a list of plugins")
-    entities = [_mapping(item, "a plugin") for item in body]
+    entities = [_mapping(item, "a plugin") for item in _list(body, "expected a list of plugins")]
     plugins = [
         Plugin(str(item.get("class", "")), _type(item.get("type")), str(item.get("version") or "")) for item in entities
     ]
@@ -169,18 +160,13 @@ def parse_verdict(body: Any) -> ConfigVerdict:
     (`AbstractHerder.generateResult`).
     """
     configs = _mapping(body, "the result of the validation").get("configs")
-    if not isinstance(configs, list):
-        raise UnreadableAnswer("the result of the validation contains no list of configs")
     errors, sensitive, defined = {}, set(), set()
-    for item in configs:
+    for item in _list(configs, "the result of the validation contains no list of configs"):
         config = _mapping(item, "a config")
         definition = _mapping(config.get("definition") or {}, "the definition of a config")
         value = _mapping(config.get("value") or ({} if definition else None), "the value of a config")
         key = str(value.get("name") or definition.get("name", ""))
-        messages = value.get("errors") or []
-        if not isinstance(messages, list):
-            raise UnreadableAnswer("the errors of a config are not a list")
-        if messages := tuple(str(message) for message in messages):
+        if messages := tuple(map(str, _list(value.get("errors") or [], "the errors of a config are not a list"))):
             errors[key] = messages
         if definition:
             defined.add(key)
@@ -190,9 +176,7 @@ def parse_verdict(body: Any) -> ConfigVerdict:
 
 def parse_definition(body: Any) -> Mapping[str, ConfigKey]:
     """`GET /connector-plugins/X/config` (`ConfigKeyInfo`): the keys that a class defines, by their names."""
-    if not isinstance(body, list):
-        raise UnreadableAnswer("expected a list of config keys")
-    keys = [_mapping(item, "a config key") for item in body]
+    keys = [_mapping(item, "a config key") for item in _list(body, "expected a list of config keys")]
     return {
         str(key.get("name", "")): ConfigKey(_KEY_TYPES.get(str(key.get("type"))), key.get("required") is True)
         for key in keys
@@ -203,15 +187,13 @@ def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: T
     """The body of `POST /connectors` (`CreateConnectorRequest`). An older worker rejects `initial_state` (KIP-980)."""
     body: dict[str, Any] = {"name": name, "config": dict(config)}
     if initial_state is not None:
-        body["initial_state"] = _INITIAL_STATES[initial_state]
+        body["initial_state"] = initial_state.name
     return body
 
 
 def parse_offsets(body: Any) -> Offsets:
     """`GET /connectors/X/offsets` (`ConnectorOffsets`). A partition with a null offset has none, and is left out."""
-    entries = _mapping(body, "the offsets").get("offsets")
-    if not isinstance(entries, list):
-        raise UnreadableAnswer("the list of offsets is missing")
+    entries = _list(_mapping(body, "the offsets").get("offsets"), "the list of offsets is missing")
     offsets: dict[PartitionText, OffsetText] = {}
     for index, item in enumerate(entries):
         entry = _mapping(item, f"offsets[{index}]")
@@ -280,6 +262,12 @@ def unaddressable(name: str) -> str | None:
     if bad:
         return f"{', '.join(repr(char) for char in bad)} cannot be sent in a path of Connect's REST API"
     return None
+
+
+def _list(value: Any, problem: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise UnreadableAnswer(problem)
+    return value
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:

@@ -210,7 +210,9 @@ class LargeChecks:
 
     def _stage(self, number: int, path: Path) -> LargeFile:
         name = path.as_posix()
-        if _is_read_as_it_is(name) and master_of(self.checks.sessions.settings.master).is_here:
+        # Spark recognizes formats by the suffix of the path, in lower case.
+        is_readable = is_manifest(name) and is_staged_as_it_is(name) and name.endswith(suffix_of(name))
+        if is_readable and master_of(self.checks.sessions.settings.master).is_here:
             return LargeFile(name, str(path.absolute()))
         directory = self.directory / f"staged-{number}"
         directory.mkdir(parents=True)
@@ -237,11 +239,6 @@ def files_of_checks() -> Iterator[None]:
         raise UsageError(f"cannot check large manifests: {error}") from error
 
 
-def _is_read_as_it_is(name: str) -> bool:
-    """Whether Spark can read the original file. Spark recognizes formats by the suffix of the path, in lower case."""
-    return is_manifest(name) and is_staged_as_it_is(name) and name.endswith(suffix_of(name))
-
-
 def blocks_of(path: Path) -> Iterator[bytes]:
     """The content of the file in blocks. Raises UsageError if the file cannot be read."""
     try:
@@ -251,6 +248,8 @@ def blocks_of(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise UsageError(f"cannot read the manifest {path}: {error.strerror}") from error
 
+
+# The manifest that a command line names: a file, a directory or a glob, with the same meaning as in a document.
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _TOO_LARGE = "manifest/too-large"

@@ -51,6 +51,10 @@ def context_of(
     return ManifestContext(connector.name, config, None, schema, acknowledged, shape)
 
 
+FoundManifest = Manifest | tuple[LargeFile, ...]
+"""A manifest in memory, or the files of one that is too large for this process."""
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
     """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
@@ -64,33 +68,30 @@ class ManifestSource:
     own_files: frozenset[Path]
     families: Registry = BUILT_IN
 
-    def manifest(self, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic | None:
+    def manifest(self, operation: DesiredOperation) -> FoundManifest | Diagnostic | None:
         """None for an operation without a manifest; a diagnostic if the manifest cannot be read.
 
         Raises what reading the repository raises, and OSError.
         """
         match operation.manifest:
             case ManifestFile() as file:
-                return self._parsed(file) or self._staged(file)
+                return self._in_repository(file)
             case ManifestUri() as uri:
-                return self._copied(uri, operation)
+                return self._at_uri(uri, operation)
             case Manifest() | None as inline:
                 return inline
 
-    def _parsed(self, file: ManifestFile) -> Manifest | None:
-        """None if the manifest is too large for this process."""
-        if sum(entry.size or 0 for entry in file.entries) > manifest_parser.MAX_SIZE:
-            return None
-        manifest = manifest_parser.parse_all(self.checkout.blobs(file.entries, manifest_parser.MAX_SIZE + 1))
-        return None if any(fault.rule == TOO_LARGE for fault in manifest.faults) else manifest
-
-    def _staged(self, file: ManifestFile) -> Manifest | tuple[LargeFile, ...]:
+    def _in_repository(self, file: ManifestFile) -> FoundManifest:
         """A file may be large due to whitespace or unreadable parts, and have few entries."""
+        if sum(entry.size or 0 for entry in file.entries) <= manifest_parser.MAX_SIZE:
+            manifest = manifest_parser.parse_all(self.checkout.blobs(file.entries, manifest_parser.MAX_SIZE + 1))
+            if all(fault.rule != TOO_LARGE for fault in manifest.faults):
+                return manifest
         with staged_files.opened(staging_directory(self.sessions)) as kept:
             staged = tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in file.entries)
         return staged_files.read_small(staged) or staged
 
-    def _copied(self, uri: ManifestUri, operation: DesiredOperation) -> Manifest | tuple[LargeFile, ...] | Diagnostic:
+    def _at_uri(self, uri: ManifestUri, operation: DesiredOperation) -> FoundManifest | Diagnostic:
         try:
             staged_files.require_allowed(uri, self.sessions.settings.uris)
             local = staged_files.LocalFiles(self.sessions.settings.uris, self.own_files)
@@ -104,6 +105,10 @@ class ManifestSource:
 def staging_directory(sessions: SharedSession) -> Path:
     """The directory of the staged files."""
     return sessions.directory / "manifests"
+
+
+Current = Offsets | SavedOffsets | None
+"""The current offsets of a connector; None if they are unknown."""
 
 
 class ManifestVerdicts:
@@ -121,12 +126,7 @@ class ManifestVerdicts:
         self.diagnostics = Diagnostics()
 
     def add(
-        self,
-        operation: DesiredOperation,
-        context: ManifestContext,
-        current: Offsets | SavedOffsets | None,
-        *,
-        is_absent: bool = False,
+        self, operation: DesiredOperation, context: ManifestContext, current: Current, *, is_absent: bool = False
     ) -> None:
         """Add an operation with the current offsets (None: unknown). Without a manifest there is nothing to check.
 
@@ -143,14 +143,7 @@ class ManifestVerdicts:
         self.offsets[operation.name] = None
         self.diagnostics += Diagnostics.of([problem])
 
-    def _add(
-        self,
-        operation: DesiredOperation,
-        context: ManifestContext,
-        current: Offsets | SavedOffsets | None,
-        *,
-        is_absent: bool,
-    ) -> None:
+    def _add(self, operation: DesiredOperation, context: ManifestContext, current: Current, *, is_absent: bool) -> None:
         manifest = self._source.manifest(operation)
         if isinstance(manifest, Diagnostic):
             self.refuse(operation, manifest)
@@ -302,8 +295,6 @@ def workspace(parent: Path) -> Iterator[Path]:
 def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # a process of another user
-        return True
+    except OSError as error:  # a process of another user exists, too
+        return not isinstance(error, ProcessLookupError)
     return True

@@ -34,27 +34,25 @@ class OffsetFile:
 
     def __post_init__(self) -> None:
         if self.file.suffix not in (".json", *_YAML, *_LINES):
-            raise UsageError(
-                f"{self.file} has no known format; use the suffix .json, .yaml, or .jsonl (one entry per line)"
-            )
+            advice = "use the suffix .json, .yaml, or .jsonl (one entry per line)"
+            raise UsageError(f"{self.file} has no known format; {advice}")
         refuse_old(self.file, force=self.force)
 
     def write(self, found: Offsets | SavedOffsets) -> None:
         """Write the offsets. Raises UsageError if that is impossible."""
-        content = self._streamed(found) if isinstance(found, SavedOffsets) else self._whole(found)
-        write_new(self.file, content, force=self.force, root=self.root)
+        write_new(self.file, self._content(found), force=self.force, root=self.root)
 
-    def _whole(self, found: Offsets) -> str:
-        if self.file.suffix in _LINES:
+    def _content(self, found: Offsets | SavedOffsets) -> str | Iterator[bytes]:
+        is_yaml, is_lines = self.file.suffix in _YAML, self.file.suffix in _LINES
+        if isinstance(found, SavedOffsets):
+            if is_yaml:
+                name = self.file.with_suffix(".jsonl")
+                raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {name}")
+            return saved_lines(found) if is_lines else saved_body(found)
+        if is_lines:
             return json_lines(found)
         body = {"offsets": list(to_json(found))}
-        return as_yaml(body) if self.file.suffix in _YAML else as_json(body)
-
-    def _streamed(self, found: SavedOffsets) -> Iterator[bytes]:
-        if self.file.suffix in _YAML:
-            name = self.file.with_suffix(".jsonl")
-            raise UsageError(f"{found.entries:,} offsets are too many for YAML; use --save {name}")
-        return saved_lines(found) if self.file.suffix in _LINES else saved_body(found)
+        return as_yaml(body) if is_yaml else as_json(body)
 
 
 @contextmanager
@@ -66,9 +64,8 @@ def temporary_directory(parent: Path | None) -> Iterator[Path]:
     try:
         room = tempfile.TemporaryDirectory(prefix=".gitops-connect-", dir=parent)
     except OSError as error:
-        raise UsageError(
-            f"cannot write to the directory {parent or tempfile.gettempdir()}: {error.strerror}"
-        ) from error
+        place = parent or tempfile.gettempdir()
+        raise UsageError(f"cannot write to the directory {place}: {error.strerror}") from error
     with room as directory:
         yield Path(directory)
 

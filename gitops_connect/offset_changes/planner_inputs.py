@@ -147,8 +147,8 @@ def _with_read(
     keys = _CacheKeys(situation)
     for operation in large:
         if operation.connector not in offsets.unread:
-            size = _size_of_current(offsets, operation.connector)
-            verdict = CachedVerdict(verdicts.large[operation.name], size, copies[operation.connector])
+            current = _size_of_current(offsets, operation.connector)
+            verdict = CachedVerdict(verdicts.large[operation.name], current, copies[operation.connector])
             runtime.verdicts.keep(keys.of(operation), verdict, runtime.clock.monotonic())
     offsets = replace(
         offsets,

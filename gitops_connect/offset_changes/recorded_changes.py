@@ -90,9 +90,12 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
     for cluster in clusters:
         records = runtime.ledger.operations.records(cluster).values()
         known |= {one.connector for one in records} | set(runtime.ledger.ownership(cluster))
-        found += [
-            HistoryEntry(cluster, one, _counts(runtime, cluster, one)) for one in records if one.connector == connector
-        ]
+        for record in (one for one in records if one.connector == connector):
+            difference = recorded_difference(runtime.ledger.operations, cluster, record)
+            counts = None
+            if difference is not None:
+                counts = {one: count for one in Direction if (count := difference.counts.get(one))}
+            found.append(HistoryEntry(cluster, record, counts))
     if connector not in known:
         raise NotFound(
             f"the ledger has no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
@@ -100,14 +103,6 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
     found.sort(key=lambda one: (one.cluster, one.record.name))
     found.sort(key=lambda one: one.record.since, reverse=True)
     return found
-
-
-def _counts(runtime: Runtime, cluster: ClusterName, record: OperationRecord) -> Mapping[Direction, int] | None:
-    """The partitions by direction, from the ledger alone. Without the connector's class, each move is `changed`."""
-    difference = recorded_difference(runtime.ledger.operations, cluster, record)
-    if difference is None:
-        return None
-    return {one: difference.counts[one] for one in Direction if difference.counts.get(one)}
 
 
 def recorded_difference(operations: Operations, cluster: ClusterName, record: OperationRecord) -> Difference | None:
@@ -125,6 +120,8 @@ def recorded_difference(operations: Operations, cluster: ClusterName, record: Op
     return find_difference(before, effect_of(operation, before), None)
 
 
+# Changes that an administrator marks as applied or not applied, because the ledger does not know the result.
+
 RESOLVED = "marked as applied with `ledger resolve`"
 
 
@@ -141,9 +138,10 @@ class Candidate:
     declared: Digest | None
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether the change was begun, and could not be finished."""
-        return self.record.state is OperationState.OPEN and bool(self.record.message)
+    def is_waiting(self) -> bool:
+        """Whether the ledger does not know its result, or it was begun and could not be finished."""
+        is_stuck = self.record.state is OperationState.OPEN and bool(self.record.message)
+        return self.known and (is_stuck or self.record.state is OperationState.UNKNOWN)
 
     def settled(self) -> OperationRecord:
         """The record as applied, with the digest of the begun change, or else with that of the declared one."""
@@ -194,8 +192,7 @@ def waiting(
                 f"the ledger has no record of {cluster} yet; run `gitops-connect apply` first. It records offset"
                 " changes that may have been applied before as unknown, and applies none of them"
             )
-    unknown = OperationState.UNKNOWN
-    return [one for one in candidates if one.known and (one.is_stuck or one.record.state is unknown)]
+    return [one for one in candidates if one.is_waiting]
 
 
 def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:
@@ -246,12 +243,12 @@ def resolve(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate],
         if applied:
             now = runtime.clock.now()
             operations.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
-        else:
-            for one in chosen:
-                if split_name(one.record.name)[1] and one.record.state is OperationState.UNKNOWN:
-                    # Without a record, it would be unknown again: the earlier record of the same change remains.
-                    intended = replace(one.record, state=OperationState.INTENDED, since=runtime.clock.now(), message="")
-                    operations.mark(cluster, intended)
-                else:
-                    operations.drop(cluster, one.record.name)
+            return len(chosen)
+        for one in chosen:
+            if split_name(one.record.name)[1] and one.record.state is OperationState.UNKNOWN:
+                # Without a record, it would be unknown again: the earlier record of the same change remains.
+                intended = replace(one.record, state=OperationState.INTENDED, since=runtime.clock.now(), message="")
+                operations.mark(cluster, intended)
+            else:
+                operations.drop(cluster, one.record.name)
     return len(chosen)

@@ -17,7 +17,7 @@ from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.observe import MAX_HELD
-from gitops_connect.offset_changes.manifest_source import context_of
+from gitops_connect.offset_changes.manifest_source import Current, context_of
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.runtime import SystemClock, open_families
 from gitops_connect.settings.sections import Settings
@@ -56,8 +56,8 @@ class ManifestSubject:
     saved: SavedOffsets | None = None
 
     @property
-    def current(self) -> Offsets | SavedOffsets | None:
-        """The current offsets; None if they are unknown."""
+    def current(self) -> Current:
+        """The current offsets."""
         return self.saved if self.saved is not None else self.context.current
 
     def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> ManifestSubject:
@@ -86,10 +86,7 @@ def clients_of(settings: Settings, clusters: Sequence[ClusterName]) -> Iterator[
 
 
 def locate(clients: Clients, name: ConnectorName, note: Note) -> ClusterName:
-    """The only cluster with the connector. Raises UsageError if several clusters have it, NotFound if none has it.
-
-    If another cluster does not answer, a note says so.
-    """
+    """The only cluster with the connector. A note says if another one does not answer. Raises UsageError, NotFound."""
     found = _find_connector(clients, name)
     return _only(found, found.there, name, list(clients), note)
 
@@ -129,28 +126,29 @@ class SubjectSource:
 
         Raises UsageError if several clusters may have the connector, NotFound if none has it.
         """
-        clients, declared = self.clients, self.declared
-        wanted = {cluster: one for cluster in self.clusters for one in declared.of(cluster) if one.name == name}
-        found = _find_connector(clients, name)
+        wanted = {cluster: one for cluster in self.clusters for one in self.declared.of(cluster) if one.name == name}
+        found = _find_connector(self.clients, name)
         possible = [cluster for cluster in self.clusters if cluster in wanted or cluster in found.there]
-        if not possible and not clients:
+        if not possible and not self.clients:
             return ManifestSubject(None, ManifestContext(name), "")
-        found.names |= {one.name for cluster in self.clusters for one in declared.of(cluster)}
+        found.names |= {one.name for cluster in self.clusters for one in self.declared.of(cluster)}
         cluster = _only(found, possible, name, self.clusters, self.note)
-        found_offsets, unread = self._current(cluster, found, name)
-        current, saved = (None, found_offsets) if isinstance(found_offsets, SavedOffsets) else (found_offsets, None)
-        families = open_families().with_schemas(declared.schemas)
+        offsets, unread = self._current(cluster, found, name)
+        families, is_absent = open_families().with_schemas(self.declared.schemas), False
         if cluster in wanted:
-            absent = bool(clients) and cluster not in found.there and not found.failures
-            context = replace(context_of(wanted[cluster], families), current=current)
-            return ManifestSubject(cluster, context, "as declared in the repository", unread, absent, saved)
-        config = _observed_config(clients[cluster], name)
-        context = ManifestContext(name, config, current, families.schema(config), shape=families.shape(config))
-        return ManifestSubject(cluster, context, "with its current config on the cluster", unread, saved=saved)
+            basis, context = "as declared in the repository", context_of(wanted[cluster], families)
+            is_absent = bool(self.clients) and cluster not in found.there and not found.failures
+        else:
+            observed = self.clients[cluster].connectors()[0].get(name)
+            if observed is None:
+                raise NotFound(f"cluster {cluster} did not return the config of connector {name!r}")
+            basis, config = "with its current config on the cluster", observed.config
+            context = ManifestContext(name, config, None, families.schema(config), shape=families.shape(config))
+        if isinstance(offsets, SavedOffsets):
+            return ManifestSubject(cluster, context, basis, unread, is_absent, offsets)
+        return ManifestSubject(cluster, replace(context, current=offsets), basis, unread, is_absent)
 
-    def _current(
-        self, cluster: ClusterName, found: _Found, name: ConnectorName
-    ) -> tuple[Offsets | SavedOffsets | None, str]:
+    def _current(self, cluster: ClusterName, found: _Found, name: ConnectorName) -> tuple[Current, str]:
         """The current offsets, or None and the reason why they are unknown."""
         if not self.clients:
             return None, "offline"
@@ -192,10 +190,3 @@ def _only(
     for failure in found.failures:
         note(str(failure))
     return possible[0]
-
-
-def _observed_config(client: ConnectClient, name: ConnectorName) -> Mapping[str, str]:
-    observed = client.connectors()[0].get(name)
-    if observed is None:
-        raise NotFound(f"cluster {client.cluster} did not return the config of connector {name!r}")
-    return observed.config

@@ -98,7 +98,9 @@ class Undo:
             source = SubjectSource(clients, [cluster], declared, spark.directory, self.note)
             subject = source.read(record.connector)
             self._tell(cluster, record, subject)
-            name = _new_name(change, _known_names(self.runtime, cluster, declared))
+            written = declared.states[cluster].operations if cluster in declared.states else ()
+            known = self.runtime.ledger.operations.records(cluster).keys() | {one.name for one in written}
+            name = _new_name(change, known)
             return _UndoDraft(self, cluster, record, subject, spark).write(name, target)
 
     def _tell(self, cluster: ClusterName, record: OperationRecord, subject: ManifestSubject) -> None:
@@ -223,12 +225,6 @@ def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) ->
     beside = out.with_suffix(".jsonl.zst" if is_packed else ".jsonl")
     write_new(beside, packed(blocks) if is_packed else blocks, force=force)
     return beside
-
-
-def _known_names(runtime: Runtime, cluster: ClusterName, declared: DeclaredConnectors) -> Set[OperationName]:
-    """The names of all recorded and declared changes of that cluster."""
-    written = declared.states[cluster].operations if cluster in declared.states else ()
-    return runtime.ledger.operations.records(cluster).keys() | {one.name for one in written}
 
 
 def _find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:

@@ -86,9 +86,8 @@ def bounded(found: Iterable[FoundFile], where: str) -> Iterator[FoundFile]:
     for number, item in enumerate(found, start=1):
         if number > MOST_FILES:
             advice = "set [repository] path to the directory that contains the documents"
-            raise SourceRefused(
-                f"{where}: more than {MOST_FILES:,} files and directories, which is the limit: {advice}"
-            )
+            what = f"more than {MOST_FILES:,} files and directories, which is the limit"
+            raise SourceRefused(f"{where}: {what}: {advice}")
         if item.kind is not PathKind.DIRECTORY:
             yield item
 
@@ -135,16 +134,14 @@ def printable(path: bytes) -> str:
 
 
 def _readable_name(path: bytes) -> str:
-    hint = "rename it with printable characters in UTF-8"
     try:
         name = path.decode()
+        why = "contains a line break or another character that is not printable" if any(map(_is_odd, name)) else ""
     except UnicodeDecodeError:
-        raise _Refused("source/file-name", "the file's name is not UTF-8, and the file is not read", hint) from None
-    if any(_is_odd(character) for character in name):
-        summary = (
-            "the file's name contains a line break or another character that is not printable, and the file is not read"
-        )
-        raise _Refused("source/file-name", summary, hint)
+        name, why = "", "is not UTF-8"
+    if why:
+        hint = "rename it with printable characters in UTF-8"
+        raise _Refused("source/file-name", f"the file's name {why}, and the file is not read", hint)
     return name
 
 
@@ -155,18 +152,12 @@ def _is_odd(character: str) -> bool:
 
 def _resolve(item: FoundFile, by_path: dict[bytes, FoundFile], directories: set[bytes]) -> FoundFile:
     """The file that is read at this path."""
-    match item.kind:
-        case PathKind.FILE:
-            return item
-        case PathKind.LINK:
-            return _target(item, by_path, directories)
-        case kind:
-            raise _Refused(*_NOT_READ[kind])
-
-
-def _target(link: FoundFile, by_path: dict[bytes, FoundFile], directories: set[bytes]) -> FoundFile:
-    shown = printable(link.link)
-    path = _follow(link, by_path, shown)
+    if item.kind is PathKind.FILE:
+        return item
+    if item.kind is not PathKind.LINK:
+        raise _Refused(*_NOT_READ[item.kind])
+    shown = printable(item.link)
+    path = _follow(item, by_path, shown)
     target = by_path.get(path)
     if target is not None and target.kind is PathKind.FILE:
         return target
@@ -197,9 +188,8 @@ def _follow(link: FoundFile, by_path: dict[bytes, FoundFile], shown: str) -> byt
                 continue
             links += 1
             if links > _MOST_LINKS:
-                raise _Refused(
-                    "source/broken-link", f"the link points to {shown}, which leads back to the link", "remove it"
-                )
+                why = f"the link points to {shown}, which leads back to the link"
+                raise _Refused("source/broken-link", why, "remove it")
             if here.link.startswith(b"/"):
                 raise outside
             todo = here.link.split(b"/") + todo

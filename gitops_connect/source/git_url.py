@@ -86,9 +86,8 @@ def _refuse_dangerous(url: str) -> None:
     if not url:
         raise UsageError(f"{_SETTING} is empty: expected the URL of a git server or the path of a repository")
     if url.startswith("-"):
-        raise UsageError(
-            f"{_SETTING} begins with '-', so git would read it as an option; write ./{url} if it is a path"
-        )
+        advice = f"write ./{url} if it is a path"
+        raise UsageError(f"{_SETTING} begins with '-', so git would read it as an option; {advice}")
     if not url.isprintable():
         raise UsageError(f"{_SETTING} contains a line break or another control character")
     if _HELPER.match(url):
@@ -108,22 +107,16 @@ def _parse_url(url: str, scheme: str) -> GitUrl:
     except ValueError as error:
         raise UsageError(f"{_SETTING}: invalid {scheme} URL: the host or the port cannot be read") from error
     if transport is GitTransport.FILE:
-        return _parse_file(parts)
+        if parts.netloc not in ("", "localhost"):
+            raise UsageError(f"{_SETTING}: a file URL must not name a host; write file:///PATH")
+        return GitUrl(unquote(parts.path), GitTransport.FILE)
     if parts.query or parts.fragment:
-        raise UsageError(
-            f"{_SETTING}: the URL must not contain '?' or '#', because every user of this machine could see what"
-            " follows; use password"
-        )
+        why = "because every user of this machine could see what follows; use password"
+        raise UsageError(f"{_SETTING}: the URL must not contain '?' or '#', {why}")
     if not parts.hostname:
         raise UsageError(f"{_SETTING}: the {scheme} URL names no host")
     _refuse_option(parts.hostname)
     return _without_credentials(parts, transport)
-
-
-def _parse_file(parts: SplitResult) -> GitUrl:
-    if parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{_SETTING}: a file URL must not name a host; write file:///PATH")
-    return GitUrl(unquote(parts.path), GitTransport.FILE)
 
 
 def _without_credentials(parts: SplitResult, transport: GitTransport) -> GitUrl:

@@ -94,9 +94,8 @@ class Remote:
     def fetch_references(self, references: Mapping[str, str], depth: int | None) -> None:
         """Fetch references of the server to references of the clone, each with the last `depth` commits.
 
-        With None, the clone keeps the history that it has, and gets what is new.
-
-        Without history that is already there; with everything if the server cannot limit it. Raises GitFailed.
+        With None, the clone keeps the history that it has, and gets what is new. A server that cannot limit the history
+        sends all of it. Raises GitFailed.
         """
         refspecs = [f"+{theirs}:{ours}" for theirs, ours in references.items()]
         filters = [_FILTER] if self.clone.is_filtered else []

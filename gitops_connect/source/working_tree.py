@@ -82,7 +82,8 @@ def _walk(root: Path) -> Iterator[FoundFile]:
             path = directory + child.name
             if not child.is_dir(follow_symlinks=False):
                 yield _find(path, child)
-            elif _is_entered(child.name):
+            # Hidden directories are not read. In Kubernetes' mounts, the links to files lead through `..data`.
+            elif not child.name.startswith(".") or child.name.startswith(".."):
                 yield FoundFile(os.fsencode(path), PathKind.DIRECTORY)
                 waiting.append(f"{path}/")
 
@@ -95,14 +96,6 @@ def _children(root: Path, directory: str) -> list[os.DirEntry[str]]:
         raise _changed(directory) from error
     except OSError as error:
         raise SourceRefused(f"cannot read the directory {_shown(directory)}: {error.strerror}") from error
-
-
-def _is_entered(name: str) -> bool:
-    """Whether the directory is read. Hidden directories are not: `.git`, `.venv`.
-
-    In Kubernetes' mounts, the links to files lead through the directory `..data`.
-    """
-    return not name.startswith(".") or name.startswith("..")
 
 
 def _find(path: str, child: os.DirEntry[str]) -> FoundFile:

@@ -9,11 +9,20 @@ import pytest
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
 from support.cluster.manual_clock import ManualClock
+from support.planner.situations import parse_version
+from support.planner.situations import wanted as plain
 
 from gitops_connect.checks import plugin_validation
-from gitops_connect.checks.plugin_validation import PATIENCE, ValidateOptions
+from gitops_connect.checks.plugin_validation import (
+    PATIENCE,
+    ValidateOptions,
+    cannot_load,
+    config_errors,
+    not_loaded,
+    unsupported,
+)
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.validation import ConnectChecks, Plugin
+from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document
@@ -219,3 +228,127 @@ def test_requests_in_progress_end_at_the_timeout(standin: StandIn, workers: int)
     assert standin.count("PUT") == 2
     [problem] = checks.diagnostics
     assert problem.summary.startswith("Connect did not check this config and 4 more: validate_timeout")
+
+
+# One diagnostic for each cause, however many errors Connect reports. The answers are from a real worker.
+
+CONFLICT = "topics and topics.regex are mutually exclusive options, but both are set."
+DLQ = "The DLQ topic 't' may not be included in the list of topics ('topics=[t]') consumed by the connector"
+
+
+def reported(errors: Mapping[str, tuple[str, ...]], config: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    connector = plain("orders", config=config)
+    return [(item.summary, item.hint) for item in config_errors(connector, ConfigVerdict(errors))]
+
+
+def test_a_message_on_several_keys_is_reported_once() -> None:
+    found = reported({"topics": (CONFLICT, DLQ), "topics.regex": (CONFLICT,)}, {"topics": "t", "topics.regex": "x"})
+    same = "Connect reports the same error for 1 more key: topics.regex"
+    assert found == [(f"topics: {CONFLICT}", same), (f"topics: {DLQ}", "")]
+
+
+def test_a_message_is_reported_for_the_key_that_the_document_sets() -> None:
+    message = "Could not connect to database. FATAL: password authentication failed"
+    keys = ("connection.password", "connection.url", "connection.user")
+    positions = {("spec", "config", "connection.url"): (7, 5), ("spec",): (3, 1)}
+    document = Document(Location("a.yaml"), {}, positions)
+    connector = DesiredConnector(ConnectorName("a"), TargetState.RUNNING, {"connection.url": "x"}, document)
+    [error] = config_errors(connector, ConfigVerdict(dict.fromkeys(keys, (message,))))
+    assert (error.location.line, error.summary) == (7, f"connection.url: {message}")
+    assert error.hint == "Connect reports the same error for 2 more keys: connection.password, connection.user"
+
+
+def test_errors_that_follow_from_an_unreadable_value_are_not_reported() -> None:
+    number = "Invalid value many for configuration tasks.max: Not a number of type INT"
+    null = "Invalid value null for configuration tasks.max: Value must be non-null"
+    assert reported({"tasks.max": (number, null)}) == [(f"tasks.max: {number}", "")]
+    missing = 'Missing required configuration "predicates.p.pattern" which has no default value.'
+    regex = (
+        "Invalid value null for configuration pattern: Invalid regex: Cannot invoke"
+        ' "String.isEmpty()" because "this.pattern" is null'
+    )
+    assert reported({"predicates.p.pattern": (missing, regex)}) == [
+        (f"predicates.p.pattern: {missing}", "add 'predicates.p.pattern' to spec.config")
+    ]
+
+
+def test_a_missing_class_of_a_transform_is_reported_once() -> None:
+    """Kafka 3.6 reports it three times."""
+    key = "transforms.a.type"
+    absent = f"Invalid value Nope for configuration {key}: Class Nope could not be found."
+    others = (
+        f"Invalid value null for configuration {key}: Not a Transformation",
+        f"Invalid value null for configuration {key}: Error getting config definition from Transformation: null",
+    )
+    assert reported({key: (absent, *others)}) == [(f"{key}: {absent}", "")]
+
+
+def test_an_error_of_null_is_reported_if_it_is_the_only_one() -> None:
+    null = "Invalid value null for configuration x: Value must be non-null"
+    assert reported({"x": (null,)}) == [(f"x: {null}", "")]
+
+
+def test_a_repeated_message_is_reported_once() -> None:
+    """Debezium checks the type of a field twice."""
+    message = "The 'database.port' value is invalid: An integer is expected"
+    assert reported({"database.port": (message, message)}) == [(f"database.port: {message}", "")]
+
+
+def test_two_causes_are_two_errors() -> None:
+    absent = "The '{}' value is invalid: A value is required"
+    found = reported({key: (absent.format(key),) for key in ("database.hostname", "topic.prefix")})
+    assert len(found) == 2
+
+
+# Versions of plugins (KIP-891). The messages of Connect are from real workers.
+
+VERSION = "connector.plugin.version"
+KEYS = (
+    *(VERSION, "key.converter.plugin.version", "transforms.a.plugin.version", "predicates.p.plugin.version"),
+    *("value.converter.plugin.version", "header.converter.plugin.version"),
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(("version", "count"), [("4.0.1", 1), ("3.9.1", 1), ("4.1.0", 0), ("4.3.1", 0)])
+def test_a_version_is_an_error_for_workers_that_ignore_it(key: str, version: str, count: int) -> None:
+    found = unsupported([plain("orders", config={key: "1.0"}), plain("other")], parse_version(version))
+    summary = (
+        f"Kafka Connect {version} cannot choose the version of a plugin (4.1 and later can), and would ignore {key}"
+    )
+    assert [(one.connector, one.rule, one.summary) for one in found] == [("orders", "connect/too-old", summary)] * count
+
+
+@pytest.mark.parametrize("key", ["plugin.version", "database.plugin.version", "transforms"])
+def test_a_key_of_the_plugin_itself_is_no_version(key: str) -> None:
+    assert not len(unsupported([plain("orders", config={key: "1.0"})], parse_version("3.9.1")))
+
+
+def test_a_connector_that_is_declared_absent_needs_no_version() -> None:
+    assert not len(unsupported([plain("orders", "absent", config={VERSION: "1"})], parse_version("3.9.1")))
+
+
+@pytest.mark.parametrize(
+    ("searched", "shown"), [("[9,9]", "version 9"), ("[3,)", "version in the range [3,)"), ("[,]", "version ")]
+)
+def test_a_version_that_is_not_installed_is_one_error_with_those_that_are(searched: str, shown: str) -> None:
+    plugin = "Plugin org.example.Orders not found that matches the version range"
+    message = f"{plugin} {searched}, available versions: [1.0.0, 2.0.0]"
+    connector = plain("orders", config={VERSION: "9"})
+    (found,) = config_errors(connector, ConfigVerdict({"connector.class": (message,), VERSION: (message,)}))
+    assert (found.rule, found.summary, found.hint) == (
+        "connect/version-not-installed",
+        f"the worker has no {shown} of org.example.Orders",
+        "use one of the installed versions: 1.0.0, 2.0.0",
+    )
+
+
+def test_the_second_answer_of_connect_about_such_a_version_is_the_same_error() -> None:
+    java = "org.apache.kafka.connect.runtime.isolation.VersionedPluginLoadingException.availableVersions()"
+    assert cannot_load(f'Cannot invoke "java.util.List.stream()" because the return value of "{java}" is null')
+    assert not cannot_load("Request timed out")
+    found = not_loaded(plain("orders", config={VERSION: "9"}), ("1.0.0", "2.0.0"))
+    assert (found.rule, found.hint) == (
+        "connect/version-not-installed",
+        "installed versions of the class: 1.0.0, 2.0.0; use one of them, or install the version",
+    )

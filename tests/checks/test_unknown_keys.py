@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pytest
+import yaml
 from offsets.rules.debezium import DEFINED, POSTGRES
 from support.planner.situations import DOCUMENT, wanted
 
@@ -23,6 +25,7 @@ BASE = {
     "database.password": "${file:/run/db:password}",
     "database.dbname": "shop",
 }
+KEYS = yaml.safe_load(Path(__file__).with_name("unknown_keys.yaml").read_text())
 NAME = ConnectorName("orders")
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 
@@ -42,21 +45,7 @@ def test_a_misspelt_key_is_a_warning_that_suggests_a_key() -> None:
     assert "{gitops-connect/allow-unknown-keys: table.includes.list}" in warning.hint
 
 
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [
-        ("table.include.lst", "table.include.list"),
-        ("table_include_list", "table.include.list"),
-        ("snapshot.mod", "snapshot.mode"),
-        ("errors.tolerence", "errors.tolerance"),
-        ("transform", "transforms"),
-        ("transform.unwrap.type", "transforms.unwrap.type"),
-        ("producer.overrides.acks", "producer.override.acks"),
-        ("producer.overide.batch.size", "producer.override.batch.size"),
-        ("key.convertor.schemas.enable", "key.converter.schemas.enable"),
-        ("predicate.p.type", "predicates.p.type"),
-    ],
-)
+@pytest.mark.parametrize(("key", "meant"), KEYS["misspelt"].items())
 def test_the_suggested_key(key: str, meant: str) -> None:
     [warning] = reported({key: "x"})
     assert warning.hint.startswith(f"did you mean {meant!r}? ")
@@ -67,30 +56,7 @@ def test_a_key_that_is_already_set_is_not_suggested() -> None:
     assert "'table.include.list'" not in warning.hint
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "name",
-        "producer.override.acks",
-        "admin.override.sasl.jaas.config",
-        "key.converter.schemas.enable",
-        "header.converter.any.thing",
-        "database.tcpKeepAlive",
-        "driver.socketTimeout",
-        "schema.history.internal.producer.security.protocol",
-        "signal.kafka.topic",
-        "signal.consumer.group.id",
-        "internal.log.position.check.enable",
-        "column.mask.with.5.chars",
-        "column.mask.hash.SHA-256.with.salt.abc",
-        "column.truncate.to.20.chars",
-        "snapshot.select.statement.overrides.public.orders",
-        "topic.delimiter",
-        "read.only",
-        "topic.creation.default.partitions",
-        "topic.creation.default.cleanup.policy",
-    ],
-)
+@pytest.mark.parametrize("key", KEYS["read"])
 def test_keys_that_are_read_without_being_defined(key: str) -> None:
     assert reported({key: "x"}) == []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from standin.connect import StandIn
 
-from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import ConnectRefused, NotFound, NotStopped, OutcomeUnknown, Rejected
+from gitops_connect.connect.client import ConnectClient, WorkerProbe
+from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import offset_text, partition_text
@@ -56,15 +58,11 @@ def test_a_name_stays_one_step_of_the_path(standin: StandIn, client: ConnectClie
 
 def test_a_trace_shows_no_secret(standin: StandIn, client: ConnectClient) -> None:
     client.create(NAME, {**CONFIG, "database.password": "hunter2"})
-    standin.cluster.fail(NAME, "java.lang.Error: cannot log in with hunter2")
-    assert client.connectors()[0][NAME].trace == "java.lang.Error: cannot log in with ***"
-
-
-def test_a_tasks_trace_shows_no_secret(standin: StandIn, client: ConnectClient) -> None:
-    client.create(NAME, {**CONFIG, "database.password": "hunter2"})
     standin.cluster.fail_task(NAME, 0, "java.lang.Error: cannot log in with hunter2")
     connector = client.connectors()[0][NAME]
     assert (connector.trace, connector.tasks[0].trace) == ("", "java.lang.Error: cannot log in with ***")
+    standin.cluster.fail(NAME, "java.lang.Error: cannot log in with hunter2")
+    assert client.connectors()[0][NAME].trace == "java.lang.Error: cannot log in with ***"
 
 
 def test_a_verdict_shows_no_value_of_a_password_key(standin: StandIn, client: ConnectClient) -> None:
@@ -73,13 +71,6 @@ def test_a_verdict_shows_no_value_of_a_password_key(standin: StandIn, client: Co
     standin.answer("PUT", ".*/validate", 200, body)
     verdict = client.validate("X", {"connector.class": "X", "odd": "hunter2"})
     assert verdict.errors == {"odd": ("Invalid value *** for configuration odd",)}
-
-
-def test_a_server_that_masks_passwords(standin: StandIn, client: ConnectClient) -> None:
-    standin.cluster.masks_passwords = True
-    config = {"connector.class": "MirrorSource", "source.cluster.alias": "a", "sasl.jaas.config": "hunter2"}
-    client.create(NAME, config, TargetState.STOPPED)
-    assert client.connectors()[0][NAME].config["sasl.jaas.config"] == "********"
 
 
 def test_transitions_take_effect_later(standin: StandIn, client: ConnectClient) -> None:
@@ -111,29 +102,6 @@ def test_an_older_worker_has_offsets_to_look_at_or_none_at_all(standin: StandIn,
         client.offsets(NAME)
 
 
-def test_a_change_is_refused_until_the_tasks_are_gone(standin: StandIn, client: ConnectClient) -> None:
-    client.create(NAME, NUMBERS)
-    standin.cluster.lag = 2
-    client.stop(NAME)
-    for _ in range(4):
-        with pytest.raises(NotStopped):
-            client.alter_offsets(NAME, PATCH)
-    client.alter_offsets(NAME, PATCH)
-    assert client.offsets(NAME) == PATCH
-
-
-def test_offsets_of_a_running_connector_move_between_two_looks_until_it_stops(
-    standin: StandIn, client: ConnectClient
-) -> None:
-    client.create(NAME, NUMBERS)
-    first = client.offsets(NAME)
-    second = client.offsets(NAME)
-    client.stop(NAME)
-    last = client.offsets(NAME)
-    assert [offsets[STREAM] for offsets in (first, second, last)] == [offset_text({"position": n}) for n in (1, 2, 3)]
-    assert client.offsets(NAME) == last
-
-
 @pytest.mark.parametrize("effect", [False, True])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_a_change_whose_answer_is_lost_is_not_sent_again(
@@ -148,15 +116,6 @@ def test_a_change_whose_answer_is_lost_is_not_sent_again(
     after = {**before, **PATCH} if method == "PATCH" else {}
     assert client.offsets(NAME) == (after if effect else before)
     assert standin.count(method, ".*/offsets") == (2 if method == "PATCH" else 1)
-
-
-def test_a_time_out_of_the_worker_may_have_had_its_effect(standin: StandIn, client: ConnectClient) -> None:
-    client.create(NAME, NUMBERS, TargetState.STOPPED)
-    text = "Request timed out. The last operation the worker completed was …"
-    standin.refuse("PATCH", ".*/offsets", 500, text, effect=True)
-    with pytest.raises(OutcomeUnknown, match="Request timed out"):
-        client.alter_offsets(NAME, PATCH)
-    assert client.offsets(NAME) == PATCH
 
 
 def test_an_answer_that_is_not_connects_leaves_the_outcome_open(standin: StandIn, client: ConnectClient) -> None:
@@ -175,3 +134,30 @@ def test_a_connector_may_be_called_offsets(standin: StandIn, client: ConnectClie
     client.alter_offsets(name, PATCH)
     client.delete(name)
     assert client.names() == frozenset()
+
+
+# Workers that are gone are distinguished from workers that were never reachable from here.
+
+
+def test_only_a_worker_that_was_reached_before_can_be_gone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        worker = f"127.0.0.1:{server.getsockname()[1]}"
+        probe = WorkerProbe(["http://connect.example:8083"])
+        assert probe.gone({worker, "127.0.0.1:1"}) == frozenset()
+    assert probe.gone({worker, "127.0.0.1:1"}) == {worker}
+
+
+def test_a_worker_of_the_settings_can_be_gone_at_once() -> None:
+    assert WorkerProbe(["http://127.0.0.1:1/"]).gone({"127.0.0.1:1"}) == {"127.0.0.1:1"}
+
+
+def test_a_name_that_is_no_address_is_not_reachable() -> None:
+    assert WorkerProbe([]).gone({"", "no port", "a..b:8083", "host:99999", "host:-1"}) == frozenset()
+
+
+def test_nothing_is_sent_to_a_worker() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        WorkerProbe([]).gone({f"127.0.0.1:{server.getsockname()[1]}"})
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(1) == b""

@@ -29,19 +29,12 @@ MOST = 1024 * 1024
 
 
 def test_an_endless_answer_is_read_up_to_the_limit(make_client: MakeClient) -> None:
-    with worker(endless) as url, pytest.raises(ConnectRefused, match=r"larger than 1,048,576 bytes.*max_answer"):
-        make_client(url, max_answer=MOST).names()
-
-
-def test_an_endless_answer_to_a_write_may_be_its_success(make_client: MakeClient) -> None:
-    with (
-        worker(endless) as url,
-        pytest.raises(OutcomeUnknown, match=r"larger than .*the change may have been made anyway"),
-    ):
-        make_client(url, max_answer=MOST).stop(NAME)
-
-
-def test_an_endless_error_is_no_words_of_connect(make_client: MakeClient) -> None:
+    with worker(endless) as url:
+        client = make_client(url, max_answer=MOST)
+        with pytest.raises(ConnectRefused, match=r"larger than 1,048,576 bytes.*max_answer"):
+            client.names()
+        with pytest.raises(OutcomeUnknown, match=r"larger than .*the change may have been made anyway"):
+            client.stop(NAME)
     with worker(lambda: endless(500)) as url, pytest.raises(ConnectUnavailable, match="not Connect's JSON"):
         make_client(url, max_answer=MOST).names()
 

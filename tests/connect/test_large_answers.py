@@ -12,7 +12,6 @@ import pytest
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
-from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect import wire
 from gitops_connect.connect.client import ConnectClient, save_offsets
@@ -20,12 +19,10 @@ from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
     GitopsConnectError,
-    NotFound,
     OutcomeUnknown,
     Rejected,
     UsageError,
 )
-from gitops_connect.model.desired import TargetState
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
@@ -121,18 +118,6 @@ def test_a_worker_that_stops_in_the_middle_is_left(full: StandIn, make_client: M
     full.hang("GET", PATH)
     with pytest.raises(ConnectUnavailable, match=r"did not answer within 0\.2 s"):
         make_client(full.url, timeout=0.2).save_offsets(NAME, file, 100)
-    assert not file.exists()
-
-
-def test_a_rebalance_is_waited_for(full: StandIn, client: ConnectClient, clock: ManualClock, file: Path) -> None:
-    full.refuse("GET", PATH, 409, "Cannot complete request because of a conflicting operation", times=3)
-    assert isinstance(client.save_offsets(NAME, file, 100), SavedOffsets)
-    assert len(clock.slept) == 3
-
-
-def test_what_is_refused_is_refused(standin: StandIn, client: ConnectClient, file: Path) -> None:
-    with pytest.raises(NotFound):
-        client.save_offsets(NAME, file, 0)
     assert not file.exists()
 
 
@@ -234,9 +219,3 @@ def test_its_failures_are_those_of_any_change_and_do_not_quote_it(
         client.alter_offsets_with(NAME, BODY)
     assert "s3cret" not in str(lost.value)
     assert full.count("PATCH") == 2
-
-
-def test_a_connector_that_is_created_stopped_takes_it_at_once(standin: StandIn, client: ConnectClient) -> None:
-    client.create(NAME, {"connector.class": "FileStreamSource", "topic": "t", "file": "f"}, TargetState.STOPPED)
-    client.alter_offsets_with(NAME, BODY)
-    assert len(client.offsets(NAME)) == 1

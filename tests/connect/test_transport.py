@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import socket
 import ssl
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from standin.cluster import Cluster
@@ -18,9 +20,8 @@ from standin.fixtures import MakeClient
 from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.transport import RETRY
+from gitops_connect.connect.transport import RETRY, check_addresses, check_authentication, identify
 from gitops_connect.errors import (
-    AlreadyExists,
     ConnectRefused,
     ConnectUnavailable,
     LedgerBusy,
@@ -29,8 +30,9 @@ from gitops_connect.errors import (
     Unauthorized,
     UsageError,
 )
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.sections import ClusterSettings
 
 NAME = ConnectorName("orders")
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
@@ -124,17 +126,13 @@ def test_a_write_whose_answer_is_lost_is_sent_to_nobody_else(
     assert client.names() == (frozenset({NAME}) if effect else frozenset())
 
 
-def test_half_an_answer_to_a_write_is_none(standin: StandIn, client: ConnectClient) -> None:
-    standin.truncate("POST", "/connectors")
+def test_half_an_answer_is_none(standin: StandIn, client: ConnectClient) -> None:
+    standin.truncate("POST|GET", ".*", times=2)
     with pytest.raises(OutcomeUnknown):
         client.create(NAME, CONFIG)
-    assert client.names() == {NAME}
-
-
-def test_half_an_answer_to_a_read_is_none(standin: StandIn, client: ConnectClient) -> None:
-    standin.truncate("GET", "/connector-plugins")
     with pytest.raises(ConnectUnavailable, match="closed the connection before the answer was complete"):
         client.plugins()
+    assert client.names() == {NAME}
 
 
 @pytest.mark.slow
@@ -172,14 +170,6 @@ def test_a_rebalance_that_does_not_end_is_reported(standin: StandIn, client: Con
     assert clock.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
 
 
-def test_a_name_that_is_taken_is_not_tried_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
-    client.create(NAME, CONFIG)
-    with pytest.raises(AlreadyExists):
-        client.create(NAME, CONFIG)
-    assert standin.count("POST") == 2
-    assert clock.slept == []
-
-
 def test_a_time_out_of_connect_is_not_sent_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
     standin.refuse("POST", "/connectors", 500, "Request timed out. The worker is currently …", effect=True)
     with pytest.raises(OutcomeUnknown, match="the change may have been made anyway"):
@@ -201,15 +191,11 @@ def test_a_worker_that_is_starting_makes_nothing_absent(pair: tuple[StandIn, Sta
     client = make_client(pair[0].url, pair[1].url)
     client.create(NAME, CONFIG)
     pair[0].starting = True
+    with pytest.raises(ConnectUnavailable, match="the worker is still starting"):
+        make_client(pair[0].url).delete(NAME)
     client.delete(NAME)
     assert client.names() == frozenset()
     assert pair[1].count("DELETE") == 1
-
-
-def test_a_single_worker_that_is_starting_is_unavailable(standin: StandIn, client: ConnectClient) -> None:
-    standin.starting = True
-    with pytest.raises(ConnectUnavailable, match="the worker is still starting"):
-        client.delete(NAME)
 
 
 def test_a_redirection_gets_no_credentials(standin: StandIn, make_client: MakeClient) -> None:
@@ -345,3 +331,76 @@ class TestTls:
         client = make_client(standin.url.replace("http", "https"), ca_file=tmp_path / "none.pem")
         with pytest.raises(UsageError, match=r"\[clusters.local\]: its TLS files cannot be used"):
             client.info()
+
+
+# Credentials become headers, are read when they are used, and are never shown.
+
+
+def settings(*urls: str, **more: Any) -> ClusterSettings:
+    return ClusterSettings(ClusterName("local"), urls or ("http://h:8083",), **more)
+
+
+def test_basic() -> None:
+    identity = identify(settings(username="jürgen", password=Credential(value="pä:ss")))
+    pair = base64.b64encode("jürgen:pä:ss".encode())
+    assert identity.headers == {"Authorization": b"Basic " + pair}
+    assert identity.secrets == {"pä:ss", pair.decode()}
+    assert "pä:ss" not in repr(identity)
+
+
+def test_bearer_and_further_headers() -> None:
+    identity = identify(settings(token=Credential(value="t0k"), headers={"X-Key": Credential(value="k3y")}))
+    assert identity.headers == {"X-Key": b"k3y", "Authorization": b"Bearer t0k"}
+    assert identity.secrets == {"t0k", "k3y"}
+
+
+def test_a_file_is_read_at_each_use(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    rotated = settings(token=Credential(file=file))
+    for token in ("first", "second"):
+        file.write_text(token + "\n")
+        assert identify(rotated).headers["Authorization"] == f"Bearer {token}".encode()
+
+
+@pytest.mark.parametrize("value", ["", "  ", "a\nb", "a\r", "a\x00b"])
+def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"\[clusters.local\] headers.X: the value cannot be sent: it is empty, or contains"
+    ) as caught:
+        identify(settings(headers={"X": Credential(value=f"s3cret{value}" if value.strip() else value)}))
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"username": "u", "token": Credential(value="t")}, "username and token cannot be combined"),
+        (
+            {"token": Credential(value="t"), "headers": {"authorization": Credential(value="x")}},
+            "token and headers.Authorization cannot be combined",
+        ),
+        ({"password": Credential(value="p")}, "password is set, but username is not"),
+        ({"client_key": Path("k")}, "client_key is set, but client_certificate is not"),
+    ],
+)
+def test_settings_that_contradict_one_another(more: dict[str, Any], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        check_authentication(settings(**more))
+
+
+def test_addresses_lose_the_slash_at_their_end() -> None:
+    assert check_addresses(settings("http://a:1/", "https://b/connect")) == ("http://a:1", "https://b/connect")
+
+
+@pytest.mark.parametrize(
+    "url", ["a:8083", "ftp://a", "http://", "http://a:99999", "http://a?x=1", "http://a#x", "http://[::1"]
+)
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(UsageError, match=r"\[clusters.local\] url: "):
+        check_addresses(settings(url))
+
+
+def test_credentials_in_an_address_are_refused_and_not_shown() -> None:
+    with pytest.raises(UsageError, match="and set username and password instead") as caught:
+        check_addresses(settings("http://me:s3cret@h:8083"))
+    assert "s3cret" not in str(caught.value)

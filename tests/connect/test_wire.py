@@ -13,6 +13,7 @@ from gitops_connect.connect import wire
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import (
+    ClusterInfo,
     ConnectorType,
     ConnectVersion,
     ObservedConnector,
@@ -139,12 +140,7 @@ def test_versions(text: str, version: ConnectVersion) -> None:
 
 def test_info() -> None:
     info = wire.parse_info({"version": "7.9.3-ce", "commit": "abc", "kafka_cluster_id": "id"})
-    assert (info.version, info.reported, info.commit, info.kafka_cluster_id) == (
-        ConnectVersion(3, 9),
-        "7.9.3-ce",
-        "abc",
-        "id",
-    )
+    assert info == ClusterInfo(ConnectVersion(3, 9), "7.9.3-ce", "abc", "id")
 
 
 @pytest.mark.parametrize(
@@ -182,17 +178,11 @@ def test_a_key_that_the_plugin_defines_and_does_not_validate_has_no_value() -> N
         wire.parse_verdict({"configs": [{"definition": None, "value": None}]})
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [(TargetState.RUNNING, "RUNNING"), (TargetState.PAUSED, "PAUSED"), (TargetState.STOPPED, "STOPPED")],
-)
-def test_create_with_a_state(state: TargetState, expected: str) -> None:
-    body = wire.create_body(ConnectorName("x"), {"a": "b"}, state)
-    assert body == {"name": "x", "config": {"a": "b"}, "initial_state": expected}
-
-
-def test_create_without_a_state_is_what_every_version_takes() -> None:
-    assert wire.create_body(ConnectorName("x"), {"a": "b"}, None) == {"name": "x", "config": {"a": "b"}}
+@pytest.mark.parametrize("state", [TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED])
+def test_create_with_a_state_and_as_every_version_takes_it(state: TargetState) -> None:
+    body = {"name": "x", "config": {"a": "b"}}
+    assert wire.create_body(ConnectorName("x"), {"a": "b"}, state) == {**body, "initial_state": state.name}
+    assert wire.create_body(ConnectorName("x"), {"a": "b"}, None) == body
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", " a", "a ", "a/b", "a%b", "a\\b", "{a}", "a\tb", "a\x7f"])

@@ -98,8 +98,7 @@ def test_the_raw_answers(contract: Contract) -> None:
 
 
 def test_offsets_are_changed_only_while_the_connector_is_stopped(contract: Contract) -> None:
-    name = contract.create("moving", contract.source())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    name = contract.running("moving", contract.source())
     kind, words = refusal(contract, name, THREE)
     assert kind is NotStopped
     assert f"issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint" in words
@@ -111,8 +110,7 @@ def test_offsets_are_changed_only_while_the_connector_is_stopped(contract: Contr
 
 
 def test_a_change_right_after_a_stop_is_refused_as_not_stopped_or_done(contract: Contract) -> None:
-    name = contract.create("hasty", contract.numbers())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    name = contract.running("hasty", contract.numbers())
     contract.client.stop(name)
 
     def done() -> bool:
@@ -214,8 +212,7 @@ def test_a_class_that_refuses(
 
 
 def test_a_running_source_moves_on_until_it_is_stopped(contract: Contract) -> None:
-    name = contract.create("count", contract.numbers())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    name = contract.running("count", contract.numbers())
     first = contract.await_that(lambda: contract.client.offsets(name), bool, [])
     contract.await_that(lambda: contract.client.offsets(name), lambda found: found != first, [])
     contract.stop(name)

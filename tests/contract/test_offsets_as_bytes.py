@@ -16,6 +16,7 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, part
 pytestmark = pytest.mark.slow
 
 ABSENT = ConnectorName("no-such-connector")
+A, B = entry({"stream": "a"}, {"n": 1}), entry({"stream": "b"}, {"n": 2})
 
 
 def body_of(patch: OffsetPatch) -> bytes:
@@ -42,39 +43,32 @@ def test_what_is_sent_as_bytes_is_current_and_is_streamed_back(contract: Contrac
     assert not (tmp_path / "other").exists()
 
 
-def test_what_is_taken_away_is_not_in_the_file(contract: Contract, tmp_path: Path) -> None:
-    name = contract.stopped("gone", contract.numbers())
-    two = {**entry({"stream": "a"}, {"n": 1}), **entry({"stream": "b"}, {"n": 2})}
-    contract.client.alter_offsets_with(name, body_of(two))
-    contract.client.alter_offsets_with(name, body_of(entry({"stream": "a"}, None)))
+@pytest.mark.parametrize(
+    ("is_sink", "patches", "current"),
+    [
+        (False, [{**A, **B}, entry({"stream": "a"}, None)], B),
+        (True, [sink_entry(TOPIC, 3)], sink_entry(TOPIC, 3)),
+        (False, [], {}),
+    ],
+)
+def test_the_file_has_exactly_the_current_offsets(
+    contract: Contract, tmp_path: Path, is_sink: bool, patches: list[OffsetPatch], current: Offsets
+) -> None:
+    name = contract.stopped("bytes", contract.sink(topics=TOPIC) if is_sink else contract.numbers())
+    for patch in patches:
+        contract.client.alter_offsets_with(name, body_of(patch))
     found = contract.client.save_offsets(name, tmp_path / "live", 0)
     assert isinstance(found, SavedOffsets)
-    assert read(found.path) == entry({"stream": "b"}, {"n": 2})
-
-
-def test_offsets_of_a_sink(contract: Contract, tmp_path: Path) -> None:
-    name = contract.stopped("sink", contract.sink(topics=TOPIC))
-    contract.client.alter_offsets_with(name, body_of(sink_entry(TOPIC, 3)))
-    found = contract.client.save_offsets(name, tmp_path / "live", 0)
-    assert isinstance(found, SavedOffsets)
-    assert read(found.path) == sink_entry(TOPIC, 3)
-
-
-def test_none_at_all(contract: Contract, tmp_path: Path) -> None:
-    name = contract.stopped("none", contract.numbers())
-    found = contract.client.save_offsets(name, tmp_path / "live", 0)
-    assert isinstance(found, SavedOffsets)
-    assert (found.entries, found.size, Path(found.path).read_bytes()) == (0, 0, b"")
+    assert (found.entries, found.size) == (len(current), Path(found.path).stat().st_size)
+    assert read(found.path) == current
 
 
 def test_what_is_refused_is_refused_as_ever(contract: Contract, tmp_path: Path) -> None:
     patch = body_of(entry({"stream": "a"}, {"n": 1}))
-    with pytest.raises(NotFound, match=f"Connector {ABSENT} not found"):
-        contract.client.alter_offsets_with(ABSENT, patch)
-    with pytest.raises(NotFound, match=f"Connector {ABSENT} not found"):
-        contract.client.save_offsets(ABSENT, tmp_path / "live", 0)
-    name = contract.create("running", contract.source())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    for call, value in ((contract.client.alter_offsets_with, (patch,)), (contract.client.save_offsets, (tmp_path, 0))):
+        with pytest.raises(NotFound, match=f"Connector {ABSENT} not found"):
+            call(ABSENT, *value)
+    name = contract.running("running", contract.source())
     with pytest.raises(NotStopped):
         contract.client.alter_offsets_with(name, patch)
     contract.stop(name)

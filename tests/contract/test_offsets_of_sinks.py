@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contract.under_test import OTHER, TOPIC, Contract, entry, sink_entry
+from contract.under_test import OTHER, REFUSED, TOPIC, Contract, entry, sink_entry
 from gitops_connect.errors import GroupInUse, OffsetsNotChanged, Rejected
 
 pytestmark = pytest.mark.slow
@@ -39,31 +39,7 @@ def test_nothing_can_be_taken_away_where_there_is_no_group(contract: Contract) -
         contract.client.reset_offsets(name)
 
 
-@pytest.mark.parametrize(
-    ("partition", "offset", "words"),
-    [
-        ({}, {"kafka_offset": 1.5}, "Kafka offset value in the provided offsets: '1.5'. Offset values"),
-        ({}, {"kafka_offset": "x"}, "Kafka offset value in the provided offsets: 'x'"),
-        ({}, {"kafka_offset": None}, "Kafka offset value in the provided offsets: 'null'"),
-        ({}, {"kafka_offset": True}, "Kafka offset value in the provided offsets: 'true'"),
-        ({}, {"kafka_offset": {"a": 1}}, "Kafka offset value in the provided offsets: '{a=1}'"),
-        ({}, {"kafka_offset": 2**63}, "Kafka offset value in the provided offsets: '9223372036854775808'"),
-        ({}, {"offset": 1}, "The offset for a sink connector should either be null or contain the key 'kafka_offset'"),
-        (
-            {"kafka_partition": "x"},
-            {"kafka_offset": 1},
-            "Kafka partition value in the provided offsets: 'x'. Partition",
-        ),
-        (
-            {"kafka_partition": 2**31},
-            {"kafka_offset": 1},
-            "Kafka partition value in the provided offsets: '2147483648'",
-        ),
-        ({"kafka_partition": None}, {"kafka_offset": 1}, "Kafka partitions must be valid numbers and may not be null"),
-        ({"kafka_topic": None}, {"kafka_offset": 1}, "Kafka topic names must be valid strings and may not be null"),
-        (None, {"kafka_offset": 1}, "must contain the keys 'kafka_topic' and 'kafka_partition'"),
-    ],
-)
+@pytest.mark.parametrize(("partition", "offset", "words"), REFUSED["sink"])
 def test_what_connect_refuses_by_itself(contract: Contract, partition: Any, offset: Any, words: str) -> None:
     name = contract.stopped("bad", contract.sink())
     base = {"kafka_topic": TOPIC, "kafka_partition": 0}
@@ -158,8 +134,7 @@ def test_a_group_with_another_member_is_in_use(contract: Contract) -> None:
     name = contract.stopped("mine", contract.sink(topics=topic))
     contract.client.alter_offsets(name, {**sink_entry(topic, 1), **sink_entry(OTHER, 0)})
     group = {"consumer.override.group.id": f"connect-{name}"}
-    theirs = contract.create("theirs", contract.records(topic, **group))
-    contract.await_state(theirs, "RUNNING", ["RUNNING"])
+    theirs = contract.running("theirs", contract.records(topic, **group))
     file = contract.directory / "records.txt"
     contract.await_that(lambda: contract.client.connectors() and file.exists(), bool, [])
     words = "its consumer group has members; stop the other consumers"

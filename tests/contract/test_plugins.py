@@ -33,8 +33,7 @@ def test_password_keys_of_a_class_by_any_of_its_names(contract: Contract, class_
 
 
 def test_the_version_of_a_plugin_that_runs(contract: Contract) -> None:
-    name = contract.create("versioned", contract.source())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    name = contract.running("versioned", contract.source())
     version = contract.client.info().reported
     assert contract.client.connectors()[0][name].version == version
     assert contract.client.sensitive_keys(MIRROR, version) >= {"sasl.jaas.config", "ssl.key.password"}

@@ -61,8 +61,7 @@ def test_a_failed_connector_is_started_again(contract: Contract) -> None:
 
 
 def test_nothing_happens_if_nothing_has_failed(contract: Contract) -> None:
-    name = contract.create("run", contract.source())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    name = contract.running("run", contract.source())
     status, body = contract.json("POST", f"/connectors/{name}/{RESTART_FAILED}")
     assert (status, body["connector"]["state"], body["tasks"][0]["state"]) == (202, "RUNNING", "RUNNING")
 
@@ -75,8 +74,7 @@ def test_an_unknown_connector_cannot_be_restarted(contract: Contract) -> None:
 
 
 def test_a_running_connector_is_restarted_with_its_tasks(contract: Contract) -> None:
-    name = contract.create("run", contract.source())
-    contract.await_state(name, "RUNNING", ["RUNNING"])
+    name = contract.running("run", contract.source())
     status, body = contract.json("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=false")
     assert (status, body["connector"]["state"], body["tasks"][0]["state"]) == (202, "RESTARTING", "RESTARTING")
     contract.await_state(name, "RUNNING", ["RUNNING"])

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 import requests
+import yaml
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import TargetState
@@ -25,6 +26,7 @@ TOPIC, OTHER = "connect-configs", "connect-status"
 """Topics with one partition that every worker under test has; their content does not matter."""
 FIXTURES = "org.example.fixtures."
 DEADLINE = 30.0
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused_offsets.yaml").read_text())
 
 
 def entry(partition: dict[str, Any], offset: dict[str, Any] | None) -> OffsetPatch:
@@ -92,6 +94,11 @@ class Contract:
         """A connector that has never run."""
         name = self.create(text, config, TargetState.STOPPED)
         self.await_state(name, "STOPPED", [])
+        return name
+
+    def running(self, text: str, config: dict[str, str]) -> ConnectorName:
+        name = self.create(text, config)
+        self.await_state(name, "RUNNING", ["RUNNING"])
         return name
 
     def stop(self, name: ConnectorName) -> None:

@@ -142,6 +142,12 @@ class CapturedTable(ABC):
         self.place.by_hand("resume", self.stem)
         self.place.await_that(self.tasks, lambda found: found in (["RUNNING"], ["FAILED"]))
 
+    def restart_from(self, offset: Offset) -> None:
+        """Stop the connector, set its offset and resume it, all by hand."""
+        self.stop()
+        self.patch(offset)
+        self.resume()
+
     def patch(self, offset: Offset) -> None:
         """Set the offset by hand."""
         entry = {"partition": self.partition, "offset": offset}

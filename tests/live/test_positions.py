@@ -24,9 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
 def test_lsn_proc_decides_if_it_is_there(orders: PostgresSource, moved: set[str], again: list[int]) -> None:
     orders.run(flush__lsn__source='"false"')
     first, _, last = orders.insert_each(4, 5, 6)
-    orders.stop()
-    orders.patch({**last, **dict.fromkeys(moved, first["lsn_proc"])})
-    orders.resume()
+    orders.restart_from({**last, **dict.fromkeys(moved, first["lsn_proc"])})
     orders.insert()
     orders.await_ids(1, 2, 3, 4, 5, 6, *again, 7)
 
@@ -34,9 +32,7 @@ def test_lsn_proc_decides_if_it_is_there(orders: PostgresSource, moved: set[str]
 def test_the_lsn_alone_is_read_again_too(orders: PostgresSource) -> None:
     orders.run(flush__lsn__source='"false"')
     first, *_ = orders.insert_each(4, 5, 6)
-    orders.stop()
-    orders.patch({"lsn": first["lsn"]})
-    orders.resume()
+    orders.restart_from({"lsn": first["lsn"]})
     orders.await_ids(1, 2, 3, 4, 5, 6, 4, 5, 6)
 
 
@@ -44,9 +40,7 @@ def test_a_position_that_the_slot_has_released_fails_the_task(orders: PostgresSo
     orders.run()
     (first,) = orders.insert_each(4)
     orders.release(first)
-    orders.stop()
-    orders.patch(first)
-    orders.resume()
+    orders.restart_from(first)
     orders.await_tasks("FAILED")
     assert "no longer available on the server" in orders.trace()
 
@@ -55,9 +49,7 @@ def test_when_needed_reads_the_whole_table_again(orders: PostgresSource) -> None
     orders.run(snapshot__mode="when_needed")
     (first,) = orders.insert_each(4)
     orders.release(first)
-    orders.stop()
-    orders.patch(first)
-    orders.resume()
+    orders.restart_from(first)
     table = list(range(1, orders.rows + 1))
     orders.place.await_that(orders.ids, lambda found: found == [*table, *table])
 
@@ -66,9 +58,7 @@ def test_a_released_lsn_alone_is_not_noticed_and_nothing_before_the_slot_is_read
     orders.run()
     (first,) = orders.insert_each(4)
     orders.release(first)
-    orders.stop()
-    orders.patch({"lsn": first["lsn"]})
-    orders.resume()
+    orders.restart_from({"lsn": first["lsn"]})
     orders.insert()
     orders.await_last(orders.rows)
     orders.await_tasks("RUNNING")
@@ -88,9 +78,7 @@ def test_rows_before_a_position_past_the_end_of_the_wal_are_not_read(orders: Pos
     orders.run()
     (last,) = orders.insert_each(4)
     far = 2**40
-    orders.stop()
-    orders.patch({"lsn": far, "lsn_proc": far})
-    orders.resume()
+    orders.restart_from({"lsn": far, "lsn_proc": far})
     orders.insert()
     orders.await_tasks("RUNNING")
     orders.stop()
@@ -109,9 +97,7 @@ def test_rows_before_a_position_past_the_end_of_the_wal_are_not_read(orders: Pos
 def test_values_of_closed_sets_fail_the_task(orders: PostgresSource, wrong: dict[str, str], trace: str) -> None:
     orders.run()
     (last,) = orders.insert_each(4)
-    orders.stop()
-    orders.patch({**last, **wrong})
-    orders.resume()
+    orders.restart_from({**last, **wrong})
     orders.await_tasks("FAILED")
     assert trace in orders.trace()
 
@@ -124,9 +110,7 @@ def test_values_of_closed_sets_fail_the_task(orders: PostgresSource, wrong: dict
 def test_gtids_decide_if_the_server_has_them(stock: MariaDbSource, moved: set[str], again: list[int]) -> None:
     stock.run()
     first, _, last = stock.insert_each(4, 5, 6)
-    stock.stop()
-    stock.patch({**last, **{field: first[field] for field in moved}})
-    stock.resume()
+    stock.restart_from({**last, **{field: first[field] for field in moved}})
     stock.insert()
     stock.await_ids(1, 2, 3, 4, 5, 6, *again, 7)
 
@@ -143,14 +127,10 @@ def test_gtids_decide_if_the_server_has_them(stock: MariaDbSource, moved: set[st
 def test_positions_that_fail_the_task(stock: MariaDbSource, offset: dict[str, str | int], trace: str) -> None:
     stock.run()
     (last,) = stock.insert_each(4)
-    stock.stop()
-    stock.patch(offset)
-    stock.resume()
+    stock.restart_from(offset)
     stock.await_tasks("FAILED")
     assert trace in stock.trace()
-    stock.stop()
-    stock.patch(last)
-    stock.resume()
+    stock.restart_from(last)
     stock.insert()
     stock.await_last(5)
     stock.await_tasks("RUNNING")
@@ -182,8 +162,6 @@ def test_a_jdbc_offset_of_the_older_protocol_is_read_if_there_is_no_other(invoic
 def test_nanoseconds_beyond_a_second_fail_the_jdbc_task(invoices: JdbcSource) -> None:
     invoices.run(mode="timestamp", timestamp__column__name="changed")
     last = invoices.offset()
-    invoices.stop()
-    invoices.patch({**last, "timestamp_nanos": 1_000_000_000})
-    invoices.resume()
+    invoices.restart_from({**last, "timestamp_nanos": 1_000_000_000})
     invoices.await_tasks("FAILED")
     assert "nanos > 999999999 or < 0" in invoices.trace()

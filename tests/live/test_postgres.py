@@ -192,9 +192,7 @@ def test_a_database_that_is_down_leaves_the_connector_out_of_sync_with_the_reaso
 def test_a_task_that_failed_is_shown_by_plan_and_status(orders: PostgresSource) -> None:
     orders.run()
     (last,) = orders.insert_each(4)
-    orders.stop()
-    orders.patch({**last, "messageType": "UPSERT"})
-    orders.resume()
+    orders.restart_from({**last, "messageType": "UPSERT"})
     orders.await_tasks("FAILED")
     reason = "No enum constant io.debezium.connector.postgresql.connection.ReplicationMessage.Operation.UPSERT"
     planned = orders.place.run("plan")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.planner.situations import change
 
+from gitops_connect.errors import SparkUnusable
 from gitops_connect.model.desired import ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import LargeFile, Manifest
-from gitops_connect.offset_changes.manifest_source import ManifestSource
+from gitops_connect.offset_changes.manifest_source import ManifestSource, workspace
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
@@ -130,3 +133,80 @@ def test_files_of_the_repository_are_read_or_staged_by_their_size(tmp_path: Path
     assert isinstance(large, tuple)
     assert all(isinstance(file, LargeFile) for file in large)
     assert [file.name for file in large] == ["a.jsonl", "c.jsonl"]
+
+
+SMALL = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import gitops_connect.reconcile
+from gitops_connect.model.desired import ManifestFile
+from gitops_connect.model.diagnostics import Location
+from gitops_connect.offsets.context import ManifestContext
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.offset_changes.manifest_source import ManifestSource, ManifestVerdicts
+from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.source.working_tree import WorkingTree
+from gitops_connect.spark.session import SharedSession
+from support.planner.situations import change
+directory = Path(sys.argv[1])
+checkout = WorkingTree(directory / "repository").fetch()
+sessions = SharedSession(SparkSettings(), {}, directory / "cache")
+verdicts = ManifestVerdicts(ManifestSource(checkout, sessions, print, frozenset()), directory / "work")
+operation = replace(change("c", "a"), manifest=ManifestFile(checkout.entries, Location("c.yaml")))
+verdicts.add(operation, ManifestContext(ConnectorName("a")), {})
+verdicts.check_large()
+print(dict(verdicts.offsets))
+unneeded = ("gitops_connect.offsets.spark.check", "numpy", "pyarrow", "pyspark")
+found = [name for name in sys.modules if name.startswith(unneeded)]
+print(found)
+"""
+
+
+@pytest.mark.slow
+def test_a_small_manifest_in_git_imports_nothing_of_spark(tmp_path: Path) -> None:
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository" / "offsets.jsonl").write_text('{"partition":{"filename":"/a"},"offset":{"position":1}}\n')
+    command = [sys.executable, "-c", SMALL, str(tmp_path)]
+    tests = Path(__file__).parents[1]
+    ran = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60, env={"PYTHONPATH": f"{tests}"}
+    )
+    assert ran.stdout.splitlines() == ["{'c': {'{\"filename\":\"/a\"}': '{\"position\":1}'}}", "[]"], ran.stderr
+    assert not (tmp_path / "cache").exists()
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from gitops_connect.offset_changes.manifest_source import workspace
+with workspace(Path(sys.argv[1])) as directory:
+    directory.mkdir(parents=True)
+    (directory / "live.jsonl").touch()
+    os._exit(9)
+"""
+
+
+def test_nothing_is_left(tmp_path: Path):
+    with workspace(tmp_path / "spark") as directory:
+        (directory / "a" / "b").mkdir(parents=True)
+        with workspace(tmp_path / "spark") as other:
+            other.mkdir()
+            assert other != directory
+        assert directory.is_dir()
+        assert not other.exists()
+    assert not list((tmp_path / "spark").iterdir())
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path):
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=60)
+    assert [one.name for directory in tmp_path.iterdir() for one in directory.iterdir()] == ["live.jsonl"]
+    with workspace(tmp_path):
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = r"cannot be written to .*file.*check \[spark\] directory"
+    with pytest.raises(SparkUnusable, match=said), workspace(tmp_path / "file") as directory:
+        directory.mkdir()

@@ -1,3 +1,5 @@
+"""The address, the target and the directory of `[repository]`."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.errors import UsageError
+from gitops_connect.settings.sections import RepositorySettings
+from gitops_connect.source.checkout import parse_directory, parse_target
 from gitops_connect.source.git_url import GitTransport, absolute_url, parse_address
 
 
@@ -70,3 +74,44 @@ def test_what_is_dangerous_or_unknown_is_refused_by_name(url: str, expected: str
     assert expected in str(caught.value)
     assert "[repository] url" in str(caught.value)
     assert "s3cret" not in str(caught.value)
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_commit_goes_before_a_branch_and_a_tag_too() -> None:
+    assert str(parse_target(RepositorySettings())) == "branch 'main'"
+    assert parse_target(RepositorySettings(branch="a/b")).wanted == "refs/heads/a/b"
+    assert parse_target(RepositorySettings(tag="v1")).wanted == "refs/tags/v1"
+    assert parse_target(RepositorySettings(commit=COMMIT.upper())).wanted == COMMIT
+
+
+def test_each_target_remembers_its_own_last_good_commit() -> None:
+    targets = [RepositorySettings(branch="a"), RepositorySettings(branch="b"), RepositorySettings(tag="a")]
+    assert len({parse_target(settings).good_ref for settings in targets}) == 3
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a:b", "a*", "a b", "a..b", "/a", "a/", "a.lock", "a\nb", "@{u}", "a^"])
+def test_a_name_that_git_would_read_otherwise_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="branch"):
+        parse_target(RepositorySettings(branch=name))
+
+
+def test_a_short_commit_and_two_targets_are_refused() -> None:
+    with pytest.raises(UsageError, match="all 40 hex digits, found '0123'"):
+        parse_target(RepositorySettings(commit="0123"))
+    with pytest.raises(UsageError, match="both set"):
+        parse_target(RepositorySettings(commit=COMMIT, tag="v1"))
+
+
+@pytest.mark.parametrize(
+    ("path", "directory"), [("", ""), (".", ""), ("./a//b/", "a/b"), ("a/../b", "b"), (".x", ".x")]
+)
+def test_a_directory_is_normalised(path: str, directory: str) -> None:
+    assert parse_directory(path) == directory
+
+
+@pytest.mark.parametrize("path", ["/etc", "..", "../a", "a/../../b", "a\nb"])
+def test_a_directory_outside_is_refused(path: str) -> None:
+    with pytest.raises(UsageError, match="inside the repository"):
+        parse_directory(path)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from support.git.http_server import GitServer
-from support.git.opening import Open
+from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Submodule, Upstream
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.model.clock import Duration
 from gitops_connect.settings.sections import RepositorySettings
-from gitops_connect.source.checkout import Checkout
 from gitops_connect.source.merge_result import MergeConflict, MergeResult
 
 pytestmark = pytest.mark.slow
@@ -23,10 +22,6 @@ pytestmark = pytest.mark.slow
 LINES = "".join(f"line {number}\n" for number in range(20))
 HEAD = "refs/pull/7/head"
 Merge = Callable[..., MergeResult]
-
-
-def contents(checkout: Checkout) -> dict[str, bytes]:
-    return {blob.path: blob.content for blob in checkout.blobs(checkout.entries)}
 
 
 @pytest.fixture

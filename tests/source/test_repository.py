@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.git.opening import Open
+from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Path_, Submodule, Upstream, run_git
 
 from gitops_connect.errors import SourceRefused, SourceUnavailable
@@ -16,10 +18,6 @@ from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.source.repository import Repository, locked
 
 pytestmark = pytest.mark.slow
-
-
-def contents(checkout: Checkout) -> dict[str, bytes]:
-    return {blob.path: blob.content for blob in checkout.blobs(checkout.entries)}
 
 
 def test_the_files_of_a_branch_are_read_with_gits_own_ids(upstream: Upstream, open_repository: Open) -> None:
@@ -97,13 +95,6 @@ def test_a_tag_is_followed_to_its_commit(upstream: Upstream, open_repository: Op
     assert source.fetch().revision == second
 
 
-def test_a_tag_on_a_file_is_refused(upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit({"x.yaml": "1"})
-    upstream.git("tag", "v1", "main:x.yaml")
-    with pytest.raises(SourceRefused, match="tag 'v1' does not point to a commit"):
-        open_repository(tag="v1").fetch()
-
-
 def test_a_fixed_commit_is_kept_and_needs_no_server_again(upstream: Upstream, open_repository: Open) -> None:
     first = upstream.commit({"x.yaml": "1"})
     upstream.commit({"x.yaml": "2"})
@@ -111,12 +102,6 @@ def test_a_fixed_commit_is_kept_and_needs_no_server_again(upstream: Upstream, op
     upstream.directory.rename(upstream.directory.with_name("gone.git"))
     upstream.directory.touch()
     assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
-
-
-def test_a_commit_that_does_not_exist_is_refused(upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit({"x.yaml": "1"})
-    with pytest.raises(SourceRefused, match="no branch or tag contains commit 0123456789"):
-        open_repository(commit="0123456789" * 4).fetch()
 
 
 def test_another_process_continues_with_the_last_good_revision(upstream: Upstream, open_repository: Open) -> None:
@@ -165,13 +150,6 @@ def test_a_missing_directory_is_refused_and_the_last_good_revision_kept(
         assert again.last_good.revision == good
 
 
-@pytest.mark.parametrize("content", ["a file", Link("other")])
-def test_a_path_that_is_not_a_directory_is_refused(content: Content, upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit({"team": content, "other/x.yaml": "1"})
-    with pytest.raises(SourceRefused, match="that path is not a directory"):
-        open_repository(path="team").fetch()
-
-
 def test_unsupported_links_names_and_submodules_are_reported(upstream: Upstream, open_repository: Open) -> None:
     upstream.commit(
         {
@@ -194,24 +172,16 @@ def test_unsupported_links_names_and_submodules_are_reported(upstream: Upstream,
     assert not checkout.complete
 
 
-def test_a_tree_of_endless_files_is_refused_at_once(upstream: Upstream, open_repository: Open) -> None:
-    tree = upstream.git(
-        "mktree", stdin=b"100644 blob %s\tx.yaml\n" % upstream.git("hash-object", "-w", "--stdin").encode()
-    )
-    for _ in range(12):
-        tree = upstream.git("mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)).encode())
-    commit = upstream.git("commit-tree", tree, "-m", "10^12 files")
-    upstream.git("update-ref", "refs/heads/main", commit)
-    with pytest.raises(SourceRefused, match="more than 100,000 files"):
-        open_repository().fetch()
-
-
-def test_a_tree_of_endless_directories_is_refused_at_once(upstream: Upstream, open_repository: Open) -> None:
-    tree = upstream.git("mktree")
+@pytest.mark.parametrize("files", [b"100644 blob %s\tx.yaml\n", b""])
+def test_a_tree_of_endless_files_or_directories_is_refused_at_once(
+    upstream: Upstream, open_repository: Open, files: bytes
+) -> None:
+    """Of 10^10 directories, with a file in each or without any file."""
+    blob_id = upstream.git("hash-object", "-w", "--stdin").encode()
+    tree = upstream.git("mktree", stdin=files % blob_id if files else b"")
     for _ in range(10):
         tree = upstream.git("mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)).encode())
-    commit = upstream.git("commit-tree", tree, "-m", "10^10 directories and no file")
-    upstream.git("update-ref", "refs/heads/main", commit)
+    upstream.git("update-ref", "refs/heads/main", upstream.git("commit-tree", tree, "-m", "10^10 directories"))
     with pytest.raises(SourceRefused, match="more than 100,000 files and directories"):
         open_repository().fetch()
 
@@ -224,20 +194,27 @@ def test_an_empty_repository_is_named(upstream: Upstream, open_repository: Open,
     assert not list(clone.parent.glob("*.partial"))
 
 
-def test_a_missing_branch_is_refused_with_the_nearest(upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit({"x.yaml": "1"}, branch="production")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"branch": "prodution"}, "the repository has no branch 'prodution'; it has 'production': check"),
+        ({}, r"but it has a tag of that name: set \[repository\] tag"),
+        ({"tag": "v9"}, "the repository has no tag .v9.; it has .file., .main."),
+        ({"tag": "file"}, "tag 'file' does not point to a commit"),
+        ({"commit": "0123456789" * 4}, "no branch or tag contains commit 0123456789"),
+        ({"branch": "production", "path": "x.yaml"}, "that path is not a directory"),
+        ({"branch": "production", "path": "link"}, "that path is not a directory"),
+        ({"url": "/usr"}, "the repository does not exist"),
+    ],
+)
+def test_what_the_repository_does_not_have_is_refused_with_the_nearest(
+    upstream: Upstream, open_repository: Open, settings: dict[str, str], said: str
+) -> None:
+    upstream.commit({"x.yaml": "1", "link": Link("other"), "other/x.yaml": "1"}, branch="production")
     upstream.git("tag", "main", "production")
-    with pytest.raises(SourceRefused, match="the repository has no branch 'prodution'; it has 'production': check"):
-        open_repository(branch="prodution").fetch()
-    with pytest.raises(SourceRefused, match=r"but it has a tag of that name: set \[repository\] tag"):
-        open_repository().fetch()
-    with pytest.raises(SourceRefused, match="the repository has no tag 'v9'; it has 'main'"):
-        open_repository(tag="v9").fetch()
-
-
-def test_a_directory_that_is_not_a_repository_is_refused(tmp_path: Path, open_repository: Open) -> None:
-    with pytest.raises(SourceRefused, match="the repository does not exist"):
-        open_repository(str(tmp_path)).fetch()
+    upstream.git("tag", "file", "production:x.yaml")
+    with pytest.raises(SourceRefused, match=said):
+        open_repository(**settings).fetch()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
@@ -348,15 +325,12 @@ def spoil_the_configuration(clone: Path) -> None:
     (clone / "config").write_text("[core\n")
 
 
-def lose_the_objects(clone: Path) -> None:
-    subprocess.run(["rm", "-rf", str(clone / "objects")], check=True)
-
-
-def half_a_head(clone: Path) -> None:
-    (clone / "HEAD").write_text("ref: re")
-
-
-DAMAGE = [empty_every_object, spoil_the_configuration, lose_the_objects, half_a_head]
+DAMAGE = [
+    empty_every_object,
+    spoil_the_configuration,
+    lambda clone: shutil.rmtree(clone / "objects"),
+    lambda clone: (clone / "HEAD").write_text("ref: re"),
+]
 
 
 @pytest.mark.parametrize(("spoil", "moved"), [*((spoil, False) for spoil in DAMAGE), (empty_every_object, True)])
@@ -388,8 +362,9 @@ def test_a_damaged_clone_that_cannot_be_cloned_again_says_so(
     assert not clone.with_name("clone.partial").exists()
 
 
+@pytest.mark.parametrize("read", [contents, lambda checkout: list(checkout.stream(checkout.entries[0]))])
 def test_damage_that_is_found_while_reading_is_repaired_by_the_next_fetch(
-    upstream: Upstream, clone: Path, open_repository: Open
+    upstream: Upstream, clone: Path, open_repository: Open, read: Callable[[Checkout], object]
 ) -> None:
     upstream.git("config", "uploadpack.allowFilter", "false")
     upstream.commit({"x.yaml": "1", "y.yaml": "2"})
@@ -397,9 +372,10 @@ def test_damage_that_is_found_while_reading_is_repaired_by_the_next_fetch(
     checkout = source.fetch()
     empty_every_object(clone)
     with pytest.raises(SourceUnavailable, match="is damaged and will be cloned again at the next fetch"):
-        contents(checkout)
-    assert contents(source.fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
-    assert contents(open_repository().fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
+        read(checkout)
+    for again in (source, open_repository()):
+        assert contents(again.fetch()) == {"x.yaml": b"1", "y.yaml": b"2"}
+        assert read(again.fetch())
 
 
 def test_a_changed_byte_of_the_clone_is_repaired_by_the_second_fetch(
@@ -436,20 +412,6 @@ def test_a_file_of_any_size_is_streamed_and_fetched_if_necessary(upstream: Upstr
     pieces = [list(checkout.stream(entry)) for entry in checkout.entries]
     assert [b"".join(one).decode() for one in pieces] == [long, "", "short"]
     assert [len(one) for one in pieces] == [4, 0, 1]
-
-
-def test_damage_that_is_found_while_streaming_is_repaired_by_the_next_fetch(
-    upstream: Upstream, clone: Path, open_repository: Open
-) -> None:
-    upstream.git("config", "uploadpack.allowFilter", "false")
-    upstream.commit({"x.jsonl": "1"})
-    source = open_repository()
-    checkout = source.fetch()
-    empty_every_object(clone)
-    with pytest.raises(SourceUnavailable, match="is damaged and will be cloned again at the next fetch"):
-        list(checkout.stream(checkout.entries[0]))
-    checkout = source.fetch()
-    assert list(checkout.stream(checkout.entries[0])) == [b"1"]
 
 
 def test_thousands_of_files_go_through_one_process(upstream: Upstream, open_repository: Open) -> None:
@@ -497,3 +459,35 @@ def test_a_clone_that_cannot_be_put_in_its_place_is_named(
     clone.with_name("clone.old").touch()
     with pytest.raises(SourceUnavailable, match=r"cannot write a clone to .*Not a directory: check the disk"):
         open_repository().fetch()
+
+
+def test_a_second_one_waits_and_then_says_who_is_in_the_way(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "x.lock"
+    with locked(file, 1), pytest.raises(SourceUnavailable, match=r"another process.*x\.lock"), locked(file, 0):
+        pass
+    with locked(file, 0):
+        pass
+
+
+def test_a_child_that_outlives_its_parent_keeps_the_lock(tmp_path: Path) -> None:
+    file = tmp_path / "x.lock"
+    with locked(file, 0) as held:
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(held,))
+    with pytest.raises(SourceUnavailable), locked(file, 0):
+        pass
+    child.communicate()
+    with locked(file, 0):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(SourceRefused, match="GITOPS_CONNECT_CACHE"), locked(tmp_path / "a" / "x.lock", 0):
+        pass
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    with pytest.raises(SourceRefused, match="cannot write a clone to"), locked(tmp_path / "a" / "b" / "x.lock", 0):
+        pass

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import functools
+import gzip
 import http.server
+import itertools
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from support.git.git_web_servers import SMART, Parts, endless_references, web_server
 from support.git.http_server import GitServer, serving
-from support.git.opening import Open
+from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Path_, Upstream
 
 from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
 from gitops_connect.model.clock import Duration
+from gitops_connect.settings.coerce import Size
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.source.checkout import Checkout
 
 pytestmark = pytest.mark.slow
 
 SECRET = "s3cret/%@:!"
-
-
-def contents(checkout: Checkout) -> dict[str, bytes]:
-    return {blob.path: blob.content for blob in checkout.blobs(checkout.entries)}
 
 
 @pytest.fixture
@@ -147,7 +146,7 @@ def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path,
 
     upstream.commit({"x.yaml": "1\n"})
     upstream.git("update-server-info")
-    handler = functools.partial(Silent, directory=str(upstream.directory.parent))
+    handler = partial(Silent, directory=str(upstream.directory.parent))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as plain:
         thread = threading.Thread(target=plain.serve_forever, args=(0.01,))
         thread.start()
@@ -370,3 +369,32 @@ def test_a_private_ca_is_trusted_where_the_settings_name_it(
             open_repository(url, ca_file=nonsense).fetch()
         checkout = open_repository(url, ca_file=Path(f"{certificate}.crt")).fetch()
         assert contents(checkout)["x.yaml"] == b"1\n"
+
+
+# Servers that are not Git servers, or send without end.
+
+
+NO_GIT_SERVER = r"does not belong to a Git server: check \[repository\] url"
+PAGES = [b"", b"<html>welcome</html>", b"<html>\nwelcome\n</html>\n"]
+OF_MEMORY = r"\[repository\] git_memory"
+
+
+@pytest.mark.parametrize(
+    ("headers", "parts", "said"),
+    [
+        *(({"Content-Type": "text/html"}, partial(iter, [page]), NO_GIT_SERVER) for page in PAGES),
+        pytest.param(SMART, endless_references, OF_MEMORY, id="references"),
+        pytest.param(
+            {**SMART, "Content-Encoding": "gzip"},
+            lambda: iter([gzip.compress(bytes(1024**3), 1)]),
+            OF_MEMORY,
+            id="packed",
+        ),
+        pytest.param(SMART, lambda: itertools.repeat(b"garbage" * 9000), "^repository ", id="garbage"),
+    ],
+)
+def test_what_no_git_server_sends_is_refused_within_the_memory_limit_of_git(
+    open_repository: Open, headers: dict[str, str], parts: Parts, said: str
+) -> None:
+    with web_server(headers, parts) as url, pytest.raises((SourceRefused, SourceUnavailable), match=said):
+        open_repository(url, timeout=Duration(60), git_memory=Size(256 * 1024**2)).fetch()

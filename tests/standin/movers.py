@@ -17,10 +17,8 @@ def ask(config: Config, entries: Entries) -> bool:
     assert plugin is not None
     simple = plugin.name.rpartition(".")[2]
     if simple.startswith("Fixed"):
-        text = (
-            f"Failed to modify offsets for connector {config['name']} because it doesn't support external modification"
-        )
-        raise Refused(500, f"{text} of offsets")
+        text = f"Failed to modify offsets for connector {config['name']}"
+        raise Refused(500, f"{text} because it doesn't support external modification of offsets")
     if simple.startswith("Broken"):
         raise Refused(500, "the offsets are kept elsewhere, and nobody answers there")
     if simple in _SOURCES:
@@ -94,29 +92,25 @@ def java(value: Any) -> str:
 
 def _file_source(config: Config, entries: Entries) -> None:
     if "file" not in config:
-        text = (
-            "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used for "
-        )
-        raise Refused(500, f"{text}input and offsets are not tracked.")
+        text = "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used"
+        raise Refused(500, f"{text} for input and offsets are not tracked.")
     for partition, offset in entries:
-        if offset is None:
-            continue
-        key = "The value for the 'position' key in the offset"
-        for wrong, text in (
-            ("position" not in offset, "Offset objects should either be null or contain the key 'position'"),
-            (not _is_integer(offset.get("position"), 64), f"{key} is expected to be a Long value"),
-            (
-                _is_integer(offset.get("position"), 64) and offset["position"] < 0,
-                f"{key} should be a non-negative value",
-            ),
-            (partition is None, "Partition objects cannot be null"),
-            (
-                partition is not None and "filename" not in partition,
-                "Partition objects should contain the key 'filename'",
-            ),
-        ):
-            if wrong:
-                raise Refused(500, text)
+        if offset is not None:
+            _check_position(partition, offset)
+
+
+def _check_position(partition: dict[str, Any] | None, offset: dict[str, Any]) -> None:
+    key = "The value for the 'position' key in the offset"
+    if "position" not in offset:
+        raise Refused(500, "Offset objects should either be null or contain the key 'position'")
+    if not _is_integer(offset["position"], 64):
+        raise Refused(500, f"{key} is expected to be a Long value")
+    if offset["position"] < 0:
+        raise Refused(500, f"{key} should be a non-negative value")
+    if partition is None:
+        raise Refused(500, "Partition objects cannot be null")
+    if "filename" not in partition:
+        raise Refused(500, "Partition objects should contain the key 'filename'")
 
 
 def _is_integer(value: Any, bits: int) -> bool:

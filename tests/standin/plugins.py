@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 
 class Refused(Exception):
@@ -25,7 +28,7 @@ class Key:
     required: bool = False
     default: str | None = None
     least: int | None = None
-    words: tuple[str, ...] = ()
+    words: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -42,85 +45,14 @@ class PluginClass:
         return self.name, simple, simple.removesuffix("Connector")
 
 
-_VERSIONED = ("connector", "key.converter", "value.converter", "header.converter")
-COMMON = {
-    "name": Key(required=True),
-    "connector.class": Key(required=True),
-    "tasks.max": Key("INT", default="1", least=1),
-    "tasks.max.enforce": Key("BOOLEAN", default="true"),
-    "key.converter": Key("CLASS"),
-    "value.converter": Key("CLASS"),
-    "header.converter": Key("CLASS"),
-    **{f"{part}.plugin.version": Key() for part in _VERSIONED},
-    "transforms": Key("LIST", default=""),
-    "predicates": Key("LIST", default=""),
-    "config.action.reload": Key(default="restart", words=("none", "restart")),
-    "errors.tolerance": Key(default="none", words=("none", "all")),
-    "errors.retry.timeout": Key("LONG", default="0"),
-    "errors.retry.delay.max.ms": Key("LONG", default="60000"),
-    "errors.log.enable": Key("BOOLEAN", default="false"),
-    "errors.log.include.messages": Key("BOOLEAN", default="false"),
-}
-SOURCE = {
-    "topic.creation.groups": Key("LIST", default=""),
-    "exactly.once.support": Key(default="requested"),
-    "transaction.boundary": Key(default="poll"),
-    "transaction.boundary.interval.ms": Key("LONG"),
-    "offsets.storage.topic": Key(),
-}
-_TOPICS = {"topics": Key("LIST", default=""), "topics.regex": Key(default="")}
-SINK = {
-    **_TOPICS,
-    "errors.deadletterqueue.topic.name": Key(default=""),
-    "errors.deadletterqueue.topic.replication.factor": Key("SHORT", default="3"),
-    "errors.deadletterqueue.context.headers.enable": Key("BOOLEAN", default="false"),
-}
-_FILE = "org.apache.kafka.connect.file.FileStream"
-_MIRROR = "org.apache.kafka.connect.mirror.Mirror"
-_PASSWORDS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
-_MIRROR_KEYS = {
-    "source.cluster.alias": Key(required=True),
-    "target.cluster.alias": Key(default="target"),
-    **{key: Key("PASSWORD") for key in _PASSWORDS},
-}
-_FIXTURE = "org.example.fixtures."
-_FIXTURES = {
-    "NumberSource": (
-        "source",
-        {
-            "topic": Key(required=True),
-            "streams": Key("LIST", default="a"),
-            "until": Key("LONG", default=str(2**63 - 1)),
-            "interval.ms": Key("LONG", default="10"),
-            "oldest": Key("LONG", default="0"),
-        },
-    ),
-    "RecordSink": ("sink", {"file": Key(required=True)}),
-}
-"""The connectors of tests/support/plugins; each has four variants."""
-PLUGINS = (
-    PluginClass(f"{_FILE}SinkConnector", "sink", {"file": Key()}),
-    PluginClass(
-        f"{_FILE}SourceConnector",
-        "source",
-        {"file": Key(), "topic": Key(required=True), "batch.size": Key("INT", default="2000")},
-    ),
-    *(
-        PluginClass(f"{_MIRROR}{part}Connector", "source", _MIRROR_KEYS)
-        for part in ("Checkpoint", "Heartbeat", "Source")
-    ),
-    PluginClass(
-        "io.debezium.connector.postgresql.PostgresConnector",
-        "source",
-        {"topic.prefix": Key(required=True), "snapshot.mode": Key(default="initial"), "flush.lsn.source": Key()},
-    ),
-    PluginClass(f"{_FIXTURE}PinSource", "source", {"pin": Key("PASSWORD", required=True)}),
-    *(
-        PluginClass(f"{_FIXTURE}{prefix}{name}", kind, keys)
-        for name, (kind, keys) in _FIXTURES.items()
-        for prefix in ("", "Movable", "Fixed", "Broken")
-    ),
-)
+def _keys(written: dict[str, dict[str, Any]]) -> dict[str, Key]:
+    return {name: Key(**one) for name, one in written.items()}
+
+
+_WRITTEN = yaml.safe_load(Path(__file__).with_name("plugins.yaml").read_text())
+COMMON = _keys(_WRITTEN["common"])
+OF_TYPE = {"source": _keys(_WRITTEN["source"]), "sink": _keys(_WRITTEN["sink"])}
+PLUGINS = [PluginClass(one["class"], one["type"], _keys(one["keys"])) for one in _WRITTEN["plugins"]]
 
 
 def find(class_name: str) -> PluginClass | None:
@@ -129,7 +61,7 @@ def find(class_name: str) -> PluginClass | None:
 
 
 def keys_of(plugin: PluginClass) -> dict[str, Key]:
-    return {**COMMON, **(SINK if plugin.type == "sink" else SOURCE), **plugin.keys}
+    return {**COMMON, **OF_TYPE[plugin.type], **plugin.keys}
 
 
 def listing(version: str) -> list[dict[str, str]]:
@@ -208,8 +140,7 @@ def _invalid(messages: list[str]) -> str:
 def errors(plugin: PluginClass, config: Mapping[str, str]) -> dict[str, list[str]]:
     found = {key: messages for key, spec in keys_of(plugin).items() if (messages := _errors(key, spec, config))}
     if plugin.type == "sink" and not config.get("topics") and not config.get("topics.regex"):
-        for key in _TOPICS:
-            found[key] = ["Must configure one of topics or topics.regex"]
+        found |= {key: ["Must configure one of topics or topics.regex"] for key in ("topics", "topics.regex")}
     return found
 
 
@@ -259,19 +190,9 @@ def _name_errors(value: str, prefix: str) -> list[str]:
 
 
 def _definition(key: str, spec: Key) -> dict[str, Any]:
-    return {
-        "name": key,
-        "type": spec.type,
-        "required": spec.required,
-        "default_value": spec.default,
-        "importance": "HIGH",
-        "documentation": "",
-        "group": "Common",
-        "order_in_group": 1,
-        "width": "MEDIUM",
-        "display_name": key,
-        "dependents": [],
-    }
+    about = {"name": key, "type": spec.type, "required": spec.required, "default_value": spec.default}
+    place = {"group": "Common", "order_in_group": 1, "width": "MEDIUM", "display_name": key, "dependents": []}
+    return {**about, "importance": "HIGH", "documentation": "", **place}
 
 
 def _value(key: str, spec: Key, config: Mapping[str, str], messages: list[str]) -> dict[str, Any]:
