@@ -95,9 +95,11 @@ class GiteaForge(GithubStyleForge):
             if not review["user"].is_null and review["user"]["login"].text() == user:
                 number = review["id"].number()
                 comments = self._api.ask("GET", f"{path}/reviews/{number}/comments").items()
-                found = (one for one in comments if is_line_comment(one["body"].text()))
-                yield number, frozenset(map(_line_comment, found))
-
-
-def _line_comment(found: AnswerValue) -> LineComment:
-    return LineComment(found["path"].text(), found["position"].number(), found["body"].text())
+                yield (
+                    number,
+                    frozenset(
+                        LineComment(one["path"].text(), one["position"].number(), one["body"].text())
+                        for one in comments
+                        if is_line_comment(one["body"].text())
+                    ),
+                )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from gitops_connect.errors import UsageError
@@ -17,6 +18,11 @@ from gitops_connect.settings.sections import ForgeKind, ForgeSettings, Settings,
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _PROJECT = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+_FORGES: Mapping[ForgeKind, Callable[[ForgeSettings, str, Credential, str, Clock], Forge]] = {
+    ForgeKind.GITHUB: GithubForge,
+    ForgeKind.GITLAB: GitlabForge,
+    ForgeKind.GITEA: GiteaForge,
+}
 _DEFAULT_URLS = {ForgeKind.GITHUB: "https://api.github.com", ForgeKind.GITLAB: "https://gitlab.com"}
 
 
@@ -33,32 +39,18 @@ def open_forge(settings: Settings, clock: Clock) -> Forge | None:
         raise UsageError(
             "[forge] needs [repository] branch: pull requests are merged to a branch, not to a tag or commit"
         )
-    _check_repository(forge)
-    return _open(forge, forge.kind, repository.branch, clock)
-
-
-def _open(forge: ForgeSettings, kind: ForgeKind, target: str, clock: Clock) -> Forge:
-    url, credential = _url(forge, kind), _credential(forge, kind)
+    is_project = forge.kind is ForgeKind.GITLAB
+    if not (_PROJECT if is_project else _REPOSITORY).fullmatch(forge.repository):
+        expected = "the path of a project, as in group/name" if is_project else "owner/name"
+        raise UsageError(f"[forge] repository: expected {expected}, found {forge.repository!r}")
+    url, credential = _url(forge, forge.kind), _credential(forge, forge.kind)
     try:
-        match kind:
-            case ForgeKind.GITHUB:
-                return GithubForge(forge, url, credential, target, clock)
-            case ForgeKind.GITLAB:
-                return GitlabForge(forge, url, credential, target, clock)
-            case ForgeKind.GITEA:
-                return GiteaForge(forge, url, credential, target, clock)
+        return _FORGES[forge.kind](forge, url, credential, repository.branch, clock)
     except ImportError as error:
         raise UsageError(
             f"[forge] app_id: the package {error.name} is not installed; install the extra `github`:"
             " pip install 'gitops-connect[github]'"
         ) from error
-
-
-def _check_repository(forge: ForgeSettings) -> None:
-    is_project = forge.kind is ForgeKind.GITLAB
-    if not (_PROJECT if is_project else _REPOSITORY).fullmatch(forge.repository):
-        expected = "the path of a project, as in group/name" if is_project else "owner/name"
-        raise UsageError(f"[forge] repository: expected {expected}, found {forge.repository!r}")
 
 
 def _url(forge: ForgeSettings, kind: ForgeKind) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -50,7 +49,13 @@ def templates(package: str, filters: Mapping[str, Callable[..., object]] | None 
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": _number, "utc": _utc, "whole": whole, "prose": prose, **(filters or {})}
+    environment.filters |= {
+        "number": "{:,}".format,
+        "utc": "{:%Y-%m-%d %H:%M:%S} UTC".format,
+        "whole": whole,
+        "prose": prose,
+        **(filters or {}),
+    }
     return environment
 
 
@@ -58,11 +63,3 @@ def templates(package: str, filters: Mapping[str, Callable[..., object]] | None 
 def own_templates() -> Environment:
     """The templates of the reports, which need no server."""
     return templates("gitops_connect.report")
-
-
-def _number(value: int) -> str:
-    return f"{value:,}"
-
-
-def _utc(when: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M:%S} UTC"

@@ -85,7 +85,7 @@ class TextReport:
         steps = [step for outcome in outcomes for step in outcome.steps]
         count = {result: sum(step.result is result for step in steps) for result in Result}
         undone = [self.step(step) for step in steps if step.result is not Result.APPLIED]
-        warned = [f"  {self._of_step(step)}: {self._warning(step)}" for step in steps if words.is_warned_of(step)]
+        warned = [self._warning(step) for step in steps if words.is_warned_of(step)]
         total = (
             f"Apply: {count[Result.APPLIED]} of {words.plural(len(steps), 'step')} applied,"
             f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} skipped"
@@ -102,12 +102,9 @@ class TextReport:
         return "".join(f"{line}\n" for line in self._lines(lines, "  "))
 
     def _warning(self, outcome: StepOutcome) -> str:
-        return f"{self._paint('warning', Colour.YELLOW)}: {one_line(outcome.message)}"
-
-    def _of_step(self, outcome: StepOutcome) -> str:
-        of = outcome.step.operation
-        change = f" ({escaped(of.name)})" if of is not None else ""
-        return f"{escaped(outcome.step.connector)}: {outcome.step.action.value}{change}"
+        step, warning = outcome.step, self._paint("warning", Colour.YELLOW)
+        change = f" ({escaped(step.operation.name)})" if step.operation is not None else ""
+        return f"  {escaped(step.connector)}: {step.action.value}{change}: {warning}: {one_line(outcome.message)}"
 
     def _plan(self, shown: PlanView) -> Iterator[str]:
         plan = shown.plan

@@ -21,6 +21,10 @@ def in_json(text: str) -> str:
     return "".join(one if one.isprintable() else _escape(ord(one)) for one in text)
 
 
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
 def quoted(text: str) -> str:
     """A string in double quotes."""
     return in_json(json.dumps(text, ensure_ascii=False))
@@ -71,12 +75,5 @@ def _fits_block(text: str) -> bool:
     """Editors remove whitespace at line ends, and a block cannot begin with whitespace or end with empty lines."""
     lines = text.removesuffix("\n").split("\n")
     ends = (lines[0][:1], lines[-1])
-    return "\n" in text and all(map(_is_clean, lines)) and all(one.strip() for one in ends)
-
-
-def _is_clean(line: str) -> bool:
-    return line.isprintable() and line == line.rstrip()
-
-
-def _escape(code: int) -> str:
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    is_clean = all(line.isprintable() and line == line.rstrip() for line in lines)
+    return "\n" in text and is_clean and all(one.strip() for one in ends)

@@ -100,10 +100,8 @@ class ReviewCommands:
             events.approved(pull_request, comment, digest, is_known=known)
             return known
         if comment.body.strip() == HELP:
-            self._help(pull_request.number)
+            body, user = help_comment(pull_request.number), self.forge.user()
+            written = self.forge.comments(pull_request.number)
+            if not any(one.author == user and one.body == body for one in written):
+                self.forge.write_comment(pull_request.number, body, None)
         return False  # `plan`: every pull request is planned again at each review
-
-    def _help(self, number: int) -> None:
-        body, user = help_comment(number), self.forge.user()
-        if not any(one.author == user and one.body == body for one in self.forge.comments(number)):
-            self.forge.write_comment(number, body, None)

@@ -94,7 +94,11 @@ class MergedPlans:
 
         Only the revision itself if the earlier ones are unknown, or are not among its last predecessors.
         """
-        earlier = {self._revision} if self._revision is not None else self._applied_revisions()
+        if self._revision is not None:
+            earlier = {self._revision}
+        else:  # what was applied on the clusters, also by an earlier process
+            marks = [self._ledger.revisions(cluster).applied for cluster in self._clusters]
+            earlier = {mark.revision for mark in marks if mark is not None and is_commit(mark.revision)}
         missing, commits, new = earlier - {revision}, [revision], 1
         while missing and len(commits) <= _MOST_COMMITS:
             parent = self._forge.first_parent(commits[-1])
@@ -106,23 +110,12 @@ class MergedPlans:
             commits.append(parent)
         return commits[new - 1 :: -1]
 
-    def _applied_revisions(self) -> set[Revision]:
-        marks = [self._ledger.revisions(cluster).applied for cluster in self._clusters]
-        return {mark.revision for mark in marks if mark is not None and is_commit(mark.revision)}
-
     def applied(self) -> None:
         """The revision that was looked up is applied on every cluster."""
         self._is_applied = True
 
-    def record_shown(self, plan: PullRequestPlan) -> None:
-        """Record the plan that the comment on an open pull request shows: who merges it has reviewed the plan."""
-        self._record(plan, PlanPurpose.REVIEW)
-
-    def record_blocked(self, plan: PullRequestPlan) -> None:
-        """Record the plan that the comment on a merged pull request shows, so that it can be approved."""
-        self._record(plan, PlanPurpose.APPROVAL)
-
-    def _record(self, plan: PullRequestPlan, purpose: PlanPurpose) -> None:
+    def record(self, plan: PullRequestPlan, purpose: PlanPurpose) -> None:
+        """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""
         self._store.record(reviewed_plan(plan.number, plan.head, plan.plans), purpose, self._clock.now())
 
 
@@ -245,7 +238,7 @@ class MergeReports:
         body = blocked_comment(plan, changes, self.writer.options(pull_request, self.writer.status_page))
         if self.writer.write(pull_request, CommentKind.BLOCKED, body, comments):
             events.blocked(pull_request, len(changes))
-        self.merged.record_blocked(plan)
+        self.merged.record(plan, PlanPurpose.APPROVAL)
         self.carry_out_commands(pull_request, comments)
 
     def carry_out_commands(self, pull_request: PullRequest, comments: Sequence[Comment]) -> None:

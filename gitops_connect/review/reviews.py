@@ -33,6 +33,7 @@ from gitops_connect.model.pull_requests import (
     PullRequest,
     PullRequestPlan,
 )
+from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.report.comment_writer import CommentKind
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.review_comment import review_comment
@@ -322,7 +323,7 @@ class PullRequestReviews:
         if is_written:
             events.commented(pull_request, plan)
         if plan.digest is not None and not (is_written and self._was_closed(pull_request)):
-            self.merges.merged.record_shown(plan)
+            self.merges.merged.record(plan, PlanPurpose.REVIEW)
         self._set_plan_status(pull_request, plan.head, view.state, view.summary)
         if is_written:
             self.writer.forge.annotate(pull_request, line_annotations(plan))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,7 +9,6 @@ from starlette.responses import Response
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.model.operations import OperationRecord
-from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
 from gitops_connect.report.words import auto_restart_status
@@ -30,7 +26,6 @@ from gitops_connect.server.served import (
     pull_request_in,
     served,
 )
-from gitops_connect.server.values import outcome_word
 
 
 def openapi(_request: Request) -> Response:
@@ -209,11 +204,16 @@ def _leader_for_changes(request: Request) -> Served:
     return one
 
 
+def _chosen(one: Served, request: Request) -> list[ClusterName]:
+    """The cluster of the parameter, or all of them. Raises HTTPException (404)."""
+    name = request.query_params.get("cluster")
+    return [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
+
+
 def reconcile(request: Request) -> Response:
     """Poll the repository, then reconcile one cluster or all of them."""
     one = _leader_for_changes(request)
-    name = request.query_params.get("cluster")
-    chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
+    chosen = _chosen(one, request)
     number = one.daemon.reconcile_now(chosen)
     return JSONAnswer({"request": number, "clusters": chosen}, 202, {"Location": f"/api/v1/reconcile/{number}"})
 
@@ -223,39 +223,18 @@ def reconciliation(request: Request) -> Response:
     one, number = served(request), request.path_params["number"]
     if not 1 <= number <= one.daemon.reconciliations.last:
         raise HTTPException(404, f"there is no request {number}; the daemon counts from 1 after each start")
-    name = request.query_params.get("cluster")
-    chosen = [cluster_in(one.snapshot, name).cluster] if name else list(one.snapshot.clusters)
     polled = one.daemon.reconciliations.polled >= number
-    results = {each: _result(one, each, number) for each in chosen}
+    results = {each: one.daemon.reconciliations.result(each, number) for each in _chosen(one, request)}
     is_unread = polled and one.snapshot.repository.revision is None
     return JSONAnswer(
         {
             "request": number,
             "polled": polled,
-            "finished": is_unread or all(result is not None for result in results.values()),
+            "finished": is_unread or None not in results.values(),
             "repository_error": one.snapshot.repository.error if polled else "",
-            "results": [result for result in results.values() if result is not None],
+            "results": [values.result_value(each, result) for each, result in results.items() if result is not None],
         }
     )
-
-
-def _result(one: Served, name: ClusterName, number: int) -> Mapping[str, Any] | None:
-    result = one.daemon.reconciliations.result(name, number)
-    return None if result is None else {"cluster": name, "result": outcome_word(result), **_outcome(result)}
-
-
-def _outcome(result: ReconciliationOutcome | Exception) -> Mapping[str, Any]:
-    if isinstance(result, Exception):
-        parts: Mapping[str, Any] = {"commit": None, "planned": 0, "errors": 0, "steps": []}
-        return {**parts, "error": type(result).__name__, "message": str(result)}
-    return {
-        "commit": result.revision,
-        "planned": len(result.plan.steps),
-        "errors": len(result.diagnostics.errors),
-        "steps": [values.step_value(step) for step in result.steps],
-        "error": "",
-        "message": "",
-    }
 
 
 def operation_in(one: Served, cluster: ClusterName, name: str) -> OperationRecord:

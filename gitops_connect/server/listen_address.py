@@ -8,7 +8,6 @@ import socket
 from dataclasses import dataclass
 
 from gitops_connect.errors import UsageError
-from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ServerSettings, is_host
 
 SHORTEST_TOKEN = 16
@@ -52,19 +51,15 @@ def require_safe(settings: ServerSettings, address: ListenAddress) -> None:
     """Raise UsageError if other machines could read without permission, or if a secret is missing or too short."""
     secrets = {"token": settings.token, "read_token": settings.read_token, "webhook_secret": settings.webhook_secret}
     for name, credential in secrets.items():
-        _require_long(name, credential)
+        if credential is not None and len(credential.read()) < SHORTEST_TOKEN:
+            raise UsageError(
+                f"[server] {name}: expected at least {SHORTEST_TOKEN} characters; create a random secret, for example"
+                " with `openssl rand -hex 32`"
+            )
     if settings.read_token is None and not settings.anonymous_read and not address.is_loopback:
         raise UsageError(
             f"[server] listen: other machines can reach {address.host}; set read_token, the token that is required to"
             " read, or set anonymous_read = true if everyone who reaches the server may read"
-        )
-
-
-def _require_long(name: str, credential: Credential | None) -> None:
-    if credential is not None and len(credential.read()) < SHORTEST_TOKEN:
-        raise UsageError(
-            f"[server] {name}: expected at least {SHORTEST_TOKEN} characters; create a random secret, for example with"
-            " `openssl rand -hex 32`"
         )
 
 

@@ -7,9 +7,9 @@ values: names from outside become labels only for `[server] metrics_connectors` 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -21,7 +21,7 @@ from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import Result as StepResult
-from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
+from gitops_connect.model.plans import Action, OperationStatus, Plan
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
 from gitops_connect.report.offset_lines import strays_of
 from gitops_connect.report.printable import escaped, shortened
@@ -76,12 +76,11 @@ def _of_repository(snapshot: Snapshot) -> Iterator[Metric]:
 
 def _of_clusters(snapshot: Snapshot) -> Iterator[Metric]:
     views = list(snapshot.clusters.values())
-    observed = [view for view in views if view.observed is not None]
-    stamps = {(view.cluster,): view.observed.timestamp() for view in observed if view.observed}
-    up = {(view.cluster,): not view.error for view in observed}
+    stamps = {(view.cluster,): view.observed.timestamp() for view in views if view.observed}
+    read = [view for view in views if view.observed is not None]
     conditions = {(view.cluster, kind.value): _is_true(view, kind) for view in views for kind in _CLUSTER_CONDITIONS}
     yield _gauge("last_success_timestamp_seconds", "When the cluster was last read.", ("cluster",), stamps)
-    yield _gauge("cluster_up", "1 unless the last reconciliation failed as a whole.", ("cluster",), up)
+    yield _each("cluster_up", "1 unless the last reconciliation failed as a whole.", read, lambda view: not view.error)
     yield _gauge("cluster_condition", "1 if the condition is True.", ("cluster", "type"), conditions)
 
 
@@ -104,43 +103,44 @@ _PENDING = (
 )
 
 
-def not_applied(plan: Plan) -> tuple[PlannedOperation, ...]:
-    """The offset changes of the plan that were not applied before."""
-    return (*(one for connector in plan.connectors for one in connector.operations), *strays_of(plan))
-
-
 def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
     views = list(snapshot.clusters.values())
-    counts = {
-        (view.cluster, sync.value, health.value): sum(
-            one.sync is sync and one.health is health for one in view.connectors
-        )
-        for view in views
-        for sync in Sync
-        for health in Health
-    }
-    given_up = {
-        (view.cluster,): sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind in view.conditions) for view in views
-    }
     plans = [view.plan for view in views if view.plan is not None]
-    pending = {
-        (plan.cluster, status.value): sum(one.status is status for one in not_applied(plan))
-        for plan in plans
-        for status in _PENDING
-    }
-    labels = ("cluster", "sync_status", "health_status")
-    yield _gauge("connectors", "Connectors by state.", labels, counts)
-    yield _gauge("connectors_given_up", "Connectors that are no longer restarted.", ("cluster",), given_up)
-    rolled_back = {(plan.cluster,): len(plan.rolled_back) for plan in plans}
-    yield _gauge("connectors_rolled_back", "Connectors whose config was rolled back.", ("cluster",), rolled_back)
-    suspended = {(view.cluster,): sum(one.suspension is not None for one in view.connectors) for view in views}
-    yield _gauge("connectors_suspended", "Connectors that are only observed.", ("cluster",), suspended)
-    drift = {(plan.cluster,): len(plan.drifted) for plan in plans}
-    yield _gauge("drift", "Connectors that were changed on the cluster.", ("cluster",), drift)
-    steps = {(plan.cluster,): len(plan.steps) for plan in plans}
-    yield _gauge("planned_steps", "Steps of the last plan.", ("cluster",), steps)
-    of = ("cluster", "status")
-    yield _gauge("offset_changes_pending", "Offset changes of the last plan that are not applied.", of, pending)
+    counts = {(view.cluster, sync.value, health.value): 0 for view in views for sync in Sync for health in Health}
+    for view in views:
+        for one in view.connectors:
+            counts[view.cluster, one.sync.value, one.health.value] += 1
+    yield _gauge("connectors", "Connectors by state.", ("cluster", "sync_status", "health_status"), counts)
+    yield _each(
+        "connectors_given_up",
+        "Connectors that are no longer restarted.",
+        views,
+        lambda view: sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind in view.conditions),
+    )
+    rolled_back = "Connectors whose config was rolled back."
+    yield _each("connectors_rolled_back", rolled_back, plans, lambda plan: len(plan.rolled_back))
+    yield _each(
+        "connectors_suspended",
+        "Connectors that are only observed.",
+        views,
+        lambda view: sum(one.suspension is not None for one in view.connectors),
+    )
+    yield _each("drift", "Connectors that were changed on the cluster.", plans, lambda plan: len(plan.drifted))
+    yield _each("planned_steps", "Steps of the last plan.", plans, lambda plan: len(plan.steps))
+    pending = dict[tuple[str, str], int]()
+    for plan in plans:
+        changes = [*(one for connector in plan.connectors for one in connector.operations), *strays_of(plan)]
+        for status in _PENDING:
+            pending[plan.cluster, status.value] = sum(one.status is status for one in changes)
+    of_plan = "Offset changes of the last plan that are not applied."
+    yield _gauge("offset_changes_pending", of_plan, ("cluster", "status"), pending)
+
+
+Part = TypeVar("Part", ClusterView, Plan)
+
+
+def _each(name: str, documentation: str, parts: Iterable[Part], number: Callable[[Part], float]) -> GaugeMetricFamily:
+    return _gauge(name, documentation, ("cluster",), {(one.cluster,): number(one) for one in parts})
 
 
 def _gauge(name: str, documentation: str, labels: tuple[str, ...], samples: Samples) -> GaugeMetricFamily:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from urllib.parse import quote
@@ -26,7 +25,7 @@ from gitops_connect.report.offset_lines import counts, offset_words, partition_w
 from gitops_connect.report.page import THEME, own_templates, templates
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
-from gitops_connect.server.page_values import look_of
+from gitops_connect.server.page_values import Values, look_of
 from gitops_connect.server.queries import HEALTH_STATES, SYNC_STATES
 
 MOST_LINES = 1500
@@ -120,14 +119,6 @@ def _path(quoted: str) -> Markup:
     return Markup(quoted)  # noqa: S704 - only letters, digits, `%` and `-._~/`
 
 
-@dataclass(frozen=True, slots=True)
-class ColouredPlan:
-    """The first lines of a plan: texts, each with the class of its colour if it has one. `more` lines are left out."""
-
-    parts: tuple[tuple[str, str], ...]
-    more: int
-
-
 def plan_text(plan: Plan | PullRequestPlan, *, coloured: bool = False) -> str:
     """The whole plan as the terminal shows it, without secrets. Empty if a pull request has none."""
     report = TextReport(coloured=coloured)
@@ -138,10 +129,13 @@ def plan_text(plan: Plan | PullRequestPlan, *, coloured: bool = False) -> str:
     return mask(report.plans(plan.plans, len(plan.diagnostics.errors)), plan.secrets)
 
 
-def coloured_plan(plan: Plan | PullRequestPlan) -> ColouredPlan:
-    """The plan for a page. `TextReport` escapes control characters of values, so that every sequence is its own."""
+def coloured_plan(plan: Plan | PullRequestPlan) -> Values:
+    """The first lines of a plan: texts, each with the class of its colour. `more` lines are left out.
+
+    `TextReport` escapes control characters of values, so that every sequence is its own.
+    """
     lines = plan_text(plan, coloured=True).splitlines()
     texts = _SEQUENCE.split("\n".join(lines[:MOST_LINES]))
     styles = ["", *(_CLASSES.get(sequence, "") for sequence in texts[1::2])]
-    parts = tuple((style, text) for style, text in zip(styles, texts[::2], strict=True) if text)
-    return ColouredPlan(parts, max(0, len(lines) - MOST_LINES))
+    parts = [(style, text) for style, text in zip(styles, texts[::2], strict=True) if text]
+    return {"parts": parts, "more": max(0, len(lines) - MOST_LINES)}

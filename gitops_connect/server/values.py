@@ -213,3 +213,20 @@ def outcome_word(result: ReconciliationOutcome | Exception) -> str:
     if isinstance(result, Exception) or not (result.succeeded or result.interrupted):
         return "failed"
     return "applied" if result.steps else "unchanged"
+
+
+def result_value(cluster: ClusterName, result: ReconciliationOutcome | Exception) -> Value:
+    """The result of one reconciliation."""
+    value = {"cluster": cluster, "result": outcome_word(result)}
+    if isinstance(result, Exception):
+        nothing: Value = {"commit": None, "planned": 0, "errors": 0, "steps": []}
+        return {**value, **nothing, "error": type(result).__name__, "message": str(result)}
+    return {
+        **value,
+        "commit": result.revision,
+        "planned": len(result.plan.steps),
+        "errors": len(result.diagnostics.errors),
+        "steps": [step_value(step) for step in result.steps],
+        "error": "",
+        "message": "",
+    }

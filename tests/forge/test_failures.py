@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,11 +15,9 @@ from forge.http_answers import Asked, HttpAnswer, answering
 from forge.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeNotFound, ForgeRefused, ForgeUnavailable, GitopsConnectError, UsageError
 from gitops_connect.forge.forge import Forge
-from gitops_connect.forge.opening import open_forge
-from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox.launch import choose_port
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import ForgeKind, ForgeSettings, RepositorySettings, Settings
+from gitops_connect.settings.sections import ForgeKind
 
 RESET = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(RESET.timestamp()))}
@@ -120,20 +119,14 @@ def test_tls_that_fails(kind: ForgeKind, server: Server, tmp_path: Path) -> None
         (None, ForgeRefused, "the TLS handshake failed: .*check \\[forge\\] ca_file and url"),
         (tmp_path / "missing.pem", UsageError, "\\[forge\\] ca_file: the file cannot be used: .*missing.pem"),
     ):
-        settings = ForgeSettings(kind, url, "platform/connectors", Credential(value=TOKEN), ca_file=ca_file)
-        forge = open_forge(Settings(tmp_path, repository=RepositorySettings("unused"), forge=settings), SystemClock())
-        assert forge is not None
-        with pytest.raises(error, match=words):
+        with closing(forge_of(kind, url, TOKEN, ca_file=ca_file)) as forge, pytest.raises(error, match=words):
             forge.open_pull_requests()
-        forge.close()
 
 
 def test_a_token_is_read_for_each_request(kind: ForgeKind, server: Server, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
-    settings = ForgeSettings(kind, server.url, "platform/connectors", Credential(file=file))
-    forge = open_forge(Settings(tmp_path, repository=RepositorySettings("unused"), forge=settings), SystemClock())
-    assert forge is not None
+    forge = forge_of(kind, server.url, Credential(file=file))
     server.body = []
     forge.open_pull_requests()
     file.write_text("not\nvalid")
@@ -143,11 +136,9 @@ def test_a_token_is_read_for_each_request(kind: ForgeKind, server: Server, tmp_p
     forge.close()
 
 
-def test_a_private_key_that_is_none(server: Server, tmp_path: Path) -> None:
+def test_a_private_key_that_is_none(server: Server) -> None:
     key = Credential(value="no-key-but-a-secret")
-    settings = ForgeSettings(ForgeKind.GITHUB, server.url, "a/b", app_id=1, installation_id=2, private_key=key)
-    forge = open_forge(Settings(tmp_path, forge=settings), SystemClock())
-    assert forge is not None
+    forge = forge_of(ForgeKind.GITHUB, server.url, None, app_id=1, installation_id=2, private_key=key)
     for ask in (forge.user, forge.open_pull_requests):
         with pytest.raises(UsageError, match="expected the private key of a GitHub app") as raised:
             ask()

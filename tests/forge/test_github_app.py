@@ -8,14 +8,14 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from support.cluster.manual_clock import START, ManualClock
+from support.cluster.manual_clock import START
 
 from forge.conftest import described
 from forge.exchanges import HUB
 from forge.fake_forge import Exchange, FakeForge
-from gitops_connect.forge.opening import open_forge
+from forge.worlds import forge_of
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import ForgeKind, ForgeSettings, RepositorySettings, Settings
+from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
 
@@ -33,15 +33,7 @@ def test_an_app_uses_tokens_of_its_installation(pytestconfig: pytest.Config, tmp
     file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with FakeForge(described(ForgeKind.GITHUB, pytestconfig), "").running() as fake:
         app = {"app_id": 1, "installation_id": 2, "private_key": Credential(file=file)}
-        forge = open_forge(
-            Settings(
-                tmp_path,
-                repository=RepositorySettings("unused"),
-                forge=ForgeSettings(ForgeKind.GITHUB, fake.url, "platform/connectors", **app),  # type: ignore[arg-type]
-            ),
-            ManualClock(),
-        )
-        assert forge is not None
+        forge = forge_of(ForgeKind.GITHUB, fake.url, None, **app)
         expired, valid = access("ghs_expired", "2020-01-01T00:00:00Z"), access("ghs_valid", "2099-01-01T00:00:00Z")
         with fake.played([Exchange("GET /app", {"slug": "our-gitops"}), expired, OPEN, valid, OPEN, OPEN]):
             assert forge.user() == "our-gitops[bot]"

@@ -57,8 +57,11 @@ class World:
         return "refs/merge-requests/1/head" if self.kind is ForgeKind.GITLAB else "refs/pull/1/head"
 
 
-def forge_of(kind: ForgeKind, url: str, token: str, repository: str = REPOSITORY, **more: Any) -> Forge:
-    settings = ForgeSettings(kind, url, repository, Credential(value=token), **more)
+def forge_of(
+    kind: ForgeKind, url: str, token: str | Credential | None, repository: str = REPOSITORY, **more: Any
+) -> Forge:
+    credential = Credential(value=token) if isinstance(token, str) else token
+    settings = ForgeSettings(kind, url, repository, credential, **more)
     found = open_forge(Settings(Path(), repository=RepositorySettings(url="unused"), forge=settings), ManualClock())
     assert found is not None
     return found

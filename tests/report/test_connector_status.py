@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.planner.situations import change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.families.health_rules import unhealthy
@@ -41,8 +43,37 @@ def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnosti
     return connector_statuses(made, given.desired, given.observed, find_unhealthy(given), problems)
 
 
-def problem(rule: str, connector: str = "orders", severity: Severity = Severity.ERROR) -> Diagnostic:
-    return Diagnostic(severity, rule, f"no {rule}", Location("a.yaml", 3, 9), connector=ConnectorName(connector))
+def problem(rule: str, connector: str = "orders", severity: str = "error") -> Diagnostic:
+    return Diagnostic(
+        Severity(severity), rule, f"no {rule}", Location("a.yaml", 3, 9), connector=ConnectorName(connector)
+    )
+
+
+def problems(found: Iterable[Any]) -> list[Diagnostic]:
+    return [problem(**one) if isinstance(one, dict) else problem(one) for one in found]
+
+
+def case_statuses(case: Mapping[str, Any]) -> list[ConnectorStatus]:
+    """The statuses in a situation of `connector_status.yaml`."""
+    given = dict(case["given"])
+    broken = frozenset(map(ConnectorName, given.pop("broken_changes", ())))
+    desired = [wanted(name, **fields) for name, fields in given.pop("desired", {}).items()]
+    observed = [seen(name, **fields) for name, fields in given.pop("observed", {}).items()]
+    invalid = frozenset(map(ConnectorName, given.pop("invalid", ())))
+    made = situation(desired, observed, invalid=invalid, **given)
+    made = replace(made, desired=replace(made.desired, broken_changes=broken))
+    return statuses(made, *problems(case.get("found", ())), documents=problems(case.get("documents", ())))
+
+
+CASES = yaml.safe_load(Path(__file__).with_name("connector_status.yaml").read_text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_status_of_each_connector(name: str) -> None:
+    found = {
+        one.name: [one.sync.value, one.health.value, one.is_fine, one.message] for one in case_statuses(CASES[name])
+    }
+    assert found == CASES[name]["expect"]
 
 
 @pytest.mark.parametrize(
@@ -62,28 +93,6 @@ def problem(rule: str, connector: str = "orders", severity: Severity = Severity.
 def test_health(observed: ObservedConnector | None, health: Health) -> None:
     problem = unhealthy(observed, BUILT_IN) if observed is not None else None
     assert connector_health(observed, problem)[0] is health
-
-
-def test_each_connector_has_one_line_whatever_is_known_of_it() -> None:
-    given = situation(
-        [wanted("absent", "absent"), wanted("changed", "stopped"), wanted("new"), wanted("same"), wanted("unknown")],
-        [seen("changed"), seen("same"), seen("theirs"), replace(with_tasks("RUNNING", "FAILED"), name="held")],
-        held=["held"],
-        unknown=["unknown"],
-    )
-    lines = statuses(given)
-    assert {line.name: (line.sync, line.health) for line in lines} == {
-        "changed": (Sync.OUT_OF_SYNC, Health.HEALTHY),
-        "held": (Sync.UNKNOWN, Health.DEGRADED),
-        "new": (Sync.OUT_OF_SYNC, Health.MISSING),
-        "same": (Sync.SYNCED, Health.HEALTHY),
-        "theirs": (Sync.UNMANAGED, Health.HEALTHY),
-        "unknown": (Sync.UNKNOWN, Health.UNKNOWN),
-    }
-    messages = {line.name: line.message for line in lines}
-    assert messages["changed"] == "adopt, stop"
-    assert messages["held"] == "task 0 is FAILED: Boom: x; its document has errors"
-    assert messages["unknown"] == "its state could not be read: nothing is planned for it"
 
 
 def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> None:
@@ -111,118 +120,6 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     assert found["theirs"][0] is Sync.UNMANAGED
     assert found["theirs"][1].startswith("offset change t (alter) is blocked: connector 'theirs' is on the cluster")
     assert unplaced(made, lines) == ["local: offset change l (alter) is blocked: connector 'nobody' is not declared"]
-
-
-REJECTED, SECRET = problem("connect/invalid-config"), problem("secret/missing")
-NEW = {"topic": "new"}
-
-
-@pytest.mark.parametrize(
-    ("desired", "observed", "found", "sync", "reason"),
-    [
-        (wanted("orders", config=NEW), seen("orders"), REJECTED, Sync.OUT_OF_SYNC, "a.yaml:3:9: no connect/invalid"),
-        (
-            wanted("orders", config=NEW),
-            None,
-            REJECTED,
-            Sync.OUT_OF_SYNC,
-            "the connector is not created; a.yaml:3:9: no connect/",
-        ),
-        (wanted("orders", "stopped", config=NEW), seen("orders"), REJECTED, Sync.OUT_OF_SYNC, "stop; a.yaml:3:9: no "),
-        (wanted("orders"), seen("orders"), SECRET, Sync.UNKNOWN, "a.yaml:3:9: no secret/missing"),
-        (wanted("orders"), None, SECRET, Sync.OUT_OF_SYNC, "a.yaml:3:9: no secret/missing"),
-    ],
-)
-def test_what_cannot_be_applied_is_not_in_sync_and_says_why(desired, observed, found, sync, reason) -> None:
-    there = [observed] if observed else []
-    (line,) = statuses(situation([desired], there, owned=["orders"], invalid=frozenset({"orders"})), found)
-    assert line.sync is sync
-    assert reason in line.message
-    assert not line.is_fine
-
-
-def test_a_config_that_connect_could_not_check_says_so() -> None:
-    unasked = problem("connect/not-validated", severity=Severity.WARNING)
-    (line,) = statuses(situation([wanted("orders", config=NEW)], [seen("orders")]), unasked)
-    assert (line.sync, line.message) == (Sync.OUT_OF_SYNC, "adopt, configure; a.yaml:3:9: no connect/not-validated")
-
-
-def test_neither_health_nor_sync_hides_the_other() -> None:
-    broken = seen("orders", tasks=["Boom: x"])
-    (line,) = statuses(situation([wanted("orders", config=NEW)], [broken], invalid=frozenset({"orders"})), REJECTED)
-    assert (line.sync, line.health) == (Sync.OUT_OF_SYNC, Health.DEGRADED)
-    assert line.message.startswith("task 0 is FAILED: Boom: x; ")
-    assert line.message.endswith("a.yaml:3:9: no connect/invalid-config")
-
-
-def test_a_document_with_errors_leaves_its_connector_unknown_with_the_first_of_them() -> None:
-    errors = [problem("schema/type"), problem("schema/key"), problem("schema/type", "another")]
-    (line,) = statuses(situation([], [seen("orders")], owned=["orders"], held=["orders"]), documents=errors)
-    assert line.sync is Sync.UNKNOWN
-    assert line.message == "a.yaml:3:9: no schema/key (and 1 more: gitops-connect plan shows them)"
-
-
-def test_an_error_in_a_document_for_another_cluster_says_nothing_of_this_one() -> None:
-    (line,) = statuses(situation([wanted("orders")], [seen("orders")]), documents=[problem("schema/type")])
-    assert (line.sync, line.message, line.is_fine) == (Sync.SYNCED, "", True)
-
-
-def test_an_offset_change_with_errors_leaves_its_connector_out_of_sync() -> None:
-    given = situation([wanted("orders")], [seen("orders")])
-    broken = replace(given, desired=replace(given.desired, broken_changes=frozenset({ConnectorName("orders")})))
-    (line,) = statuses(broken, documents=[problem("schema/type")])
-    assert (line.sync, line.message) == (Sync.OUT_OF_SYNC, "a.yaml:3:9: no schema/type")
-
-
-@pytest.mark.parametrize(
-    ("given", "sync", "reason"),
-    [
-        ({"observed": [seen("orders")], "owned": ["orders"]}, Sync.OUT_OF_SYNC, "no longer declared, but kept"),
-        (
-            {"observed": [seen("orders")], "owned": ["orders"], "complete": False},
-            Sync.UNKNOWN,
-            "no other document declares it",
-        ),
-        (
-            {"desired": [wanted("orders", "absent")], "observed": [seen("orders")]},
-            Sync.OUT_OF_SYNC,
-            "the connector is unmanaged",
-        ),
-        (
-            {"desired": [wanted("orders", "stopped")], "observed": [seen("orders")], "version": "3.4.0"},
-            Sync.OUT_OF_SYNC,
-            "cannot stop connectors",
-        ),
-    ],
-)
-def test_what_nobody_will_apply_is_not_in_sync(given: dict[str, Any], sync: Sync, reason: str) -> None:
-    (line,) = statuses(situation(**given))
-    assert line.sync is sync
-    assert reason in line.message
-
-
-@pytest.mark.parametrize(
-    ("state", "observed", "is_fine"),
-    [
-        ("running", seen("orders"), True),
-        ("paused", seen("orders", "PAUSED"), True),
-        ("stopped", seen("orders", "STOPPED"), True),
-        ("paused", seen("orders"), False),
-        ("running", seen("orders", tasks=["Boom"]), False),
-        ("running", seen("orders", tasks=[]), False),
-        ("running", seen("orders", "UNASSIGNED"), False),
-        ("paused", replace(seen("orders", "PAUSED"), tasks=seen("orders", tasks=["Boom"]).tasks), False),
-    ],
-)
-def test_what_is_fine(state: str, observed: ObservedConnector, is_fine: bool) -> None:
-    (line,) = statuses(situation([wanted("orders", state)], [observed]))
-    assert line.is_fine is is_fine
-
-
-def test_what_is_unmanaged_is_not_judged_and_shown_with_what_has_failed() -> None:
-    (line,) = statuses(situation([], [seen("theirs", tasks=["Boom: x"])]))
-    assert (line.sync, line.health, line.is_fine) == (Sync.UNMANAGED, Health.DEGRADED, True)
-    assert line.message == "task 0 is FAILED: Boom: x"
 
 
 COMMIT, OTHER_COMMIT = Revision("1a2b3c4" + 33 * "0"), Revision("9f8e7d6" + 33 * "0")

@@ -69,13 +69,10 @@ def everything() -> Situation:
         wanted("seeded"), initial_offsets=change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
     )
     desired = [
-        wanted("cleaned", "stopped"),
-        wanted("many"),
-        wanted("moved", config=SINK),
-        wanted("refused", config=SINK),
         seeded,
-        wanted("there"),
-        wanted("unfinished", "stopped"),
+        *(wanted(name) for name in ("many", "there")),
+        *(wanted(name, "stopped") for name in ("cleaned", "unfinished")),
+        *(wanted(name, config=SINK) for name in ("moved", "refused")),
     ]
     altered = replace(
         change("2026-11-01-skip", "moved", acknowledge=["rewind", "skip", "tombstone"]), reason="see INC-4711"
@@ -97,23 +94,14 @@ def everything() -> Situation:
         one.name: record(one, "applied", since=NOW - timedelta(days=index))
         for index, one in enumerate(reversed([one for one in changes if one.name.endswith("-old")]))
     }
-    withdrawn = Operation(
-        OperationName("2026-10-30-cut-off"),
-        ConnectorName("unfinished"),
-        OperationKind.ALTER,
-        Digest("d3"),
-        REVISION,
-        current_offsets(a=7),
-    )
+    name, connector = OperationName("2026-10-30-cut-off"), ConnectorName("unfinished")
+    withdrawn = Operation(name, connector, OperationKind.ALTER, Digest("d3"), REVISION, current_offsets(a=7))
     made = situation(
         desired,
         [
-            seen("cleaned", "STOPPED"),
-            seen("many"),
-            seen("moved", config=SINK),
-            seen("refused", config=SINK),
-            seen("there"),
-            seen("unfinished", "STOPPED"),
+            *(seen(name) for name in ("many", "there")),
+            *(seen(name, "STOPPED") for name in ("cleaned", "unfinished")),
+            *(seen(name, config=SINK) for name in ("moved", "refused")),
         ],
         owned=[one.name for one in desired],
         changes=changes,
@@ -124,9 +112,7 @@ def everything() -> Situation:
         unfinished={withdrawn.name: Unfinished(withdrawn, current_offsets(a=1))},
         manifests={
             altered.name: of_topic({0: 700, 1: 121, 2: None, 3: 9, 4: 10, 5: 10}),
-            OperationName("2026-11-05-replace"): {
-                **current_offsets(**{f"f{number:02}": number for number in range(12)})
-            },
+            OperationName("2026-11-05-replace"): current_offsets(**{f"f{number:02}": number for number in range(12)}),
             held.name: of_topic({0: 5}),
             later.name: of_topic({1: 5}),
             there.name: current_offsets(a=1, b=2),

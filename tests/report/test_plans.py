@@ -13,7 +13,7 @@ from support.files.goldens import assert_golden
 from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.names import Digest
+from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
@@ -22,6 +22,7 @@ from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
 from gitops_connect.report import markdown, plan_json
 from gitops_connect.report.text import TextReport
+from gitops_connect.report.words import left_stopped
 
 SECRETS = {"database.password": "hunter2"}
 SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
@@ -107,3 +108,15 @@ def test_no_secret_is_in_any_rendering(made: Plan) -> None:
 def test_nothing_is_claimed_of_clusters_that_could_not_be_planned() -> None:
     assert TextReport(coloured=False).plans([]) == "No plan could be made.\n"
     assert markdown.render([]) == "**No plan could be made.**\n"
+
+
+def test_the_line_names_the_connector_and_both_ways_out() -> None:
+    assert left_stopped(ConnectorName("orders"), "http://one:8083/") == (
+        "connector orders is still stopped, because this process ended before it could resume the connector:"
+        " run `gitops-connect apply` to finish its steps, or resume it with its current offsets:"
+        " curl -X PUT http://one:8083/connectors/orders/resume"
+    )
+
+
+def test_the_address_is_one_for_a_shell_whatever_the_name() -> None:
+    assert left_stopped(ConnectorName("a b?"), "http://one:8083").endswith("/connectors/a%20b%3F/resume")

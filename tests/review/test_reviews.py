@@ -70,17 +70,6 @@ def rewind(project: Project, position: int, connector: str = "orders", name: str
     )
 
 
-def test_what_was_reviewed_is_applied(project: Project, daemon: AsProcess, standin: StandIn) -> None:
-    set_position(project, standin, 100)
-    head = project.push("topic", "rewind", move=rewind(project, 40))
-    number = project.open("topic")
-    assert "rewind" in project.await_comment(number, lambda body: "60" in body)["body"]
-    project.await_status(head, "success")
-    merged = project.merge(number)
-    assert daemon.wait("step_applied", action="alter")["offset_change"] == "move"
-    project.await_status(merged, "success", "apply")
-
-
 def merge_both(project: Project, daemon: AsProcess, standin: StandIn, end: Callable[[], object]) -> str:
     """Review two pull requests, each with a rewind of another connector. Merge both after the daemon was ended."""
     project.push("main", "more", more=project.at.source("more"))

@@ -43,15 +43,11 @@ def test_reading_is_restricted_by_a_token(serve: Any) -> None:
 
 def test_the_token_to_read_changes_nothing(serve: Any) -> None:
     client: TestClient = serve(**TOKENS)
-    assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {READ}"}).status_code == 401
-    assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {CHANGE}"}).status_code == 202
-
-
-def test_odd_tokens_change_nothing(serve: Any) -> None:
-    client: TestClient = serve(**TOKENS)
-    for header in (b"Bearer \xfc", b"Bearer \xff\xfe", b"Bearer", b"\xfc", b"Bearer " + b"x" * 10_000, b"Basic \xfc"):
+    odd = (b"Bearer \xfc", b"Bearer \xff\xfe", b"Bearer", b"\xfc", b"Bearer " + b"x" * 10_000, b"Basic \xfc")
+    for header in (f"Bearer {READ}".encode(), *odd):
         for path in ("/api/v1/reconcile", "/api/v1/pull-requests/review"):
             assert client.post(path, headers={"Authorization": header}).status_code == 401, header
+    assert client.post("/api/v1/reconcile", headers={"Authorization": f"Bearer {CHANGE}"}).status_code == 202
 
 
 def test_a_long_path_is_rejected(client: TestClient) -> None:
@@ -92,33 +88,17 @@ def test_a_rotated_token_needs_no_restart(serve: Any, tmp_path: Path) -> None:
     assert answer.status_code == 503, "without the file, nobody may read"
 
 
-@pytest.mark.parametrize(
-    ("host", "is_accepted"),
-    [
-        ("localhost:8080", True),
-        ("127.0.0.1:8080", True),
-        ("[::1]:8080", True),
-        ("192.0.2.7", True),
-        ("page.example.com", True),
-        ("PAGE.example.com:443", True),
-        ("status.internal", True),
-        ("evil.example.com", False),
-        ("localhost.evil.example.com", False),
-        ("[::1", False),
-        ("", False),
-    ],
-)
-def test_a_host_name_of_somebody_else_is_rejected_while_reading_is_open(
-    serve: Any, host: str, is_accepted: bool
-) -> None:
+OWN_HOSTS = ("localhost:8080", "127.0.0.1:8080", "[::1]:8080", "192.0.2.7", "page.example.com", "PAGE.example.com:443")
+OTHER_HOSTS = ("evil.example.com", "localhost.evil.example.com", "[::1", "")
+
+
+def test_a_host_name_of_somebody_else_is_rejected_while_reading_is_open(serve: Any) -> None:
     client: TestClient = serve(public_url="https://page.example.com/", hosts=("status.internal",))
-    answer = client.get("/api/v1/status", headers={"Host": host})
-    assert answer.status_code == (200 if is_accepted else 421)
-
-
-def test_with_a_token_any_host_name_is_accepted(serve: Any) -> None:
-    client: TestClient = serve(**TOKENS)
-    assert client.get("/", headers={"Host": "any.example.com"}, auth=("x", READ)).status_code == 200
+    for hosts, status in (((*OWN_HOSTS, "status.internal"), 200), (OTHER_HOSTS, 421)):
+        for host in hosts:
+            assert client.get("/api/v1/status", headers={"Host": host}).status_code == status, host
+    protected: TestClient = serve(**TOKENS)
+    assert protected.get("/", headers={"Host": "any.example.com"}, auth=("x", READ)).status_code == 200
 
 
 def test_a_browser_is_protected(client: TestClient) -> None:

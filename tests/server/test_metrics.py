@@ -46,17 +46,8 @@ def step(connector: str, action: Action, **more: Any) -> StepOutcome:
 
 def test_the_gauges_are_those_of_the_snapshot(client: TestClient, made: World) -> None:
     view = made.served.snapshot.clusters[CLUSTER]
-    assert (
-        value(
-            client,
-            "connector_info",
-            cluster="local",
-            connector="failed",
-            sync_status="Synced",
-            health_status="Degraded",
-        )
-        == 1
-    )
+    failed = {"connector": "failed", "sync_status": "Synced", "health_status": "Degraded"}
+    assert value(client, "connector_info", cluster="local", **failed) == 1
     assert value(client, "connectors", cluster="local", sync_status="Unmanaged", health_status="Healthy") == 1
     assert value(client, "offset_changes_pending", cluster="local", status="blocked") == 2
     assert value(client, "last_success_timestamp_seconds", cluster="local") == view.observed.timestamp()  # type: ignore[union-attr]
