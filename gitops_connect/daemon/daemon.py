@@ -28,9 +28,8 @@ from gitops_connect.daemon import events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
 from gitops_connect.daemon.jobs import Jobs, PollSchedule
 from gitops_connect.daemon.leadership import Leadership
-from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.repository_follower import RepositoryFollower
-from gitops_connect.daemon.state import ClusterView, DaemonState
+from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations
 from gitops_connect.declare import Declared
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision

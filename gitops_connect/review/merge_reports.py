@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from gitops_connect.daemon import events
-from gitops_connect.daemon.reconciliations import Reconciliations
-from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
+from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations, Snapshot
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest, PullRequestPlan

@@ -12,7 +12,7 @@ from acceptance.workplace import Workplace
 from support.daemon_log import QUICK, InThread
 
 from gitops_connect.daemon.daemon import Daemon
-from gitops_connect.daemon.reconciliations import Reconciliations
+from gitops_connect.daemon.state import Reconciliations
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.runtime import open_runtime, open_source
