@@ -161,33 +161,23 @@ def test_failures_are_counted_in_a_row_and_for_one_digest(operations: Operations
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_note_changes_the_message_alone(operations: Operations, state: OperationState | None) -> None:
+def test_a_note_a_release_and_a_drop_change_that_operation_alone(
+    operations: Operations, state: OperationState | None
+) -> None:
+    elsewhere = ClusterName("elsewhere")
+    operations.begin(LOCAL, replace(SKIP, name=OperationName("other")), STOOD, NOON)
+    operations.begin(elsewhere, SKIP, STOOD, NOON)
     before = bring_to(operations, state)
     operations.note(LOCAL, SKIP.name, "the group has members")
-    after = {"skip": replace(before, message="the group has members")} if before else {}
-    assert operations.records(LOCAL) == after
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_only_what_was_settled_is_released(operations: Operations, state: OperationState | None) -> None:
-    before = bring_to(operations, state)
+    noted = replace(before, message="the group has members") if before else None
+    assert operations.records(LOCAL).get(SKIP.name) == noted
     operations.release(LOCAL, SKIP.name)
-    after = operations.records(LOCAL).get(SKIP.name)
-    if before is not None and state is OperationState.SETTLED:
-        assert after == replace(before, state=OperationState.RELEASED)
-    else:
-        assert after == before
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_dropping_takes_away_that_one_only(operations: Operations, state: OperationState | None) -> None:
-    other = replace(SKIP, name=OperationName("other"))
-    operations.begin(LOCAL, other, STOOD, NOON)
-    operations.begin(ClusterName("elsewhere"), SKIP, STOOD, NOON)
-    bring_to(operations, state)
+    is_settled = state is OperationState.SETTLED
+    released = replace(noted, state=OperationState.RELEASED) if noted and is_settled else noted
+    assert operations.records(LOCAL).get(SKIP.name) == released
     operations.drop(LOCAL, SKIP.name)
     assert set(operations.records(LOCAL)) == {"other"}
-    assert set(operations.records(ClusterName("elsewhere"))) == {"skip"}
+    assert set(operations.records(elsewhere)) == {"skip"}
 
 
 def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(operations: Operations) -> None:
