@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+import psutil
 import pytest
 from sqlalchemy import Engine, event, select
 from support.cluster.manual_clock import ManualClock
@@ -14,7 +19,7 @@ from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import LEASE_SECONDS
+from gitops_connect.ledger.leases import LEASE_SECONDS, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
 from gitops_connect.runtime import SystemClock
@@ -250,3 +255,21 @@ def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger:
             assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "5s"
         with database.write() as connection:
             assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "0"
+
+
+def test_a_process_that_ended_and_was_not_waited_for_has_ended() -> None:
+    """A zombie still has its process id."""
+    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:
+        theirs = replace(Process.current(), pid=child.pid, started=psutil.Process(child.pid).create_time())
+        assert child.stdout
+        child.stdout.read()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert theirs.has_ended()
+
+
+def test_what_runs_elsewhere_cannot_be_said_to_have_ended() -> None:
+    assert not Process.current().has_ended()
+    gone = replace(Process.current(), pid=GONE)
+    assert gone.has_ended()
+    assert not replace(gone, host="far-away").has_ended()
+    assert not replace(gone, place="another container").has_ended()
