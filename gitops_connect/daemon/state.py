@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
@@ -105,29 +106,28 @@ class DaemonState:
 
     def set_repository(self, view: RepositoryView) -> None:
         """Replace the view of the repository."""
-        with self._changed:
-            self._publish(replace(self._snapshot, repository=view))
+        self._publish(lambda now: replace(now, repository=view))
 
-    def update_cluster(self, cluster: ClusterName, **changes: object) -> None:
+    def update_cluster(self, cluster: ClusterName, **changes: Any) -> None:
         """Replace fields of the view of one cluster, by their names."""
-        with self._changed:
-            view = replace(self._snapshot.clusters[cluster], **changes)  # type: ignore[arg-type]
-            self._publish(replace(self._snapshot, clusters={**self._snapshot.clusters, cluster: view}))
+        self._publish(
+            lambda now: replace(now, clusters={**now.clusters, cluster: replace(now.clusters[cluster], **changes)})
+        )
 
     def set_pull_requests(self, views: tuple[PullRequestView, ...]) -> None:
         """Replace the views of the open pull requests."""
-        with self._changed:
-            self._publish(replace(self._snapshot, pull_requests=views))
+        self._publish(lambda now: replace(now, pull_requests=views))
 
     def set_leader(self, *, is_leader: bool) -> None:
         """Record whether this process makes the changes."""
-        with self._changed:
-            self._publish(replace(self._snapshot, is_leader=is_leader))
+        self._publish(lambda now: replace(now, is_leader=is_leader))
 
-    def _publish(self, snapshot: Snapshot) -> None:
-        if snapshot != self._snapshot:
-            self._snapshot = replace(snapshot, number=self._snapshot.number + 1)
-            self._changed.notify_all()
+    def _publish(self, change: Callable[[Snapshot], Snapshot]) -> None:
+        with self._changed:
+            snapshot = change(self._snapshot)
+            if snapshot != self._snapshot:
+                self._snapshot = replace(snapshot, number=self._snapshot.number + 1)
+                self._changed.notify_all()
 
 
 # Requests to reconcile at once, and their results.

@@ -196,8 +196,7 @@ def get_property(connection: Connection, name: str) -> str | None:
 
 def set_property(connection: Connection, name: str, value: str) -> None:
     """Store the property instead of an earlier value."""
-    connection.execute(delete(PROPERTIES).where(PROPERTIES.c.name == name))
-    connection.execute(insert(PROPERTIES).values(name=name, value=value))
+    upsert(connection, PROPERTIES, {"name": name}, {"value": value})
 
 
 def upsert(
