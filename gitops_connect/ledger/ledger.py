@@ -137,8 +137,7 @@ class Ledger:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._write() as connection:
             for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED):
-                ours = (table.c.cluster == cluster) & (table.c.connector == connector)
-                connection.execute(delete(table).where(ours))
+                connection.execute(delete(table).filter_by(cluster=cluster, connector=connector))
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
         """What commands have suspended: the cluster, and single connectors."""
@@ -155,9 +154,9 @@ class Ledger:
 
     def resume(self, cluster: ClusterName, connector: ConnectorName | None) -> bool:
         """End what `suspend` recorded. Returns False if there was no record."""
-        this = (SUSPENSIONS.c.cluster == cluster) & (SUSPENSIONS.c.connector == (connector or _WHOLE_CLUSTER))
+        this = delete(SUSPENSIONS).filter_by(cluster=cluster, connector=connector or _WHOLE_CLUSTER)
         with self._database.write() as connection:
-            return connection.execute(delete(SUSPENSIONS).where(this)).rowcount > 0
+            return connection.execute(this).rowcount > 0
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""
@@ -232,7 +231,6 @@ def _require_current(connection: Connection, database: Database) -> None:
 
 def _history(database: Database, cluster: ClusterName) -> OperationHistory:
     """The history of a cluster. It is incomplete if the ledger has never worked on the cluster."""
-    marks = select(REVISIONS.c.cluster).where(REVISIONS.c.cluster == cluster).limit(1)
     with database.read() as connection:
-        has_worked = connection.execute(marks).first() is not None
+        has_worked = connection.execute(select(REVISIONS).filter_by(cluster=cluster)).first() is not None
     return OperationHistory(Operations(database).records(cluster), is_complete=has_worked)

@@ -77,11 +77,9 @@ class StatusStore:
         limit: int = 100,
     ) -> list[JournalEntry]:
         """The last steps, the newest first; only those with a smaller id than `before`, if it is given."""
-        query = select(STEPS).order_by(STEPS.c.id.desc()).limit(limit)
-        if cluster is not None:
-            query = query.where(STEPS.c.cluster == cluster)
-        if connector is not None:
-            query = query.where(STEPS.c.connector == connector)
+        given = {"cluster": cluster, "connector": connector}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        query = select(STEPS).filter_by(**chosen).order_by(STEPS.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
@@ -116,18 +114,13 @@ class ReviewStore:
 
         Returns False, and records nothing, if the pull request does not show a plan with this digest.
         """
-        shown = (
-            select(REVIEWED_PLANS.c.plan)
-            .where(REVIEWED_PLANS.c.pull_request == approval.pull_request)
-            .where(REVIEWED_PLANS.c.digest == approval.digest)
-        )
+        key = attributes(approval, "pull_request", "digest")
         with self._database.write() as connection:
-            plan = connection.scalars(shown).first()
-            if plan is None:
+            shown = connection.execute(select(REVIEWED_PLANS).filter_by(**key)).first()
+            if shown is None:
                 return False
-            same = (APPROVALS.c.pull_request == approval.pull_request) & (APPROVALS.c.digest == approval.digest)
-            if connection.execute(select(APPROVALS.c.who).where(same)).first() is None:
-                values = {**attributes(approval, "pull_request", "digest", "who", "at", "place"), "plan": plan}
+            if connection.execute(select(APPROVALS).filter_by(**key)).first() is None:
+                values = {**key, **attributes(approval, "who", "at", "place"), "plan": shown.plan}
                 connection.execute(insert(APPROVALS).values(values))
             return True
 
@@ -141,11 +134,9 @@ class ReviewStore:
 
     def approvals(self, pull_request: int) -> list[Approval]:
         """Who has approved which plan of a pull request, the last first."""
-        of = APPROVALS.c
-        columns = select(of.pull_request, of.digest, of.who, of.at, of.place)
-        query = columns.where(of.pull_request == pull_request).order_by(of.at.desc())
+        query = select(APPROVALS).filter_by(pull_request=pull_request).order_by(APPROVALS.c.at.desc())
         with self._database.read() as connection:
-            return [Approval(*row) for row in connection.execute(query)]
+            return [Approval(*row[:-1]) for row in connection.execute(query)]
 
     def remove_before(self, at: datetime, kept: Collection[int]) -> None:
         """Remove older plans and approvals, except those of the pull requests that are `kept`, as they are needed."""
