@@ -94,15 +94,15 @@ class NotificationFilter:
 def _notification(event: str, level: int, fields: Mapping[str, Any], left_out: int, link: str) -> Notification:
     subject = " on ".join(str(fields[name]) for name in ("connector", "cluster") if fields.get(name))
     title = f"gitops-connect: {event.replace('_', ' ')}{f': {subject}' if subject else ''}"
-    shown = {name: fields[name] for name in _SHOWN if fields.get(name)}
-    texts = {
-        name: ", ".join(map(str, one)) if isinstance(one, list | tuple) else str(one) for name, one in shown.items()
-    }
-    lines = [f"{name}: {mask(text, values_read())}" for name, text in texts.items()]
+    lines = [f"{name}: {mask(_text(fields[name]), values_read())}" for name in _SHOWN if fields.get(name)]
     if left_out:
         lines.append(f"{left_out} earlier notifications were left out, because there were too many")
     lines = [one_line(line) for line in lines]
     return Notification(one_line(title), "\n".join([*lines, *([link] if link else [])]), level)
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 class NotificationHandler(logging.Handler):
