@@ -5,12 +5,12 @@ Conditions are also recorded in the ledger, so that the time since when they are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from logging import ERROR, INFO, WARNING
 
 from gitops_connect.daemon import events
-from gitops_connect.daemon.events import say
+from gitops_connect.daemon.events import NewItems, say
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.declare import Declared
@@ -46,39 +46,32 @@ Ended = ReconciliationOutcome | Exception
 """How a reconciliation ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonParts:
-    """What the progress of every cluster uses. `once`: there is no next reconciliation."""
+@dataclass(eq=False)
+class ClusterProgress:
+    """Used by one thread at a time: the job of the cluster. `once`: there is no next reconciliation."""
 
+    cluster: ClusterName
     ledger: Ledger
     clock: Clock
     state: DaemonState
     schedule: PollSchedule
     once: bool
-
-
-class ClusterProgress:
-    """Used by one thread at a time: the job of the cluster."""
-
-    def __init__(self, cluster: ClusterName, parts: DaemonParts) -> None:
-        self._cluster = cluster
-        self._parts = parts
-        self._conditions: Conditions = {}
-        self._statuses: tuple[ConnectorStatus, ...] = ()
-        self._steps: tuple[StepOutcome, ...] = ()
-        self._revision: Revision | None = None
-        self._failures = 0
-        self._logged_at = float("-inf")
-        self._diagnostics = events.NewItems()
-        self._notes = events.NewItems()
-        self._unhealthy: frozenset[ConnectorName] = frozenset()
-        self._given_up = events.NewItems()
-        self._rolled_back = events.NewItems()
-        self._cluster_is_suspended = False
-        self._suspended: frozenset[ConnectorName] = frozenset()
-        self._drifted = events.NewItems()
-        self.last: Ended | None = None
-        """How the last reconciliation ended; None before the first one."""
+    last: Ended | None = None
+    """How the last reconciliation ended; None before the first one."""
+    _conditions: Conditions = field(default_factory=dict)
+    _statuses: tuple[ConnectorStatus, ...] = ()
+    _steps: tuple[StepOutcome, ...] = ()
+    _revision: Revision | None = None
+    _failures: int = 0
+    _logged_at: float = float("-inf")
+    _diagnostics: NewItems = field(default_factory=NewItems)
+    _notes: NewItems = field(default_factory=NewItems)
+    _unhealthy: frozenset[ConnectorName] = frozenset()
+    _given_up: NewItems = field(default_factory=NewItems)
+    _rolled_back: NewItems = field(default_factory=NewItems)
+    _cluster_is_suspended: bool = False
+    _suspended: frozenset[ConnectorName] = frozenset()
+    _drifted: NewItems = field(default_factory=NewItems)
 
     def begin(self) -> None:
         """A reconciliation begins."""
@@ -95,7 +88,7 @@ class ClusterProgress:
         except GitopsConnectError:
             raise
         except Exception as error:
-            events.bug(error, cluster=self._cluster, revision=declared.revision)
+            events.bug(error, cluster=self.cluster, revision=declared.revision)
 
     def _show(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
         situation, plan = proposal.situation, proposal.plan
@@ -108,7 +101,7 @@ class ClusterProgress:
         self._conditions = before
         if records:
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
-                about = {"cluster": self._cluster, "connector": name, "revision": rolled_back.revision}
+                about = {"cluster": self.cluster, "connector": name, "revision": rolled_back.revision}
                 keys = list(rolled_back.keys)
                 say(ERROR, "config_rolled_back", **about, keys=keys, message=rolled_back.reason)
             of_cluster = {key: one for key, one in before.items() if not _is_of_connectors(key)}
@@ -124,7 +117,7 @@ class ClusterProgress:
 
     def step_ended(self, revision: Revision, outcome: StepOutcome) -> None:
         """A step has ended; called by the threads of different connectors, one at a time."""
-        events.step_ended(self._cluster, revision, outcome)
+        events.step_ended(self.cluster, revision, outcome)
         _trace(outcome)
         self._steps = (*self._steps, outcome)
         self._publish(steps=self._steps)
@@ -135,16 +128,16 @@ class ClusterProgress:
         failed = not isinstance(ended, LedgerBusy | Interrupted) and not went_well(ended)
         self._failures = (1 if is_new else self._failures + 1) if failed else 0
         error = ended if isinstance(ended, Exception) else None
-        schedule, is_busy = self._parts.schedule, isinstance(ended, LedgerBusy)
+        schedule, is_busy = self.schedule, isinstance(ended, LedgerBusy)
         wait = schedule.after(error, self._failures) if failed or is_busy else schedule.usual()
-        now = self._parts.clock.now()
+        now = self.clock.now()
         if failed:
             mark_failed("StepsFailed" if error is None else type(error).__name__)
         if isinstance(ended, ReconciliationOutcome):
             wait = 0.0 if self._should_follow(ended) else min(wait, until_next_restart(ended.plan, now))
             self._log(ended, declared, seconds, is_new=is_new)
         elif not isinstance(ended, Interrupted) and not (is_busy and str(ended) == str(self.last)):
-            events.cycle_broken_off(self._cluster, declared.revision, ended, None if self._parts.once else wait)
+            events.cycle_broken_off(self.cluster, declared.revision, ended, None if self.once else wait)
         self._record_cluster(ended, declared)
         self.last = ended
         self._publish(error=_error_text(ended), next=now + timedelta(seconds=wait))
@@ -172,7 +165,7 @@ class ClusterProgress:
         for name in self._given_up.of(given_up):
             fields = {"message": problem_words(given_up[name]), "hint": remedy(name)}
             say(ERROR, "connector_given_up", cluster=outcome.cluster, connector=name, **fields)
-        now = self._parts.clock.monotonic()
+        now = self.clock.monotonic()
         if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:
             self._logged_at = now
             events.cycle_ended(outcome, seconds)
@@ -201,7 +194,7 @@ class ClusterProgress:
         """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
         if isinstance(ended, LedgerBusy | Interrupted):
             return
-        now = self._parts.clock.now()
+        now = self.clock.now()
         found = [self._ready(ended, declared)]
         if isinstance(ended, Stalled):
             why = type(ended).__name__
@@ -213,13 +206,13 @@ class ClusterProgress:
         of_cluster = {key: one.follows(self._conditions.get(key)) for key, one in keyed.items()}
         try:
             self._record({**of_connectors, **of_cluster})
-            applied = self._parts.ledger.revisions(self._cluster).applied
+            applied = self.ledger.revisions(self.cluster).applied
             self._publish(applied=None if applied is None else applied.revision)
         except Exception as error:  # the ledger is the problem, or a bug: the daemon goes on
-            events.cycle_broken_off(self._cluster, declared.revision, error, None)
+            events.cycle_broken_off(self.cluster, declared.revision, error, None)
 
     def _ready(self, ended: Ended, declared: Declared) -> Condition:
-        now, revision = self._parts.clock.now(), declared.revision
+        now, revision = self.clock.now(), declared.revision
         if isinstance(ended, Exception):
             return cluster_failed(type(ended).__name__, str(ended), now, revision)
         if ended.failed:
@@ -230,12 +223,12 @@ class ClusterProgress:
 
     def _record(self, after: Conditions) -> None:
         changed, gone = changes(self._conditions, after)
-        self._parts.ledger.status.conditions.record(self._cluster, changed, gone)
+        self.ledger.status.conditions.record(self.cluster, changed, gone)
         self._conditions = after
         self._publish(conditions=after)
 
     def _publish(self, **changes: object) -> None:
-        self._parts.state.update_cluster(self._cluster, **changes)
+        self.state.update_cluster(self.cluster, **changes)
 
 
 def _is_of_connectors(key: ConditionKey) -> bool:

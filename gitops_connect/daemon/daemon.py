@@ -25,12 +25,11 @@ from gitops_connect import __version__
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon import events
-from gitops_connect.daemon.cluster_progress import ClusterProgress, DaemonParts, Ended, Interrupted
+from gitops_connect.daemon.cluster_progress import ClusterProgress, Ended, Interrupted
 from gitops_connect.daemon.jobs import Jobs, PollSchedule
 from gitops_connect.daemon.leadership import Leadership
-from gitops_connect.daemon.reconciliations import Reconciliations
 from gitops_connect.daemon.repository_follower import RepositoryFollower
-from gitops_connect.daemon.state import ClusterView, DaemonState
+from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations
 from gitops_connect.declare import Declared
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -76,8 +75,8 @@ class Daemon:
         self.state.set_leader(is_leader=once)
         self._repository = RepositoryFollower(source, runtime.settings)
         self._once = once
-        parts = DaemonParts(runtime.ledger, runtime.clock, self.state, self.schedule, once)
-        self._progress = {cluster: ClusterProgress(cluster, parts) for cluster in runtime.settings.clusters}
+        parts = (runtime.ledger, runtime.clock, self.state, self.schedule, once)
+        self._progress = {cluster: ClusterProgress(cluster, *parts) for cluster in runtime.settings.clusters}
         self._declared: Declared | None = None
         self.reconciliations = Reconciliations()
         self.reviews: Callable[[Revision], Reviews] = lambda _: NO_REVIEWS

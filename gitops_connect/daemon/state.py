@@ -1,4 +1,4 @@
-"""What the daemon knows, as immutable values for the status page, the API and metrics.
+"""What the daemon knows, as immutable values for the status page, the API and metrics, and what it was asked to do.
 
 The daemon's threads replace these values; readers take a snapshot, and can wait for the next one.
 """
@@ -6,13 +6,15 @@ The daemon's threads replace these values; readers take a snapshot, and can wait
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, Revision
-from gitops_connect.model.outcomes import StepOutcome
+from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import CommitState, PullRequest, PullRequestPlan
 from gitops_connect.model.status import Conditions, ConnectorStatus
@@ -104,26 +106,89 @@ class DaemonState:
 
     def set_repository(self, view: RepositoryView) -> None:
         """Replace the view of the repository."""
-        with self._changed:
-            self._publish(replace(self._snapshot, repository=view))
+        self._publish(lambda now: replace(now, repository=view))
 
-    def update_cluster(self, cluster: ClusterName, **changes: object) -> None:
+    def update_cluster(self, cluster: ClusterName, **changes: Any) -> None:
         """Replace fields of the view of one cluster, by their names."""
-        with self._changed:
-            view = replace(self._snapshot.clusters[cluster], **changes)  # type: ignore[arg-type]
-            self._publish(replace(self._snapshot, clusters={**self._snapshot.clusters, cluster: view}))
+        self._publish(
+            lambda now: replace(now, clusters={**now.clusters, cluster: replace(now.clusters[cluster], **changes)})
+        )
 
     def set_pull_requests(self, views: tuple[PullRequestView, ...]) -> None:
         """Replace the views of the open pull requests."""
-        with self._changed:
-            self._publish(replace(self._snapshot, pull_requests=views))
+        self._publish(lambda now: replace(now, pull_requests=views))
 
     def set_leader(self, *, is_leader: bool) -> None:
         """Record whether this process makes the changes."""
-        with self._changed:
-            self._publish(replace(self._snapshot, is_leader=is_leader))
+        self._publish(lambda now: replace(now, is_leader=is_leader))
 
-    def _publish(self, snapshot: Snapshot) -> None:
-        if snapshot != self._snapshot:
-            self._snapshot = replace(snapshot, number=self._snapshot.number + 1)
-            self._changed.notify_all()
+    def _publish(self, change: Callable[[Snapshot], Snapshot]) -> None:
+        with self._changed:
+            snapshot = change(self._snapshot)
+            if snapshot != self._snapshot:
+                self._snapshot = replace(snapshot, number=self._snapshot.number + 1)
+                self._changed.notify_all()
+
+
+# Requests to reconcile at once, and their results.
+#
+# Each request has a number. It is carried out by a poll of the repository that begins after the request, and then by a
+# reconciliation of each cluster that begins after this poll.
+
+Result = ReconciliationOutcome | Exception
+Listener = Callable[[ClusterName, Result, float], None]
+KEPT = 50
+"""Results of requests that are kept for each cluster."""
+
+
+class Reconciliations:
+    """The requests, and their results. Safe for several threads.
+
+    Each function in `listeners` is called when a reconciliation has ended, with the cluster, the result and the seconds
+    that it took.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.last = 0
+        """The number of the last request; 0 if there was none."""
+        self.polled = 0
+        """The number of the last request for which the repository was polled."""
+        self._requested: dict[ClusterName, int] = {}
+        self._carried: dict[ClusterName, deque[tuple[int, Result]]] = {}
+        """The first reconciliation that carries out the requests up to a number, with that number."""
+        self.listeners: list[Listener] = []
+
+    def request(self, clusters: Iterable[ClusterName]) -> int:
+        """Record a request for these clusters (none: only for a poll), and return its number."""
+        with self._lock:
+            self.last += 1
+            self._requested |= dict.fromkeys(clusters, self.last)
+            return self.last
+
+    def poll_ended(self, number: int) -> None:
+        """Record a poll; `number` was the last request when the poll began."""
+        with self._lock:
+            self.polled = max(self.polled, number)
+
+    def due(self, clusters: Collection[ClusterName]) -> list[ClusterName]:
+        """Those of the clusters that were requested, polled for, and not reconciled since then."""
+        with self._lock:
+            return [one for one in clusters if self._covered(one) < self._requested.get(one, 0) <= self.polled]
+
+    def end(self, cluster: ClusterName, number: int, result: Result, seconds: float) -> None:
+        """Record a result; `number` was the last request that was polled for when the reconciliation began."""
+        with self._lock:
+            if number > self._covered(cluster):
+                self._carried.setdefault(cluster, deque(maxlen=KEPT)).append((number, result))
+        for listen in self.listeners:
+            listen(cluster, result, seconds)
+
+    def result(self, cluster: ClusterName, number: int) -> Result | None:
+        """The result of the first reconciliation of the cluster that carries out this request; None before its end."""
+        with self._lock:
+            found = self._carried.get(cluster, ())
+            return next((result for request, result in found if request >= number), None)
+
+    def _covered(self, cluster: ClusterName) -> int:
+        return self._carried[cluster][-1][0] if cluster in self._carried else 0

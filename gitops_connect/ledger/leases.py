@@ -135,7 +135,8 @@ class Lease:
             _lock_briefly(connection)
             if self.leader is not None:
                 self.leader.require(connection)
-            row = connection.execute(select(LEASES).where(LEASES.c.name == self.name).with_for_update()).one_or_none()
+            this = LEASES.c.name == self.name
+            row = connection.execute(select(LEASES).where(this).with_for_update()).one_or_none()
             now = _time(connection, self.clock.now())
             if row is not None and not _is_free(row, now):
                 raise LedgerBusy(_in_use(row))
@@ -149,11 +150,7 @@ class Lease:
                 "expires": self._expiry(connection),
             }
             # If another process has inserted the row meanwhile, the insertion fails: this lease is not free any more.
-            taken = (
-                insert(LEASES).values(name=self.name)
-                if row is None
-                else update(LEASES).where(LEASES.c.name == self.name)
-            )
+            taken = insert(LEASES).values(name=self.name) if row is None else update(LEASES).where(this)
             connection.execute(taken.values(**values))
         self.number = number
 
@@ -178,8 +175,8 @@ class Lease:
 
     def _ours(self) -> ColumnElement[bool]:
         """The token is compared too: a restored backup may have a number again."""
-        ours = (LEASES.c.number == self.number) & (LEASES.c.token == self._token)
-        return (LEASES.c.name == self.name) & ours
+        of = LEASES.c
+        return (of.name == self.name) & (of.number == self.number) & (of.token == self._token)
 
     def _expiry(self, connection: Connection) -> datetime:
         return _time(connection, self.clock.now()) + timedelta(seconds=self.ttl)

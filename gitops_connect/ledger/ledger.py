@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -16,9 +18,8 @@ from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, held, require_idle, writes_under
 from gitops_connect.ledger.operation_store import Operations
-from gitops_connect.ledger.review_store import ReviewStore
 from gitops_connect.ledger.schema import find_version, is_current, prepare
-from gitops_connect.ledger.status_store import StatusStore
+from gitops_connect.ledger.status_store import ReviewStore, StatusStore
 from gitops_connect.ledger.tables import (
     CONFIG_HISTORIES,
     OWNERSHIP,
@@ -28,7 +29,6 @@ from gitops_connect.ledger.tables import (
     STOPPED,
     SUSPENSIONS,
     RecordedValues,
-    rows_of,
     upsert,
 )
 from gitops_connect.model.clock import Clock
@@ -73,6 +73,16 @@ class Ledger:
         """The id of the last requested restart of each kind that was carried out."""
         self.stopped = RecordedValues[ConnectorName, TargetState](database, self._write, STOPPED)
         """The connectors that are stopped for an offset change, with the state to which each returns."""
+        self._suspensions = RecordedValues[ConnectorName, Suspension](
+            database,
+            database.write,
+            SUSPENSIONS,
+            partial(Suspension, SuspendedBy.COMMAND, False),  # noqa: FBT003 - a column has no name here
+            attrgetter("who", "since", "reason"),
+        )
+        self._marks = RecordedValues[str, RevisionMark](
+            database, self._write, REVISIONS, RevisionMark, attrgetter("revision", "at", "result")
+        )
 
     @property
     def place(self) -> str:
@@ -127,47 +137,39 @@ class Ledger:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._write() as connection:
             for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED):
-                ours = (table.c.cluster == cluster) & (table.c.connector == connector)
-                connection.execute(delete(table).where(ours))
+                connection.execute(delete(table).filter_by(cluster=cluster, connector=connector))
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
         """What commands have suspended: the cluster, and single connectors."""
-        found = {
-            row.connector: Suspension(
-                SuspendedBy.COMMAND, row.connector == _WHOLE_CLUSTER, row.who, row.since, row.reason
-            )
-            for row in rows_of(self._database, SUSPENSIONS, cluster)
-        }
-        return Suspensions(found.pop(_WHOLE_CLUSTER, None), found)
+        found = dict(self._suspensions.of(cluster))
+        whole = found.pop(_WHOLE_CLUSTER, None)
+        return Suspensions(whole and replace(whole, whole_cluster=True), found)
 
     def suspend(self, cluster: ClusterName, connector: ConnectorName | None, suspension: Suspension) -> None:
         """Record that a command suspends the connector, or with None the whole cluster, instead of an earlier record.
 
         This needs no lease: it takes effect when the next plan is made.
         """
-        key = {"cluster": cluster, "connector": connector or _WHOLE_CLUSTER}
-        with self._database.write() as connection:
-            upsert(connection, SUSPENSIONS, key, attributes(suspension, "who", "since", "reason"))
+        self._suspensions.record(cluster, {connector or _WHOLE_CLUSTER: suspension})
 
     def resume(self, cluster: ClusterName, connector: ConnectorName | None) -> bool:
         """End what `suspend` recorded. Returns False if there was no record."""
-        this = (SUSPENSIONS.c.cluster == cluster) & (SUSPENSIONS.c.connector == (connector or _WHOLE_CLUSTER))
+        this = delete(SUSPENSIONS).filter_by(cluster=cluster, connector=connector or _WHOLE_CLUSTER)
         with self._database.write() as connection:
-            return connection.execute(delete(SUSPENSIONS).where(this)).rowcount > 0
+            return connection.execute(this).rowcount > 0
 
     def revisions(self, cluster: ClusterName) -> Revisions:
         """The revision last attempted on the cluster, and the revision last applied."""
-        rows = rows_of(self._database, REVISIONS, cluster)
-        marks = {row.kind: RevisionMark(row.revision, row.at, row.result) for row in rows}
+        marks = self._marks.of(cluster)
         return Revisions(marks.get(_ATTEMPTED), marks.get(_APPLIED))
 
     def record_attempt(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
         """Record that this revision is being applied to the cluster; again with a `result` if that has failed."""
-        self._mark(cluster, _ATTEMPTED, RevisionMark(revision, at, result))
+        self._marks.record(cluster, {_ATTEMPTED: RevisionMark(revision, at, result)})
 
     def record_applied(self, cluster: ClusterName, revision: Revision, at: datetime, result: str = "") -> None:
         """Record that the cluster is in sync with this revision."""
-        self._mark(cluster, _APPLIED, RevisionMark(revision, at, result))
+        self._marks.record(cluster, {_APPLIED: RevisionMark(revision, at, result)})
 
     def lease(
         self, cluster: ClusterName, clock: Clock, ttl: float = LEASE_SECONDS, leader: Lease | None = None
@@ -202,12 +204,6 @@ class Ledger:
         """Release the database. Nothing is held between two calls, so a ledger that is not closed does no harm."""
         self._database.close()
 
-    def _mark(self, cluster: ClusterName, kind: str, mark: RevisionMark) -> None:
-        with self._write() as connection:
-            upsert(
-                connection, REVISIONS, {"cluster": cluster, "kind": kind}, attributes(mark, "revision", "at", "result")
-            )
-
 
 def read_history(url: str, directory: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
     """The offset changes of each cluster, from a ledger that may not exist: nothing is created, upgraded or locked.
@@ -235,7 +231,6 @@ def _require_current(connection: Connection, database: Database) -> None:
 
 def _history(database: Database, cluster: ClusterName) -> OperationHistory:
     """The history of a cluster. It is incomplete if the ledger has never worked on the cluster."""
-    marks = select(REVISIONS.c.cluster).where(REVISIONS.c.cluster == cluster).limit(1)
     with database.read() as connection:
-        has_worked = connection.execute(marks).first() is not None
+        has_worked = connection.execute(select(REVISIONS).filter_by(cluster=cluster)).first() is not None
     return OperationHistory(Operations(database).records(cluster), is_complete=has_worked)

@@ -257,8 +257,8 @@ class Operations:
     def drop(self, cluster: ClusterName, name: OperationName) -> None:
         """Delete the record of the operation. Does nothing if it is not known."""
         with self._write() as connection:
-            connection.execute(delete(OPERATIONS).where(OPERATIONS.c.cluster == cluster, OPERATIONS.c.name == name))
-            pieces.remove_all(connection, cluster, name)
+            connection.execute(delete(OPERATIONS).filter_by(cluster=cluster, name=name))
+            pieces.remove(connection, cluster, name, *OffsetsPart)
 
     @contextmanager
     def _changing(self, cluster: ClusterName, name: OperationName) -> Iterator[_Entry]:
@@ -309,7 +309,7 @@ class _Entry:
 
     def remove_pieces(self) -> None:
         """Remove the offsets of a large operation."""
-        pieces.remove_all(self._connection, self._cluster, self._name)
+        pieces.remove(self._connection, self._cluster, self._name, *OffsetsPart)
 
     def overwrite(self, record: OperationRecord) -> None:
         """Write the record. A snapshot is the undo, and is kept only if the record is of the same operation."""
@@ -329,8 +329,7 @@ class _Entry:
             values["snapshot"] = None
             lost.append(OffsetsPart.BEFORE)
         self.put(values)
-        for part in lost:
-            pieces.remove(self._connection, PartKey(self._cluster, self._name, part))
+        pieces.remove(self._connection, self._cluster, self._name, *lost)
 
     def is_open_with(self, operation: Operation) -> bool:
         """Whether exactly this operation was begun already."""
@@ -396,5 +395,5 @@ def _find(
     connection: Connection, cluster: ClusterName, name: OperationName, *, locked: bool = False
 ) -> Row[Any] | None:
     """The current row of the operation; `locked`: nobody else writes it before the transaction ends."""
-    query = select(OPERATIONS).where(OPERATIONS.c.cluster == cluster, OPERATIONS.c.name == name)
+    query = select(OPERATIONS).filter_by(cluster=cluster, name=name)
     return connection.execute(query.with_for_update() if locked else query).one_or_none()

@@ -10,8 +10,9 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from gitops_connect.ledger.tables import PIECES, OffsetsPart
 from gitops_connect.model.names import ClusterName, Digest, OperationName
@@ -32,17 +33,12 @@ class StoredBlock:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PartKey:
-    """One part of one operation."""
+class PartKey(NamedTuple):
+    """One part of one operation, by the names of the columns."""
 
     cluster: ClusterName
     name: OperationName
     part: OffsetsPart
-
-    def matches(self) -> ColumnElement[bool]:
-        """The condition for the rows of the part."""
-        return _of(self.cluster, self.name) & (PIECES.c.part == self.part)
 
 
 def piece_of(lines: bytes) -> StoredBlock:
@@ -101,41 +97,24 @@ class BlockCounts:
 
 def put(connection: Connection, key: PartKey, number: int, piece: StoredBlock) -> None:
     """Write one piece."""
-    connection.execute(
-        insert(PIECES).values(
-            cluster=key.cluster,
-            name=key.name,
-            part=key.part,
-            number=number,
-            entries=piece.entries,
-            content=piece.content,
-        )
-    )
+    columns = {"number": number, "entries": piece.entries, "content": piece.content}
+    connection.execute(insert(PIECES).values(**key._asdict(), **columns))
 
 
 def get(connection: Connection, key: PartKey, number: int) -> StoredBlock | None:
     """Read one piece; None after the last one."""
-    query = select(PIECES.c.entries, PIECES.c.content).where(key.matches() & (PIECES.c.number == number))
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(select(PIECES).filter_by(**key._asdict(), number=number)).one_or_none()
     return None if row is None else StoredBlock(row.entries, row.content)
 
 
 def count(connection: Connection, key: PartKey) -> tuple[int, int]:
     """The number of pieces, and the number of entries in them."""
-    query = select(func.count(), func.coalesce(func.sum(PIECES.c.entries), 0)).where(key.matches())
-    pieces, entries = connection.execute(query).one()
+    sums = select(func.count(), func.coalesce(func.sum(PIECES.c.entries), 0)).select_from(PIECES)
+    pieces, entries = connection.execute(sums.filter_by(**key._asdict())).one()
     return int(pieces), int(entries)
 
 
-def remove(connection: Connection, key: PartKey) -> None:
-    """Delete the pieces of one part."""
-    connection.execute(delete(PIECES).where(key.matches()))
-
-
-def remove_all(connection: Connection, cluster: ClusterName, name: OperationName) -> None:
-    """Delete all pieces of an operation."""
-    connection.execute(delete(PIECES).where(_of(cluster, name)))
-
-
-def _of(cluster: ClusterName, name: OperationName) -> ColumnElement[bool]:
-    return (PIECES.c.cluster == cluster) & (PIECES.c.name == name)
+def remove(connection: Connection, cluster: ClusterName, name: OperationName, *parts: OffsetsPart) -> None:
+    """Delete the pieces of these parts of an operation."""
+    these = delete(PIECES).filter_by(cluster=cluster, name=name).where(PIECES.c.part.in_(parts))
+    connection.execute(these)

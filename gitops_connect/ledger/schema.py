@@ -40,36 +40,6 @@ def prepare(database: Database, given: bytes | None) -> bytes:
 
     A ledger that is up to date is only read. Raises UsageError, LedgerUnusable or LedgerBusy.
     """
-    _require(database, given)
-    with database.read() as connection:
-        known = get_property(connection, FINGERPRINT) if is_current(connection) else None
-        if known is not None:
-            check_rows(connection, database.place)
-    if known is None:
-        # The database's write lock also prevents two processes from creating two keys.
-        with database.write() as connection:
-            return _prepare_locked(connection, database, given)
-    key = given or load_key(_key_file(database))
-    _compare(key, known, database)
-    return key
-
-
-def _prepare_locked(connection: Connection, database: Database, given: bytes | None) -> bytes:
-    upgrade(connection)
-    check_rows(connection, database.place)
-    known = get_property(connection, FINGERPRINT)
-    file = None if given else _key_file(database)
-    if file and known is None and not file.exists():
-        _create_key(file)
-    key = given or load_key(_key_file(database))
-    if known is None:
-        set_property(connection, FINGERPRINT, _fingerprint(key))
-    else:
-        _compare(key, known, database)
-    return key
-
-
-def _require(database: Database, given: bytes | None) -> None:
     if given is None and database.file is None:
         raise UsageError(
             f"the ledger {database.place} is not a file, so its key cannot be stored next to it;"
@@ -77,22 +47,30 @@ def _require(database: Database, given: bytes | None) -> None:
         )
     if given is not None and len(given) < _SHORTEST:
         raise UsageError(f"[state] key: expected at least {_SHORTEST} bytes that cannot be guessed, found {len(given)}")
+    with database.read() as connection:
+        if is_current(connection) and get_property(connection, FINGERPRINT) is not None:
+            return _checked_key(connection, database, given)
+    # The database's write lock also prevents two processes from creating two keys.
+    with database.write() as connection:
+        upgrade(connection)
+        return _checked_key(connection, database, given)
 
 
-def _key_file(database: Database) -> Path:
-    return Path(f"{database.place}.key")
-
-
-def _fingerprint(key: bytes) -> str:
-    return keyed_digest(key, "gitops-connect ledger")
-
-
-def _compare(key: bytes, known: str, database: Database) -> None:
-    if _fingerprint(key) != known:
+def _checked_key(connection: Connection, database: Database, given: bytes | None) -> bytes:
+    check_rows(connection, database.place)
+    known, file = get_property(connection, FINGERPRINT), Path(f"{database.place}.key")
+    if given is None and known is None and not file.exists():
+        _create_key(file)
+    key = given or load_key(file)
+    fingerprint = keyed_digest(key, "gitops-connect ledger")
+    if known is None:
+        set_property(connection, FINGERPRINT, fingerprint)
+    elif fingerprint != known:
         raise LedgerUnusable(
             f"the ledger {database.place} was written with a different key: restore the earlier [state] key,"
             f" or the file {database.place}.key, or start with a new key as docs/reference/ledger.md describes"
         )
+    return key
 
 
 def load_key(file: Path) -> bytes:

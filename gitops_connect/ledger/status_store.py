@@ -1,22 +1,32 @@
-"""What was observed of a cluster over time: conditions, current offsets, and the steps that were carried out.
+"""What is recorded without a lease: what was observed of a cluster over time, and the plans that people have reviewed.
 
-No plan needs it to be complete. It is not part of an export of the ledger, and needs no lease: a process that has lost
-its lease also records what it did.
+No plan needs the observations to be complete, and they are not part of an export of the ledger. A process that has lost
+its lease also records what it did. Reviews take effect when the next plan is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from datetime import datetime
 from operator import attrgetter
 
 from sqlalchemy import delete, insert, select
 
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import CONDITIONS, OFFSET_POSITIONS, STEPS, RecordedValues
+from gitops_connect.ledger.tables import (
+    APPROVALS,
+    CONDITIONS,
+    OFFSET_POSITIONS,
+    REVIEWED_PLANS,
+    STEPS,
+    RecordedValues,
+    upsert,
+)
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.outcomes import JournalEntry
+from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan
 from gitops_connect.model.status import Condition, ConditionKey
 
 KEPT_STEPS = 5000
@@ -67,12 +77,69 @@ class StatusStore:
         limit: int = 100,
     ) -> list[JournalEntry]:
         """The last steps, the newest first; only those with a smaller id than `before`, if it is given."""
-        query = select(STEPS).order_by(STEPS.c.id.desc()).limit(limit)
-        if cluster is not None:
-            query = query.where(STEPS.c.cluster == cluster)
-        if connector is not None:
-            query = query.where(STEPS.c.connector == connector)
+        given = {"cluster": cluster, "connector": connector}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        query = select(STEPS).filter_by(**chosen).order_by(STEPS.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
             return [JournalEntry(**row) for row in connection.execute(query).mappings()]
+
+
+class ReviewStore:
+    """The reviews in the ledger; its methods raise what those of `Ledger` raise."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, plan: ReviewedPlan, purpose: PlanPurpose, at: datetime) -> None:
+        """Record a plan that its pull request shows, instead of the earlier one of the same purpose."""
+        key = {"pull_request": plan.pull_request, "purpose": purpose}
+        values = {"digest": plan.digest, "at": at, "plan": plan}
+        with self._database.write() as connection:
+            upsert(connection, REVIEWED_PLANS, key, values)
+
+    def plans(self, pull_requests: Collection[int], purpose: PlanPurpose) -> list[ReviewedPlan]:
+        """The last plans that these pull requests have shown for that purpose."""
+        query = (
+            select(REVIEWED_PLANS.c.plan)
+            .where(REVIEWED_PLANS.c.pull_request.in_(pull_requests), REVIEWED_PLANS.c.purpose == purpose)
+            .order_by(REVIEWED_PLANS.c.pull_request)
+        )
+        with self._database.read() as connection:
+            return list(connection.scalars(query))
+
+    def approve(self, approval: Approval) -> bool:
+        """Record that someone has approved the plan with this digest; the first approval of a plan is kept.
+
+        Returns False, and records nothing, if the pull request does not show a plan with this digest.
+        """
+        key = attributes(approval, "pull_request", "digest")
+        with self._database.write() as connection:
+            shown = connection.execute(select(REVIEWED_PLANS).filter_by(**key)).first()
+            if shown is None:
+                return False
+            if connection.execute(select(APPROVALS).filter_by(**key)).first() is None:
+                values = {**key, **attributes(approval, "who", "at", "place"), "plan": shown.plan}
+                connection.execute(insert(APPROVALS).values(values))
+            return True
+
+    def approved(self, pull_requests: Collection[int]) -> list[ReviewedPlan]:
+        """The approved plans of these pull requests, also those that they no longer show."""
+        query = (
+            select(APPROVALS.c.plan).where(APPROVALS.c.pull_request.in_(pull_requests)).order_by(APPROVALS.c.at.desc())
+        )
+        with self._database.read() as connection:
+            return list(connection.scalars(query))
+
+    def approvals(self, pull_request: int) -> list[Approval]:
+        """Who has approved which plan of a pull request, the last first."""
+        query = select(APPROVALS).filter_by(pull_request=pull_request).order_by(APPROVALS.c.at.desc())
+        with self._database.read() as connection:
+            return [Approval(*row[:-1]) for row in connection.execute(query)]
+
+    def remove_before(self, at: datetime, kept: Collection[int]) -> None:
+        """Remove older plans and approvals, except those of the pull requests that are `kept`, as they are needed."""
+        with self._database.write() as connection:
+            for table in (REVIEWED_PLANS, APPROVALS):
+                connection.execute(delete(table).where(table.c.at < at, table.c.pull_request.not_in(kept)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -196,14 +196,7 @@ def get_property(connection: Connection, name: str) -> str | None:
 
 def set_property(connection: Connection, name: str, value: str) -> None:
     """Store the property instead of an earlier value."""
-    connection.execute(delete(PROPERTIES).where(PROPERTIES.c.name == name))
-    connection.execute(insert(PROPERTIES).values(name=name, value=value))
-
-
-def rows_of(database: Database, table: Table, cluster: ClusterName) -> Sequence[Row[Any]]:
-    """The rows of the cluster."""
-    with database.read() as connection:
-        return connection.execute(select(table).where(table.c.cluster == cluster)).all()
+    upsert(connection, PROPERTIES, {"name": name}, {"value": value})
 
 
 def upsert(
@@ -224,9 +217,9 @@ def upsert(
 class RecordedValues(Generic[K, V]):
     """A table of values of each cluster; the methods raise what those of `Ledger` raise.
 
-    A key is the name of a connector, or if the primary key has more columns, a tuple of the name and these. `read`
-    makes a value of the columns after the name, and `columns` returns those after the primary key. By default, the only
-    column is the value.
+    A key has the columns of the primary key after the cluster: one value, or a tuple. `read` makes a value of all
+    columns after the first of the key, and `columns` returns those after the primary key. By default, the only column
+    is the value.
     """
 
     def __init__(
@@ -247,7 +240,8 @@ class RecordedValues(Generic[K, V]):
 
     def of(self, cluster: ClusterName) -> Mapping[K, V]:
         """All values of the cluster."""
-        rows = rows_of(self._database, self._table, cluster)
+        with self._database.read() as connection:
+            rows = connection.execute(select(self._table).filter_by(cluster=cluster)).all()
         return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}
 
     def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:

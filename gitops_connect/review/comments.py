@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from gitops_connect.daemon import events
 from gitops_connect.forge.forge import Forge
-from gitops_connect.ledger.review_store import ReviewStore
+from gitops_connect.ledger.status_store import ReviewStore
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Digest, Revision
 from gitops_connect.model.pull_requests import Comment, CommentOptions, CommitStatus, PullRequest

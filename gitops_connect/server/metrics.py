@@ -16,8 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gitops_connect import __version__
-from gitops_connect.daemon.reconciliations import Reconciliations, Result
-from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
+from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations, Result, Snapshot
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import Result as StepResult

@@ -47,22 +47,20 @@ def test_a_notification_names_the_connector_the_cause_and_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "fields", "is_sent"),
+    ("event", "fields", "settings", "is_sent"),
     [
-        ("connector_given_up", FAILED, True),
-        ("connector_unhealthy", FAILED, False),
-        ("reconciliation_finished", {"applied": 0, "failed": 0}, False),
-        ("reconciliation_finished", {"applied": 2, "failed": 0}, True),
+        ("connector_given_up", FAILED, {}, True),
+        ("connector_unhealthy", FAILED, {}, False),
+        ("reconciliation_finished", {"applied": 0, "failed": 0}, {}, False),
+        ("reconciliation_finished", {"applied": 2, "failed": 0}, {}, True),
+        ("connector_recovered", FAILED, {"events": ("connector_*",)}, True),
+        ("step_failed", FAILED, {"events": ("connector_*",)}, False),
     ],
 )
-def test_the_default_is_what_people_must_know(event: str, fields: dict[str, Any], is_sent: bool) -> None:
-    assert (chosen(ManualClock()).notification(event, logging.INFO, fields) is not None) is is_sent
-
-
-def test_events_are_chosen_by_pattern() -> None:
-    everything = chosen(ManualClock(), events=("connector_*",))
-    assert everything.notification("connector_recovered", logging.INFO, FAILED) is not None
-    assert everything.notification("step_failed", logging.ERROR, FAILED) is None
+def test_what_is_sent_by_default_and_by_pattern(
+    event: str, fields: dict[str, Any], settings: dict[str, Any], is_sent: bool
+) -> None:
+    assert (chosen(ManualClock(), **settings).notification(event, logging.INFO, fields) is not None) is is_sent
 
 
 def test_the_same_message_is_sent_again_only_after_some_time() -> None:

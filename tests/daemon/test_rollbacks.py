@@ -98,18 +98,6 @@ def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, stand
 
 
 @pytest.mark.slow
-def test_without_the_option_a_broken_config_stays(at: Workplace) -> None:
-    at.commit("sink.yaml", sink(at, spec="autoRestart: {enabled: false}"))
-    with InThread(at) as daemon:
-        daemon.wait("reconciliation_finished", applied=1)
-        at.commit("sink.yaml", sink(at, file="missing/out.txt", spec="autoRestart: {enabled: false}"))
-        daemon.wait("connector_unhealthy")
-        number = daemon.daemon.state.snapshot.number
-        daemon.await_state(lambda now: now.number > number + 4)
-        assert file_of(at) == "missing/out.txt"
-
-
-@pytest.mark.slow
 def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
     stems = ("a", "b", "c")
     at.settings("rollout_size = 1\nrollout_max_failures = 1")

@@ -6,61 +6,29 @@ import json
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import reduce
 from operator import getitem
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from filled_ledger import KEY, ORDERS, fill
-from hypothesis import given, settings
+from filled_ledger import KEY, fill
+from hypothesis import given
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
-from gitops_connect.ledger.archive import TABLES, Archive, read_archive, write_archive
+from gitops_connect.ledger.archive import TABLES, read_archive, write_archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import METADATA
-from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import OperationName
-from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
-from gitops_connect.model.ownership import Ownership
 
 pytestmark = pytest.mark.slow
 
 OTHER_KEY = b"o" * 32
-words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
-times = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds
-objects = st.dictionaries(words, st.none() | st.booleans() | st.integers() | words, max_size=2)
-patches: st.SearchStrategy[OffsetPatch] = st.dictionaries(
-    objects.map(partition_text), st.none() | objects.map(offset_text), max_size=3
-)
-earlier = st.dictionaries(objects.map(partition_text), objects.map(offset_text), max_size=3)
-operations = st.builds(
-    Operation,
-    name=words,
-    connector=words,
-    kind=st.sampled_from(OperationKind),
-    digest=words,
-    revision=words,
-    offsets=patches,
-    acknowledged=st.frozensets(st.sampled_from(Acknowledgement)),
-)
-ownerships = st.builds(
-    replace,
-    st.just(ORDERS),
-    connector=words,
-    since=times,
-    desired=st.none() | words,
-    applied=st.dictionaries(words, words, max_size=2),
-    on_delete=st.sampled_from(OnDelete),
-)
 
 
 def _sample() -> str:
@@ -79,39 +47,6 @@ def other(new_place: LedgerPlace) -> Ledger:
 @pytest.fixture
 def full(tmp_path: Path) -> Ledger:
     return fill(Ledger.open("sqlite:///full.db", tmp_path, KEY))
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ledger, Ledger]:
-    directory = tmp_path_factory.mktemp("pair")
-    return Ledger.open("sqlite:///here.db", directory, KEY), Ledger.open("sqlite:///there.db", directory, KEY)
-
-
-@settings(max_examples=20)
-@given(
-    ownerships=st.lists(ownerships, max_size=3, unique_by=lambda one: one.connector),
-    begun=st.lists(st.tuples(operations, earlier, st.booleans(), times), max_size=3, unique_by=lambda one: one[0].name),
-)
-def test_what_is_imported_is_what_was_exported(
-    pair: tuple[Ledger, Ledger],
-    ownerships: list[Ownership],
-    begun: list[tuple[Operation, dict[Any, Any], bool, datetime]],
-) -> None:
-    here, there = pair
-    here.restore(Archive(here.export().key_fingerprint, {table.name: () for table in TABLES}), NOON, replace=True)
-    here.record(*ownerships)
-    for operation, before, settled, at in begun:
-        here.operations.begin(LOCAL, operation, before, at)
-        if settled:
-            here.operations.settle(LOCAL, operation.name, before, "w", at)
-    text = write_archive(here.export())
-    there.restore(read_archive(text, "a.json"), NOON, replace=True)
-    assert write_archive(there.export()) == text
-    assert there.ownership(LOCAL) == here.ownership(LOCAL)
-    assert there.operations.records(LOCAL) == here.operations.records(LOCAL)
-    for operation, before, _, _ in begun:
-        assert there.operations.saved(LOCAL, operation.name) == operation
-        assert there.operations.snapshot(LOCAL, operation.name) == before
 
 
 def test_it_has_neither_the_key_nor_a_lease(full: Ledger, clock: ManualClock) -> None:

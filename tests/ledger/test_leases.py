@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+import psutil
 import pytest
 from sqlalchemy import Engine, event, select
 from support.cluster.manual_clock import ManualClock
@@ -14,7 +19,7 @@ from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import LEASE_SECONDS
+from gitops_connect.ledger.leases import LEASE_SECONDS, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
 from gitops_connect.runtime import SystemClock
@@ -22,6 +27,7 @@ from gitops_connect.runtime import SystemClock
 pytestmark = pytest.mark.slow
 
 TTL = 60.0
+GONE = 2**22 + 1
 
 
 def expiry(place: LedgerPlace) -> datetime:
@@ -29,29 +35,22 @@ def expiry(place: LedgerPlace) -> datetime:
         return connection.execute(select(LEASES.c.expires)).scalar_one()
 
 
-def test_one_holder_at_a_time_and_the_next_after_it(ledger: Ledger, clock: ManualClock) -> None:
-    with (
-        ledger.lease("local", clock, TTL) as lease,
-        pytest.raises(LedgerBusy, match=r"cluster local is in use by process \d+ on .* since \d{4}-"),
-        ledger.lease("local", clock, TTL),
-    ):
-        pass
-    lease_after = ledger.lease("local", clock, TTL)
-    with lease_after as lease:
-        lease.check()
+def test_one_holder_at_a_time_and_the_next_after_it_also_after_an_error(ledger: Ledger, clock: ManualClock) -> None:
+    def fail() -> None:
+        with (
+            ledger.lease("local", clock, TTL),
+            pytest.raises(LedgerBusy, match=r"cluster local is in use by process \d+ on .* since \d{4}-"),
+            ledger.lease("local", clock, TTL),
+        ):
+            pass
+        with ledger.lease("local", clock, TTL):
+            raise KeyboardInterrupt
 
-
-def test_clusters_do_not_hold_one_another_up(ledger: Ledger, clock: ManualClock) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        fail()
     with ledger.lease("local", clock, TTL) as one, ledger.lease("other", clock, TTL) as two:
         one.check()
         two.check()
-
-
-def test_it_is_given_back_after_an_error_too(ledger: Ledger, clock: ManualClock) -> None:
-    with pytest.raises(KeyboardInterrupt), ledger.lease("local", clock, TTL):
-        raise KeyboardInterrupt
-    with ledger.lease("local", clock, TTL) as lease:
-        lease.check()
 
 
 def test_a_ledger_that_is_gone_does_not_hide_the_error(
@@ -123,25 +122,23 @@ def test_expired_and_taken_by_nobody_it_is_ours_again(ledger: Ledger, clock: Man
             pass
 
 
-@pytest.mark.parametrize("difference", [{"pid": 2**22 + 1}, {"process_started": 1.0}])
+@pytest.mark.parametrize(
+    ("difference", "has_ended"),
+    [
+        ({"pid": GONE}, True),
+        ({"process_started": 1.0}, True),
+        ({"pid": GONE, "place": "another container"}, False),
+        ({"pid": GONE, "host": "far-away"}, False),
+    ],
+)
 def test_a_process_of_this_machine_that_ended_does_not_hold_it(
-    ledger: Ledger, clock: ManualClock, place: LedgerPlace, difference: dict[str, float]
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace, difference: dict[str, Any], has_ended: bool
 ) -> None:
-    """The process id does not exist, or another process has it now."""
+    """The process id does not exist, or another process has it now; a process id of another place says nothing."""
     with ledger.lease("local", clock, TTL):
         place.change_leases(**difference)
-        with ledger.lease("local", clock, TTL) as taken:
+        with nullcontext() if has_ended else pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL) as taken:
             taken.check()
-
-
-@pytest.mark.parametrize("difference", [{"place": "another container"}, {"host": "far-away"}])
-def test_a_process_id_of_another_place_says_nothing(
-    ledger: Ledger, clock: ManualClock, place: LedgerPlace, difference: dict[str, str]
-) -> None:
-    with ledger.lease("local", clock, TTL):
-        place.change_leases(pid=2**22 + 1, **difference)
-        with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
-            pass
 
 
 def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
@@ -249,7 +246,6 @@ def test_of_replicas_that_campaign_at_once_one_is_elected(place: LedgerPlace, cl
         place.age_leases(LEASE_SECONDS)
 
 
-@pytest.mark.slow
 def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger: LedgerPlace) -> None:
     """Otherwise its locks would keep others from the lease for as long as it is suspended."""
     ledger, clock = postgres_ledger.open(), ManualClock()
@@ -259,3 +255,21 @@ def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger:
             assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "5s"
         with database.write() as connection:
             assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "0"
+
+
+def test_a_process_that_ended_and_was_not_waited_for_has_ended() -> None:
+    """A zombie still has its process id."""
+    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:
+        theirs = replace(Process.current(), pid=child.pid, started=psutil.Process(child.pid).create_time())
+        assert child.stdout
+        child.stdout.read()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert theirs.has_ended()
+
+
+def test_what_runs_elsewhere_cannot_be_said_to_have_ended() -> None:
+    assert not Process.current().has_ended()
+    gone = replace(Process.current(), pid=GONE)
+    assert gone.has_ended()
+    assert not replace(gone, host="far-away").has_ended()
+    assert not replace(gone, place="another container").has_ended()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
@@ -62,6 +63,7 @@ def test_ownership_makes_the_round_trip(ledger: Ledger, entries: list[Ownership]
     assert found == {entry.connector: entry for entry in entries}
     assert list(found) == sorted(found)
     assert all(one.since.utcoffset() == timedelta(0) for one in found.values())
+    assert read_archive(write_archive(ledger.export()), "a.json") == ledger.export()
 
 
 def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger, place: LedgerPlace) -> None:

@@ -42,7 +42,7 @@ def use(directory: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("group", ["named", "named_with_the_file"])
-def test_a_mistake_is_named_with_the_way_out(tmp_path: Path, group: str) -> None:
+def test_the_setting_is_named(tmp_path: Path, group: str) -> None:
     for case in CASES[group]:
         with pytest.raises(UsageError) as raised:
             use(tmp_path, case["text"])

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from gitops_connect.daemon.reconciliations import Reconciliations
-from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, RepositoryView
+from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, Reconciliations, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.operation_store import Operations
 from gitops_connect.model.config_histories import RolledBack
