@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from acceptance.workplace import Workplace
-from gitops_connect.daemon.reconciliations import Reconciliations
 from support.daemon_log import QUICK, InThread
 
 from gitops_connect.daemon.daemon import Daemon
-from gitops_connect.daemon.state import Snapshot
+from gitops_connect.daemon.state import Reconciliations, Snapshot
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.runtime import open_runtime, open_source

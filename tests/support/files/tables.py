@@ -9,12 +9,16 @@ from typing import Any
 import yaml
 
 
-def rows(test: str, table: str) -> list[Any]:
-    """The rows of one table. `test` is the `__file__` of the test."""
-    return [tuple(row) if isinstance(row, list) else row for row in _tables(test)[table]]
+def table(test: str, name: str) -> Any:
+    """One table. `test` is the `__file__` of the test."""
+    return _read(Path(test).with_suffix(".yaml"))[name]
+
+
+def rows(test: str, name: str) -> list[Any]:
+    """The rows of one table; a row with several cells is a tuple."""
+    return [tuple(row) if isinstance(row, list) else row for row in table(test, name)]
 
 
 @cache
-def _tables(test: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = yaml.safe_load(Path(test).with_suffix(".yaml").read_text(encoding="utf-8"))
-    return found
+def _read(file: Path) -> Any:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
