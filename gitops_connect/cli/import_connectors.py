@@ -25,6 +25,7 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.offset_changes.subject import clients_of, require_offsets
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
+from gitops_connect.settings.sections import Settings
 
 
 def import_connectors(
@@ -56,10 +57,7 @@ def import_connectors(
     the command lists. Exits with 1 if a connector or its offsets could not be read.
     """
     settings = settings_of(context)
-    clusters, output = chosen_clusters(settings, cluster), OutputFiles(out, file_format, force)
-    if len(clusters) > 1:
-        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
-    (name,) = clusters
+    name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
@@ -80,6 +78,13 @@ def import_connectors(
     for connector, why in (*failed.items(), *unread.items()):
         echo(f"error: connector {connector}: {why}")
     return ExitCode.FAILED if failed or unread else ExitCode.DONE
+
+
+def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
+    clusters = chosen_clusters(settings, cluster)
+    if len(clusters) > 1:
+        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
+    return clusters[0]
 
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
