@@ -36,7 +36,7 @@ COMMANDS = {
     "run": CommandEntry("run", "run", "Continuously reconcile the clusters with the repository."),
     "reconcile": CommandEntry("daemon_requests", "reconcile", "Let the running daemon reconcile at once."),
     "review": CommandEntry("daemon_requests", "review", "Show what merging a pull request would do."),
-    "status": CommandEntry("show_status", "status", "Show whether each connector is in sync and healthy."),
+    "status": CommandEntry("plan", "status", "Show whether each connector is in sync and healthy."),
     "import": CommandEntry("import_connectors", "import_connectors", "Write the connectors of a cluster as documents."),
     "convert": CommandEntry("convert", "convert", "Convert connectors from and to the formats of other tools."),
     "doctor": CommandEntry("doctor", "doctor", "Check settings, repository, forge, ledger, clusters and tools."),

@@ -20,15 +20,6 @@ def test_a_commit_becomes_a_connector_and_a_second_apply_does_nothing(at: Workpl
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
-def test_a_changed_key_is_shown_and_sent(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders", **{"batch.size": "100"}))
-    at.commit("orders.yaml", at.source("orders", **{"batch.size": "500"}))
-    assert '~ batch.size: "100" -> "500"' in at.run("plan").out
-    at.apply()
-    assert at.config("orders")["batch.size"] == "500"
-    assert at.states() == {"orders": "RUNNING"}
-
-
 @pytest.mark.parametrize(
     ("first", "then"),
     [
@@ -121,13 +112,6 @@ def test_manual_drift_is_reported_and_fixed(at: Workplace) -> None:
     assert at.states() == {"orders": "RUNNING"}
     assert "batch.size" not in at.config("orders")
     assert at.run("status", "--exit-code").code == 0
-
-
-def test_a_connector_that_was_deleted_by_hand_is_created_again(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders"))
-    at.rest("DELETE", f"/connectors/{at.name('orders')}")
-    at.apply()
-    assert at.states() == {"orders": "RUNNING"}
 
 
 def test_observe_and_suspend_show_and_change_nothing(at: Workplace) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from acceptance.workplace import Workplace
@@ -109,28 +107,11 @@ def test_an_emptied_repository_prunes_nothing(at: Workplace) -> None:
     assert at.states() == {"orders": "RUNNING"}
 
 
-def test_validate_shows_everything_at_once_in_three_formats(at: Workplace) -> None:
-    at.write("a.yaml", at.source("one", "tasksMax: many"), at.source("two", "state: runing"))
-    text = at.run("validate", str(at.repository)).expect(4, out=("a.yaml:6:", "did you mean"))
-    assert text.out.count(" error: ") == 2
-    values = json.loads(at.run("validate", str(at.repository), "-o", "json").out)
-    assert json.dumps(values).count("schema/") >= 2
-    sarif = json.loads(at.run("validate", str(at.repository), "-o", "sarif").out)
-    assert sarif["version"] == "2.1.0"
-    assert len(sarif["runs"][0]["results"]) == 2
-
-
 def test_a_cluster_that_does_not_answer_holds_no_other_up(at: Workplace) -> None:
     at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
     at.commit("clusters/local/orders.yaml", at.source("orders"))
     at.run("apply", "--yes").expect(1, err="error: cluster gone: ")
     assert at.states() == {"orders": "RUNNING"}
-
-
-def test_a_name_that_is_taken_twice_is_refused_with_both_places(at: Workplace) -> None:
-    at.commit("a.yaml", at.source("orders"))
-    at.commit("b.yaml", at.source("orders"))
-    at.run("plan").expect(4, err="also at b.yaml:3:")
 
 
 def test_paths_are_shown_from_where_the_reader_is(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,6 @@ def test_without_a_command_the_help_is_shown(arguments: list[str]) -> None:
     ("settings", "expected"),
     [
         (None, "gitops-connect.toml does not exist"),
-        ("[repository\n", "cannot read the settings file"),
         ("[repositry]\n", "unknown section [repositry]; known sections: repository, state"),
         (
             '[repository]\nurl = "repository"\n',
@@ -68,7 +67,6 @@ def test_without_a_command_the_help_is_shown(arguments: list[str]) -> None:
             '[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.b]\nurl = "http://127.0.0.1:1/"\n',
             "[clusters.a] and [clusters.b] both list the worker http://127.0.0.1:1",
         ),
-        ('[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.a]\n', "cannot read the settings file"),
     ],
 )
 def test_unusable_settings_exit_with_64_and_are_named(tmp_path: Path, settings: str | None, expected: str) -> None:
