@@ -95,11 +95,7 @@ def _declared(
     ] = False,
     _requests: Annotated[
         bool,
-        _option(
-            "--debug",
-            callback=_debug,
-            help="Log each request to Connect on stderr, without headers and bodies.",
-        ),
+        _option("--debug", callback=_debug, help="Log each request to Connect on stderr, without headers and bodies."),
     ] = False,
     _plain: Annotated[bool, _option("--no-color", callback=_no_color, help="Print without colors.")] = False,
 ) -> None:

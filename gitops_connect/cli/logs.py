@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -24,10 +24,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line; a traceback is a field."""
-        line = {**_fields(record), "traceback": _traceback(self, record)}
-        fields = {key: value for key, value in line.items() if not _is_empty(value)}
-        head = {"time": _time(record), "level": record.levelname.lower(), "event": _event(record)}
-        return escaped(json.dumps({**head, **fields, **head}, ensure_ascii=False, default=str))
+        time, event, fields = _parts(record)
+        head = {"time": time, "level": record.levelname.lower(), "event": event}
+        more = {"traceback": traceback} if (traceback := _traceback(self, record)) else {}
+        return escaped(json.dumps({**head, **fields, **more, **head}, ensure_ascii=False, default=str))
 
 
 class TextFormatter(logging.Formatter):
@@ -35,8 +35,8 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, and a traceback below it."""
-        pairs = [f"{key}={_quoted(value)}" for key, value in _fields(record).items() if not _is_empty(value)]
-        line = " ".join([_time(record), record.levelname, _event(record), *pairs])
+        time, event, fields = _parts(record)
+        line = " ".join([time, record.levelname, event, *(f"{key}={_quoted(value)}" for key, value in fields.items())])
         return "\n".join(filter(None, [escaped(line), escaped_lines(_traceback(self, record))]))
 
 
@@ -87,29 +87,20 @@ def logging_to_stderr(log_format: LogFormat) -> Iterator[None]:
         root.removeHandler(handler)
 
 
-def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-
-
-def _event(record: logging.LogRecord) -> str:
-    return record.getMessage() if _is_ours(record) else "library"
-
-
-def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
-    if not _is_ours(record):
-        return {"logger": record.name, "message": without_secrets(record.getMessage())}
-    fields: Mapping[str, Any] = {**getattr(record, "fields", {}), "trace_id": current_trace_id()}
-    return {key: _masked(value) for key, value in fields.items()}
+def _parts(record: logging.LogRecord) -> tuple[str, str, dict[str, Any]]:
+    """The time, the event, and the fields that are not empty, without secrets."""
+    time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    if record.name == "gitops_connect":
+        event, fields = record.getMessage(), {**getattr(record, "fields", {}), "trace_id": current_trace_id()}
+    else:
+        event, fields = "library", {"logger": record.name, "message": record.getMessage()}
+    return time, event, {key: _masked(value) for key, value in fields.items() if not _is_empty(value)}
 
 
 def _masked(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_masked(one) for one in value]
     return without_secrets(value) if isinstance(value, str) else value
-
-
-def _is_ours(record: logging.LogRecord) -> bool:
-    return record.name == "gitops_connect"
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:

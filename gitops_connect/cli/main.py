@@ -36,7 +36,7 @@ COMMANDS = {
     "run": CommandEntry("run", "run", "Continuously reconcile the clusters with the repository."),
     "reconcile": CommandEntry("daemon_requests", "reconcile", "Let the running daemon reconcile at once."),
     "review": CommandEntry("daemon_requests", "review", "Show what merging a pull request would do."),
-    "status": CommandEntry("show_status", "status", "Show whether each connector is in sync and healthy."),
+    "status": CommandEntry("plan", "status", "Show whether each connector is in sync and healthy."),
     "import": CommandEntry("import_connectors", "import_connectors", "Write the connectors of a cluster as documents."),
     "convert": CommandEntry("convert", "convert", "Convert connectors from and to the formats of other tools."),
     "doctor": CommandEntry("doctor", "doctor", "Check settings, repository, forge, ledger, clusters and tools."),
@@ -159,16 +159,15 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _command(arguments: list[str]) -> str:
-    """The command for an issue. It is named without its values, which may be private."""
-    options = (argument.partition("=")[0] for argument in arguments if argument.startswith("-"))
-    return " ".join(["command: gitops-connect", *_command_words(arguments), *options])
+    """The command for an issue, without its values, which may be private.
 
-
-def _command_words(arguments: list[str]) -> list[str]:
-    """The names of commands among the arguments. A group that was not called is not imported for its names."""
+    The names of commands are those of the groups that were called: no other group is imported for its names.
+    """
     commands = command_line().commands
     names = {*commands, *(name for one in commands.values() for name in getattr(one, "commands", ()))}
-    return [argument for argument in arguments if argument in names]
+    words = [argument for argument in arguments if argument in names]
+    options = (argument.partition("=")[0] for argument in arguments if argument.startswith("-"))
+    return " ".join(["command: gitops-connect", *words, *options])
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -177,8 +176,9 @@ def diff(
 
     Exits with 2 if it would change offsets, with 0 if it would change nothing.
     """
-    options = CheckOptions(file, ConnectorName(connector), _kind(replace))
-    checked = _checked(options, _OffsetPlace(settings_of(context), cluster), acknowledge)
+    settings, name = settings_of(context), ConnectorName(connector)
+    subject = partial(_read_subject, settings, name, cluster=cluster)
+    checked = _checked(settings, CheckOptions(file, name, _kind(replace)), acknowledge, subject)
     difference = checked.difference
     if checked.diagnostics.errors:
         text, code = _problems(checked), ExitCode.INVALID
@@ -196,33 +196,31 @@ def _kind(replace: bool) -> OperationKind:
     return OperationKind.REPLACE if replace else OperationKind.ALTER
 
 
-@dataclass(frozen=True, slots=True)
-class _OffsetPlace:
-    """Where the connector of a manifest is: on `cluster`, and declared in `directory` or in the repository."""
-
-    settings: Settings
-    cluster: str | None
-    directory: Path | None = None
-    is_offline: bool = False
-
-    def read(self, name: ConnectorName, room: Path) -> ManifestSubject:
-        """The connector. Offsets that are too many for memory are saved in `room`. Raises NotFound and UsageError."""
-        settings, directory = self.settings, self.directory
-        declared = _declared_connectors(settings, directory)
-        if self.is_offline and not settings.clusters:
-            # Without configured clusters, only the repository can name clusters.
-            clusters = tuple(one for one in declared.states if self.cluster in (None, one))
-        else:
-            clusters = chosen_clusters(settings, self.cluster)
-        with clients_of(settings, () if self.is_offline else clusters) as clients:
-            found = SubjectSource(clients, clusters, declared, room, echo_note).read(name)
-        if found.cluster is None and directory is not None:
-            where = f" for the cluster {self.cluster!r}" if self.cluster is not None else ""
-            raise NotFound(
-                f"the directory {directory} declares no valid connector {name!r}{where}; to see the errors of its"
-                f" documents, run `gitops-connect validate {directory}`"
-            )
-        return found
+def _read_subject(
+    settings: Settings,
+    name: ConnectorName,
+    room: Path,
+    *,
+    cluster: str | None,
+    directory: Path | None = None,
+    offline: bool = False,
+) -> ManifestSubject:
+    """The connector. Offsets that are too many for memory are saved in `room`. Raises NotFound and UsageError."""
+    declared = _declared_connectors(settings, directory)
+    if offline and not settings.clusters:
+        # Without configured clusters, only the repository can name clusters.
+        clusters = tuple(one for one in declared.states if cluster in (None, one))
+    else:
+        clusters = chosen_clusters(settings, cluster)
+    with clients_of(settings, () if offline else clusters) as clients:
+        found = SubjectSource(clients, clusters, declared, room, echo_note).read(name)
+    if found.cluster is None and directory is not None:
+        where = f" for the cluster {cluster!r}" if cluster is not None else ""
+        raise NotFound(
+            f"the directory {directory} declares no valid connector {name!r}{where}; to see the errors of its"
+            f" documents, run `gitops-connect validate {directory}`"
+        )
+    return found
 
 
 def _declared_connectors(settings: Settings, directory: Path | None = None) -> DeclaredConnectors:
@@ -233,12 +231,17 @@ def _declared_connectors(settings: Settings, directory: Path | None = None) -> D
     return DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
 
 
-def _checked(options: CheckOptions, place: _OffsetPlace, acknowledge: list[Acknowledgement] | None) -> CheckedManifest:
+def _checked(
+    settings: Settings,
+    options: CheckOptions,
+    acknowledge: list[Acknowledgement] | None,
+    read_subject: Callable[[Path], ManifestSubject],
+) -> CheckedManifest:
     def subject(room: Path) -> ManifestSubject:
-        return place.read(options.connector, room).acknowledging(frozenset(acknowledge or ()))
+        return read_subject(room).acknowledging(frozenset(acknowledge or ()))
 
     with progress("Checking") as say:
-        return manifest_checks.check(options, place.settings, say, subject)
+        return manifest_checks.check(options, settings, say, subject)
 
 
 @app.command()
@@ -276,21 +279,20 @@ def check(
         raise UsageError("--report and -o json are for one FILE; found several")
     if report is not None:
         new_directory(report, force=force)
-    place = _OffsetPlace(settings_of(context), cluster, directory, is_offline=offline)
-    checked = [
-        _checked(CheckOptions(file, ConnectorName(connector), _kind(replace), report), place, acknowledge)
-        for file in files
-    ]
+    settings, name = settings_of(context), ConnectorName(connector)
+    subject = partial(_read_subject, settings, name, cluster=cluster, directory=directory, offline=offline)
+    options = [CheckOptions(file, name, _kind(replace), report) for file in files]
+    checked = [_checked(settings, one, acknowledge, subject) for one in options]
     diagnostics = sum((one.diagnostics for one in checked), Diagnostics())
-
-    def own() -> str | Iterator[str]:
-        return manifest_check.as_json(checked[0]) if output is ProblemOutput.JSON else "".join(map(_problems, checked))
-
-    emit(problem_report(diagnostics, output, own))
+    emit(problem_report(diagnostics, output, lambda: _own_report(checked, output)))
     if report is not None:
         manifest_checks.write_page(checked[0], report, f"gitops-connect {__version__}")
         echo(f"Report: {report / 'index.html'}")
     return ExitCode.INVALID if any(one.diagnostics.errors for one in checked) else ExitCode.DONE
+
+
+def _own_report(checked: Sequence[CheckedManifest], output: ProblemOutput) -> str | Iterator[str]:
+    return manifest_check.as_json(checked[0]) if output is ProblemOutput.JSON else "".join(map(_problems, checked))
 
 
 def _problems(checked: CheckedManifest) -> str:

@@ -52,9 +52,7 @@ class _Display:
         self._lock = threading.Lock()
         self._timer = threading.Timer(DELAY, self._appear)
         self._title = title
-        self._text: str = ""
-        self._done: int | None = None
-        self._total: int | None = None
+        self._work: tuple[str, int | None, int | None] = ("", None, None)
         self._shown: tuple[Progress, TaskID] | None = None
         self._closed = False
 
@@ -64,7 +62,7 @@ class _Display:
 
     def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
         with self._lock:
-            self._text, self._done, self._total = text, done, total
+            self._work = text, done, total
             self._draw()
 
     def close(self) -> None:
@@ -75,24 +73,18 @@ class _Display:
                 self._shown[0].stop()
 
     def _appear(self) -> None:
+        from rich import progress as rich_progress  # noqa: PLC0415
         from rich.console import Console  # noqa: PLC0415 - see above
-        from rich.progress import (  # noqa: PLC0415
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
 
         with self._lock:
             if self._closed:
                 return
-            shown = Progress(
-                SpinnerColumn("line"),
-                TextColumn("{task.fields[title]}", markup=False),
-                BarColumn(bar_width=24),
-                TextColumn("{task.fields[text]}", markup=False),
-                TimeElapsedColumn(),
+            shown = rich_progress.Progress(
+                rich_progress.SpinnerColumn("line"),
+                rich_progress.TextColumn("{task.fields[title]}", markup=False),
+                rich_progress.BarColumn(bar_width=24),
+                rich_progress.TextColumn("{task.fields[text]}", markup=False),
+                rich_progress.TimeElapsedColumn(),
                 console=Console(stderr=True),
                 transient=True,
                 redirect_stdout=False,  # stdout is for data, and stays unchanged
@@ -103,10 +95,10 @@ class _Display:
 
     def _draw(self) -> None:
         if self._shown:
-            shown, number = self._shown
+            (shown, number), (text, done, total) = self._shown, self._work
             (task,) = shown.tasks
             # rich treats `update(total=None)` as no change: a new phase after a finished one would be shown as
             # finished.
-            task.total, task.finished_time = self._total, None
-            counted = "" if self._total is None else f"{self._done or 0}/{self._total} "
-            shown.update(number, completed=self._done or 0, text=counted + one_line(self._text))
+            task.total, task.finished_time = total, None
+            counted = "" if total is None else f"{done or 0}/{total} "
+            shown.update(number, completed=done or 0, text=counted + one_line(text))

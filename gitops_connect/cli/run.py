@@ -87,12 +87,19 @@ def _start_services(stack: ExitStack, runtime: Runtime, daemon: Daemon) -> None:
 
 def _notifying(runtime: Runtime) -> AbstractContextManager[None]:
     link = runtime.settings.server.public_url or ""
-    try:
+    with _extra("[notifications] targets", "notifications"):
         return notifying(runtime.settings.notifications, runtime.clock, link)
+
+
+@contextmanager
+def _extra(setting: str, extra: str) -> Iterator[None]:
+    """For imports of an extra, which the setting needs: raise UsageError if it is not installed."""
+    try:
+        yield
     except ImportError as error:
         raise UsageError(
-            f"[notifications] targets: the package {error.name} is not installed; install the extra `notifications`:"
-            " pip install 'gitops-connect[notifications]'"
+            f"{setting}: the package {error.name} is not installed; install the extra `{extra}`:"
+            f" pip install 'gitops-connect[{extra}]'"
         ) from error
 
 
@@ -124,14 +131,9 @@ def _exporting() -> AbstractContextManager[None]:
 
 
 def _serving(runtime: Runtime, daemon: Daemon, listen: str) -> AbstractContextManager[ListenAddress]:
-    try:
+    with _extra("[server] listen", "server"):
         from gitops_connect.server.listen_address import address_of  # noqa: PLC0415 - an extra
         from gitops_connect.server.serving import serving  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise UsageError(
-            f"[server] listen: the package {error.name} is not installed; install the extra `server`:"
-            " pip install 'gitops-connect[server]'"
-        ) from error
     return serving(runtime, daemon, address_of(listen))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.workplace import MIRROR, Ran, Workplace
+from acceptance.workplace import MIRROR, Ran, Workplace, change
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
@@ -66,12 +66,7 @@ class LargePlace(Workplace):
         return self.document(stem, MIRROR, spec, of_cluster | more)
 
     def change(self, name: str, spec: str, stem: str = "many") -> str:
-        """An OffsetChange document."""
-        body = "".join(f"  {one}\n" for one in spec.splitlines())
-        return (
-            "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
-            f"metadata: {{name: {name}}}\nspec:\n  connector: {self.name(stem)}\n{body}"
-        )
+        return change(name, self.name(stem), spec)
 
     def manifest(self, file: str, content: Iterable[str]) -> None:
         """Write lines to a file of the repository."""
@@ -98,9 +93,7 @@ class LargePlace(Workplace):
 
     def applied(self, *arguments: str) -> Ran:
         """Apply the last commit; the command must succeed."""
-        ran = self.apart("apply", "--yes", *arguments)
-        assert ran.code == 0, ran
-        return ran
+        return self.apart("apply", "--yes", *arguments).expect(0)
 
     @contextmanager
     def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
@@ -122,12 +115,11 @@ class LargePlace(Workplace):
 
     def current_offsets(self, stem: str = "many") -> list[str]:
         """All current offsets as lines, sorted."""
-        return sorted(_canonical(one) for one in self.rest("GET", f"/connectors/{self.name(stem)}/offsets")["offsets"])
+        return sorted(_canonical(one) for one in self.offsets(stem))
 
     def record(self, change: str, stem: str = "many") -> Any:
         """The record of a change in `offsets history`, or None."""
-        ran = self.run("offsets", "history", self.name(stem), "-o", "json")
-        assert ran.code == 0, ran
+        ran = self.run("offsets", "history", self.name(stem), "-o", "json").expect(0)
         return next((one for one in json.loads(ran.out) if one["name"] == change), None)
 
     def clean(self) -> None:

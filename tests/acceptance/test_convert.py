@@ -26,13 +26,11 @@ def test_files_of_each_format_are_applied_once(at: Workplace) -> None:
         config = {"connector.class": SOURCE, "topic": "lines", "file": file, **HOSTILE}
         (old / f"{name}.{path.partition('.')[2]}").write_bytes(WRITERS[path](name, config))
     (old / "strimzi.yaml").write_text(STRIMZI.format(at.name("strimzi"), SOURCE, file))
-    ran = at.run("convert", str(old), "--cluster", "local", "--out", str(at.repository))
-    assert ran.code == 0, ran
+    at.run("convert", str(old), "--cluster", "local", "--out", str(at.repository)).expect(0)
     at.git("add", "--all")
     at.git("commit", "--quiet", "--message", "converted")
     assert at.run("validate").code == 0
-    ran = at.run("apply", "--yes")
-    assert ran.code == 0, ran
+    at.run("apply", "--yes").expect(0)
     (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
     assert cluster["resource_changes"] == []
     for name in names:

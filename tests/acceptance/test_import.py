@@ -35,9 +35,7 @@ def create(at: Workplace, stem: str, state: str, plugin: str, **config: str) -> 
 
 
 def imported(at: Workplace, *options: str) -> Ran:
-    ran = at.run("import", "--out", str(at.repository), "--selector", f"*-{at.suffix}", *options)
-    assert ran.code == 0, ran
-    return ran
+    return at.run("import", "--out", str(at.repository), "--selector", f"*-{at.suffix}", *options).expect(0)
 
 
 def planned(at: Workplace) -> Any:

@@ -37,11 +37,14 @@ def no_java(tmp_path: Path) -> dict[str, str]:
 
 def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_java: dict[str, str]) -> None:
     _declare_the_first(at)
-    planned = at.apart("plan", "--detailed-exitcode")
-    assert planned.code == 2, planned
-    assert f"          {MANY:,} new\n" in planned.out
-    assert '+ {"cluster":"source","partition":0,"topic":"topic-00000000"}: (none) -> {"offset":1000}' in planned.out
-    assert f"worker heap: {MANY:,} partitions of 99 bytes" in planned.out
+    at.apart("plan", "--detailed-exitcode").expect(
+        2,
+        out=(
+            f"          {MANY:,} new\n",
+            '+ {"cluster":"source","partition":0,"topic":"topic-00000000"}: (none) -> {"offset":1000}',
+            f"worker heap: {MANY:,} partitions of 99 bytes",
+        ),
+    )
     assert not at.current_offsets()
 
     _require_chunks(at.applied())
@@ -49,9 +52,7 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
     saved = at.directory / "saved.jsonl"
     assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
     assert sorted(saved.read_text().splitlines()) == lines(1_000)
-    again = at.apart("apply", "--yes", environment=no_java)
-    assert again.code == 0, again
-    assert "No changes." in again.out
+    at.apart("apply", "--yes", environment=no_java).expect(0, out="No changes.")
     assert not (at.directory / "asked").exists()
     assert not list(at.spark.glob("work-*")), "nothing is left behind"
 
@@ -77,8 +78,7 @@ def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
 
 
 def _declare_the_first(at: LargePlace) -> None:
-    at.commit("many.yaml", at.runner())
-    at.apply()
+    at.deploy("many.yaml", at.runner())
     at.manifest("offsets/first.jsonl", lines(1_000))
     at.commit("first.yaml", at.change("1-first", FROM.format("offsets/first.jsonl")))
 
@@ -91,18 +91,17 @@ def _require_chunks(ran: Ran) -> None:
 
 def _record_what_is_there(at: LargePlace) -> None:
     at.commit("same.yaml", at.change("1-same", FROM.format("offsets/first.jsonl")))
-    ran = at.applied()
-    assert "record applied" in ran.err
+    ran = at.applied().expect(err="record applied")
     assert "stop" not in ran.err
     record = at.record("1-same")
     assert (record["state"], record["message"]) == ("applied", "every offset already matched: nothing was sent")
-    refused = at.run("offsets", "undo", "1-same")
-    assert "1-same changed nothing (every offset already matched: nothing was sent)" in refused.err
+    at.run("offsets", "undo", "1-same").expect(
+        err="1-same changed nothing (every offset already matched: nothing was sent)"
+    )
 
 
 def _undo(at: LargePlace, change: str) -> None:
-    undone = at.apart("offsets", "undo", change, "--out", str(at.repository / "undo.yaml"))
-    assert undone.code == 0, undone
+    at.apart("offsets", "undo", change, "--out", str(at.repository / "undo.yaml")).expect(0)
     at.commit("undone.txt", "by now")
     at.applied()
 
@@ -110,11 +109,9 @@ def _undo(at: LargePlace, change: str) -> None:
 def _refuse_a_rewind(at: LargePlace) -> None:
     at.manifest("offsets/back.jsonl", [line(0, 1), *lines(999, range(1, MANY))])
     at.commit("back.yaml", at.change("2-back", FROM.format("offsets/back.jsonl")))
-    refused = at.apart("apply", "--yes")
-    assert refused.code == 4, refused
-    assert "back.yaml:" in refused.err
-    assert "acknowledge: [rewind]" in refused.err
-    assert f"{MANY:,} rewind ({MANY - 1 + 999:,} records reprocessed)" in refused.out
+    refused = at.apart("apply", "--yes").expect(
+        4, out=f"{MANY:,} rewind ({MANY - 1 + 999:,} records reprocessed)", err=("back.yaml:", "acknowledge: [rewind]")
+    )
     largest = '< {"cluster":"source","partition":0,"topic":"topic-00000000"}: {"offset":1000} -> {"offset":1}'
     moves = [one.strip() for one in refused.out.splitlines() if one.strip().startswith("<")]
     assert moves[0].startswith(largest)
@@ -130,16 +127,14 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
     _write_in_all_formats(content, at.repository / "offsets")
     outside.write_bytes(text_of(content))
     stems = ("parquet", "directory", "seed", "elsewhere")
-    at.commit("connectors.yaml", *(at.runner(one, "state: stopped") for one in stems if one != "seed"))
-    at.apply()
+    at.deploy("connectors.yaml", *(at.runner(one, "state: stopped") for one in stems if one != "seed"))
     at.commit(
         "changes.yaml",
         at.change("parquet", FROM.format("offsets/all.parquet"), "parquet"),
         at.change("directory", FROM.format("offsets/parts/"), "directory"),
         at.change("elsewhere", _from_uri(outside, "0" * 64), "elsewhere"),
     )
-    ran = at.apart("apply", "--yes")
-    assert ran.code == 4, ran
+    ran = at.apart("apply", "--yes").expect(4)
     digest = hashlib.sha256(outside.read_bytes()).hexdigest()
     assert "offsets/sha256" in ran.err
     assert digest in ran.err
@@ -149,9 +144,7 @@ def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> Non
 
     at.commit("seed.yaml", at.runner("seed", 'initialOffsets: {manifest: {path: "offsets/glob-*.jsonl"}}'))
     at.commit("changes.yaml", at.change("elsewhere", _from_uri(outside, digest), "elsewhere"))
-    planned = at.apart("plan")
-    assert planned.code == 0, planned
-    assert "create (stopped)" in planned.out
+    at.apart("plan").expect(0, out="create (stopped)")
     at.applied()
     assert at.current_offsets("seed") == at.current_offsets("elsewhere") == content
     assert at.states() == {"parquet": "STOPPED", "directory": "STOPPED", "elsewhere": "STOPPED", "seed": "RUNNING"}
@@ -176,8 +169,7 @@ def _from_uri(file: Path, digest: str) -> str:
 @pytest.mark.thorough
 def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: LargePlace) -> None:
     stems = ("half", "none", "gone")
-    at.commit("connectors.yaml", *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in stems))
-    at.apply()
+    at.deploy("connectors.yaml", *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in stems))
     at.await_states(**dict.fromkeys(stems, "STOPPED"))
     for stem in stems:
         at.fill(stem, lines(5))
@@ -194,9 +186,7 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
         at.change("half", replaced, "half"),
         at.change("none", "operation: reset\nacknowledge: [reset]", "none"),
     )
-    planned = at.apart("plan")
-    assert f"{HALF:,} removed, {HALF:,} same" in planned.out
-    assert f"{MANY:,} removed" in planned.out
+    at.apart("plan").expect(out=(f"{HALF:,} removed, {HALF:,} same", f"{MANY:,} removed"))
     at.applied()
     assert at.current_offsets("half") == kept
     assert not at.current_offsets("none")
@@ -208,50 +198,42 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
 
 @pytest.mark.thorough
 def test_errors_have_file_and_line_and_hold_up_nobody_else(at: LargePlace) -> None:
-    at.commit("many.yaml", at.runner())
-    at.apply()
+    at.deploy("many.yaml", at.runner())
     content = lines(9)
     content[122], content[170_000] = line(122, -1), '{"partition": '
     at.manifest("offsets/bad.jsonl", [*content, line(5, 10)])
     at.commit("bad.yaml", at.change("bad", FROM.format("offsets/bad.jsonl")))
     at.commit("other.yaml", at.source("other"))
-    ran = at.apart("apply", "--yes")
-    assert ran.code == 4, ran
-    assert "offsets/bad.jsonl:123:1: error: offset.offset is -1, expected 0 or more" in ran.err
-    assert "offsets/bad.jsonl:170001:" in ran.err
-    assert f"offsets/bad.jsonl:{MANY + 1}:1: error: lines 6 and {MANY + 1} have the same partition" in ran.err
-    assert "its offsets have errors" in ran.out
+    at.apart("apply", "--yes").expect(
+        4,
+        out="its offsets have errors",
+        err=(
+            "offsets/bad.jsonl:123:1: error: offset.offset is -1, expected 0 or more",
+            "offsets/bad.jsonl:170001:",
+            f"offsets/bad.jsonl:{MANY + 1}:1: error: lines 6 and {MANY + 1} have the same partition",
+        ),
+    )
     assert at.states() == {"many": "RUNNING", "other": "RUNNING"}
     assert not at.current_offsets()
-    validated = at.apart("validate")
-    assert validated.code == 4, validated
-    assert "offsets/bad.jsonl:123:1: error" in validated.out + validated.err
+    at.apart("validate").expect(4, said="offsets/bad.jsonl:123:1: error")
 
 
 @pytest.mark.thorough
 def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: LargePlace) -> None:
-    at.commit("many.yaml", at.runner())
-    at.apply()
+    at.deploy("many.yaml", at.runner())
     at.settings('worker_heap = "256MiB"')
     at.manifest("offsets/first.jsonl", lines(1))
     at.commit("first.yaml", at.change("first", FROM.format("offsets/first.jsonl")))
-    ran = at.apart("apply", "--yes")
-    assert ran.code == 4, ran
-    assert "worker_heap is 256 MiB" in ran.err
-    assert f"{MANY:,} x (480 + 2 x " in ran.err
-    assert "-Xmx512m" in ran.err
+    at.apart("apply", "--yes").expect(4, err=("worker_heap is 256 MiB", f"{MANY:,} x (480 + 2 x ", "-Xmx512m"))
     assert at.states() == {"many": "RUNNING"}
     assert not at.current_offsets()
     at.settings('worker_heap = "0"')
-    lifted = at.apart("plan", "--detailed-exitcode")
-    assert lifted.code == 2, lifted
-    assert "1 to apply" in lifted.out
+    at.apart("plan", "--detailed-exitcode").expect(2, out="1 to apply")
 
 
 @pytest.mark.thorough
 def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, str]) -> None:
-    at.commit("many.yaml", at.runner())
-    at.apply()
+    at.deploy("many.yaml", at.runner())
     small = lines(3, range(5_000))
     at.manifest("offsets/small.jsonl", small)
     at.commit("small.yaml", at.change("small", FROM.format("offsets/small.jsonl")))
@@ -273,8 +255,7 @@ def _imported(at: LargePlace, arguments: Sequence[str], environment: dict[str, s
     """The packages that a process has imported after it ran the command, which must succeed."""
     program = "import sys; from gitops_connect.cli.main import run_command; code = run_command(sys.argv[1:])"
     program += "; print('imported', *{name.partition('.')[0] for name in sys.modules}); sys.exit(code)"
-    ran = at.apart(*arguments, program=program, environment=environment)
-    assert ran.code == 0, ran
+    ran = at.apart(*arguments, program=program, environment=environment).expect(0)
     head, *names = ran.out.splitlines()[-1].split()
     assert head == "imported"
     return set(names)
@@ -284,8 +265,7 @@ def _imported(at: LargePlace, arguments: Sequence[str], environment: dict[str, s
 def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     at.manifest("offsets/first.jsonl", lines(11))
     at.commit("many.yaml", at.runner(spec="initialOffsets: {manifest: {path: offsets/first.jsonl}}"))
-    ran = at.apart("run", "--once")
-    assert ran.code == 0, ran
+    ran = at.apart("run", "--once").expect(0)
     logged = [json.loads(one) for one in ran.err.splitlines()]
     sent = [one["done"] for one in logged if one["event"] == "offsets_sent"]
     assert sent == sorted(sent)

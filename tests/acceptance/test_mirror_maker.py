@@ -144,8 +144,7 @@ class Mirrors:
         )
 
     def is_in_sync(self) -> bool:
-        ran = self.place.run("plan")
-        assert ran.code == 0, ran
+        ran = self.place.run("plan").expect(0)
         return "No changes." in ran.out
 
     def remove(self) -> None:
@@ -167,8 +166,7 @@ def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirr
     place.settings(cluster='strimzi = ["my-mirrors"]')
     run_sandbox(mirrors.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
 
-    place.commit("mirrors.yaml", mirrors.resource(api))
-    place.apply()
+    place.deploy("mirrors.yaml", mirrors.resource(api))
     names = {name for name in place.rest("GET", "/connectors") if name.startswith(mirrors.mirror)}
     assert names == {mirrors.connector, f"{mirrors.mirror}.MirrorCheckpointConnector"}
     assert mirrors.mirrored(len(RECORDS)) == RECORDS
@@ -176,8 +174,7 @@ def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirr
     assert mirrors.is_in_sync()
     assert mirrors.is_in_sync()
 
-    place.commit("rewind.yaml", mirrors.rewind())
-    place.apply()
+    place.deploy("rewind.yaml", mirrors.rewind())
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
     assert mirrors.is_in_sync()
     assert mirrors.is_in_sync()
@@ -188,28 +185,23 @@ def test_annotations_list_offsets_and_rewind_with_them(mirrors: Mirrors) -> None
     place, entry = mirrors.place, f"{mirrors.connector.replace('->', '--')}.json"
     place.settings(cluster='strimzi = ["my-mirrors"]', more='[strimzi]\noutput = "repository/offsets"')
     run_sandbox(mirrors.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
-    place.commit("mirrors.yaml", mirrors.annotated())
-    place.apply()
+    place.deploy("mirrors.yaml", mirrors.annotated())
     assert mirrors.mirrored(len(RECORDS)) == RECORDS
     before = mirrors.offset()
 
-    place.commit("mirrors.yaml", mirrors.annotated("list"))
-    place.apply()
+    place.deploy("mirrors.yaml", mirrors.annotated("list"))
     listed = (place.repository / "offsets" / "kafka" / "found.yaml").read_text()
     assert f"  {entry}: |\n" in listed
     rewound = listed.replace(f'"offset": {before}\n', f'"offset": {KEPT - 1}\n')
     assert rewound != listed
     place.write("offsets/kafka/found.yaml", rewound)
-    place.commit("mirrors.yaml", mirrors.annotated("alter", "state: stopped"))
-    place.apply()
+    place.deploy("mirrors.yaml", mirrors.annotated("alter", "state: stopped"))
     assert mirrors.offset() == KEPT - 1
     assert mirrors.is_in_sync()
 
-    place.commit("mirrors.yaml", mirrors.annotated("alter"))
-    place.apply()
+    place.deploy("mirrors.yaml", mirrors.annotated("alter"))
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
-    place.commit("mirrors.yaml", mirrors.annotated("reset", "state: stopped"))
-    place.apply()
+    place.deploy("mirrors.yaml", mirrors.annotated("reset", "state: stopped"))
     offsets = f"/connectors/{quote(mirrors.connector, safe='')}/offsets"
     assert place.rest("GET", offsets) == {"offsets": []}
     assert mirrors.is_in_sync()
@@ -236,14 +228,12 @@ def test_what_strimzi_has_created_is_in_sync(real: Workplace) -> None:
     path = f"/connectors/{quote(config['name'], safe='')}"
     place.rest("POST", "/connectors", {"name": config["name"], "config": config, "initial_state": "STOPPED"})
     try:
-        ran = place.run("plan")
-        assert ran.code == 0, ran
+        ran = place.run("plan").expect(0)
         assert "sasl.jaas.config" not in ran.out
         place.apply()
         before = place.rest("GET", f"{path}/config")
         assert before == config
-        ran = place.run("plan")
-        assert "No changes." in ran.out, ran
+        ran = place.run("plan").expect(out="No changes.")
         assert "warning" not in ran.out + ran.err
     finally:
         place.rest("DELETE", path)

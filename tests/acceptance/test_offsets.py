@@ -9,10 +9,9 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-import zstandard
 from support.cluster.memory_journal import reconcile_options
 
-from acceptance.workplace import SINK, Workplace
+from acceptance.workplace import SINK, Workplace, change
 from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
@@ -53,7 +52,7 @@ class Lines:
 
     def position(self) -> int | None:
         """The current offset; None if the source has no offset."""
-        found = self.place.rest("GET", f"/connectors/{self.place.name(self.stem)}/offsets")["offsets"]
+        found = self.place.offsets(self.stem)
         return found[0]["offset"]["position"] if found else None
 
     def await_position(self, wanted: int | None) -> None:
@@ -61,17 +60,20 @@ class Lines:
 
     def run(self, spec: str = "") -> None:
         """Apply the source, and wait until it has read the whole file."""
-        self.place.commit("lines.yaml", self.document(spec))
-        self.place.apply()
+        self.place.deploy("lines.yaml", self.document(spec))
         self.await_position(len(self.file.read_text()))
 
+    def run_and_stop(self) -> None:
+        self.run()
+        self.place.deploy("lines.yaml", self.document("state: stopped"))
 
-def change(name: str, connector: str, spec: str) -> str:
-    lines = "".join(f"  {line}\n" for line in spec.splitlines())
-    return (
-        "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
-        f"metadata: {{name: {name}}}\nspec:\n  connector: {json.dumps(connector)}\n{lines}"
-    )
+    def rewind(self, position: int = 4) -> None:
+        """Commit a rewind `back`."""
+        self.place.commit("c.yaml", self.alter("back", position, "acknowledge: [rewind]"))
+
+    def seed(self, position: int) -> str:
+        """The document with these initial offsets."""
+        return self.document(f"initialOffsets: {{offsets: {json.dumps([self.entry(position)])}}}")
 
 
 @pytest.fixture
@@ -90,24 +92,17 @@ def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
 def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines: Lines) -> None:
     lines.run()
     at.commit("c.yaml", lines.alter("again-from-two", 4, "acknowledge: [rewind]\nreason: line two was lost"))
-    planned = at.run("plan", "--detailed-exitcode")
-    assert planned.code == 2
-    assert "again-from-two" in planned.out
-    assert "line two was lost" in planned.out
-    assert "stop" in planned.out
-    assert "alter" in planned.out
-    assert "resume" in planned.out
+    planned = at.run("plan", "--detailed-exitcode").expect(
+        2, out=("again-from-two", "line two was lost", "stop", "alter", "resume")
+    )
     assert lines.position() == len(LINES)
 
     at.apply()
     assert at.states() == {"lines": "RUNNING"}
     lines.await_position(len(LINES))
 
-    again = at.apply()
-    assert "No changes." in again.out
-    assert "1 offset change was applied before" in again.out
-    planned = at.run("plan", "-v", "--detailed-exitcode")
-    assert planned.code == 0
+    at.apply().expect(out=("No changes.", "1 offset change was applied before"))
+    planned = at.run("plan", "-v", "--detailed-exitcode").expect(0)
     (line,) = (line for line in planned.out.splitlines() if "again-from-two" in line)
     assert "applied" in line
     assert at.git("rev-parse", "HEAD")[:7] in line
@@ -118,13 +113,11 @@ def test_a_change_that_is_there_already_is_recorded_and_its_connector_is_left_al
 ) -> None:
     lines.run()
     at.commit("c.yaml", lines.alter("to-the-end", len(LINES)))
-    planned = at.run("plan", "--detailed-exitcode", "-o", "json")
-    assert planned.code == 2
+    planned = at.run("plan", "--detailed-exitcode", "-o", "json").expect(2)
     (resource,) = json.loads(planned.out)["clusters"][0]["resource_changes"]
     assert [step["action"] for step in resource["steps"]] == ["record"]
 
-    applied = at.apply()
-    assert "record applied" in applied.err
+    applied = at.apply().expect(err="record applied")
     assert "stop" not in applied.err
     assert at.states() == {"lines": "RUNNING"}
     assert "No changes." in at.apply().out
@@ -146,17 +139,15 @@ def test_the_lines_come_again(real: Workplace) -> None:
     at.commit("copy.yaml", sink)
     lines.run()
     at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES)
-    at.commit("c.yaml", lines.alter("again", 4, "acknowledge: [rewind]"))
-    at.apply()
+    at.deploy("c.yaml", lines.alter("again", 4, "acknowledge: [rewind]"))
     at.await_that(copy.read_text, lambda text: text == LINES + "two\nthree\n")
 
 
 @pytest.mark.parametrize(("state", "after"), [("stopped", "STOPPED"), ("paused", "PAUSED")])
 def test_a_connector_that_does_not_run_stays_as_it_is(at: Workplace, lines: Lines, state: str, after: str) -> None:
     lines.run()
-    at.commit("lines.yaml", lines.document(f"state: {state}"))
-    at.apply()
-    at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
+    at.deploy("lines.yaml", lines.document(f"state: {state}"))
+    lines.rewind()
     at.apply()
     assert at.states() == {"lines": after}
     assert lines.position() == 4
@@ -165,52 +156,39 @@ def test_a_connector_that_does_not_run_stays_as_it_is(at: Workplace, lines: Line
 def test_what_is_not_acknowledged_is_refused_with_its_place_and_nothing_is_stopped(at: Workplace, lines: Lines) -> None:
     lines.run()
     at.commit("c.yaml", lines.alter("back", 4))
-    ran = at.run("apply", "--yes")
-    assert ran.code == 4
-    assert "c.yaml" in ran.err
-    assert "acknowledge: [rewind]" in ran.err
+    at.run("apply", "--yes").expect(4, err=("c.yaml", "acknowledge: [rewind]"))
     assert at.states() == {"lines": "RUNNING"}
     assert lines.position() == len(LINES)
 
 
 @pytest.mark.on_kafka
 def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lines: Lines) -> None:
-    lines.run("state: running")
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.apply()
+    lines.run_and_stop()
     other = {"partition": {"filename": "/elsewhere"}, "offset": {"position": 7}}
-    at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", {"offsets": [other]})
-    at.commit(
+    at.set_offsets("lines", other)
+    at.deploy(
         "c.yaml", lines.change("exact", f"operation: replace\n{lines.offsets(8)}\nacknowledge: [rewind, tombstone]")
     )
-    at.apply()
-    assert at.rest("GET", f"/connectors/{at.name('lines')}/offsets") == {"offsets": [lines.entry(8)]}
+    assert at.offsets("lines") == [lines.entry(8)]
 
-    at.commit("d.yaml", lines.change("nothing", "operation: reset\nacknowledge: [reset]"))
-    at.apply()
-    assert at.rest("GET", f"/connectors/{at.name('lines')}/offsets") == {"offsets": []}
+    at.deploy("d.yaml", lines.change("nothing", "operation: reset\nacknowledge: [reset]"))
+    assert at.offsets("lines") == []
 
 
 @pytest.mark.on_kafka
 def test_a_null_resets_one_partition(at: Workplace, lines: Lines) -> None:
-    lines.run()
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.apply()
-    at.commit("c.yaml", lines.alter("all-of-it", None, "acknowledge: [tombstone]"))
-    at.apply()
+    lines.run_and_stop()
+    at.deploy("c.yaml", lines.alter("all-of-it", None, "acknowledge: [tombstone]"))
     assert lines.position() is None
 
 
 def test_a_rewritten_change_is_an_error_and_a_withdrawn_one_is_history(at: Workplace, lines: Lines) -> None:
-    lines.run("state: running")
-    at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
+    lines.run()
+    lines.rewind()
     at.apply()
     lines.await_position(len(LINES))
-    at.commit("c.yaml", lines.alter("back", 8, "acknowledge: [rewind]"))
-    rewritten = at.run("apply", "--yes")
-    assert rewritten.code == 4
-    assert "rewritten" in rewritten.err
-    assert "another name" in rewritten.err
+    lines.rewind(8)
+    at.run("apply", "--yes").expect(4, err=("rewritten", "another name"))
     assert lines.position() == len(LINES)
 
     at.commit("c.yaml")
@@ -218,11 +196,8 @@ def test_a_rewritten_change_is_an_error_and_a_withdrawn_one_is_history(at: Workp
 
 
 def test_several_changes_of_one_connector_run_in_the_order_of_their_names(at: Workplace, lines: Lines) -> None:
-    lines.run()
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.apply()
-    at.commit("c.yaml", lines.alter("2-second", 8), lines.alter("1-first", 4, "acknowledge: [rewind]"))
-    at.apply()
+    lines.run_and_stop()
+    at.deploy("c.yaml", lines.alter("2-second", 8), lines.alter("1-first", 4, "acknowledge: [rewind]"))
     assert lines.position() == 8
 
 
@@ -231,46 +206,35 @@ def test_the_lines_before_the_initial_offsets_never_come(real: Workplace) -> Non
     at, lines = real, Lines(real)
     copy = at.directory / "copy.txt"
     at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
-    entry = json.dumps([lines.entry(8)])
-    at.commit("lines.yaml", lines.document(f"initialOffsets: {{offsets: {entry}}}"))
-    at.apply()
+    at.deploy("lines.yaml", lines.seed(8))
     at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == "three\n")
 
 
 @pytest.mark.on_kafka
 def test_initial_offsets_seed_a_connector_before_it_ever_runs_and_never_again(at: Workplace, lines: Lines) -> None:
-    entry = json.dumps([lines.entry(8)])
-    at.commit("lines.yaml", lines.document(f"initialOffsets: {{offsets: {entry}}}"))
-    planned = at.run("plan")
-    assert "create (stopped)" in planned.out
+    at.commit("lines.yaml", lines.seed(8))
+    at.run("plan").expect(out="create (stopped)")
     at.apply()
     lines.await_position(len(LINES))
     assert "No changes." in at.apply().out
 
     at.rest("DELETE", f"/connectors/{at.name('lines')}")
-    again = at.apply()
-    assert "create " in again.out
-    assert "an earlier connector of this name left 1 offset behind" in again.out
+    at.apply().expect(out=("create ", "an earlier connector of this name left 1 offset behind"))
     assert lines.position() == len(LINES)
 
 
 def test_a_connector_that_was_there_before_is_not_seeded(at: Workplace, lines: Lines) -> None:
     lines.run()
-    entry = json.dumps([lines.entry(4)])
-    at.commit("lines.yaml", lines.document(f"initialOffsets: {{offsets: {entry}}}"))
-    ran = at.apply()
-    assert "so they are not applied" in ran.out
+    at.deploy("lines.yaml", lines.seed(4)).expect(out="so they are not applied")
     assert lines.position() == len(LINES)
 
 
 @pytest.mark.on_kafka
 def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines) -> None:
     lines.run("onDelete: {offsets: reset}")
-    at.commit("lines.yaml", lines.document("onDelete: {offsets: reset}\nstate: absent"))
-    at.apply()
+    at.deploy("lines.yaml", lines.document("onDelete: {offsets: reset}\nstate: absent"))
     assert at.states() == {}
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    created = at.apply()
+    created = at.deploy("lines.yaml", lines.document("state: stopped"))
     assert "earlier connector" not in created.err
     assert lines.position() is None
 
@@ -283,18 +247,14 @@ def test_a_pruned_connector_takes_its_offsets_along_as_its_document_said_last(at
     assert "reset" in at.run("plan").out
     at.apply()
     assert at.states() == {"other": "STOPPED"}
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.apply()
+    at.deploy("lines.yaml", lines.document("state: stopped"))
     assert lines.position() is None
 
 
 def test_offsets_that_stay_behind_are_announced_when_the_connector_comes_back(at: Workplace, lines: Lines) -> None:
     lines.run()
-    at.commit("lines.yaml", lines.document("state: absent"))
-    at.apply()
-    at.commit("lines.yaml", lines.document())
-    created = at.apply()
-    assert "an earlier connector of this name left 1 offset behind" in created.out
+    at.deploy("lines.yaml", lines.document("state: absent"))
+    at.deploy("lines.yaml", lines.document()).expect(out="an earlier connector of this name left 1 offset behind")
 
 
 def test_offsets_that_move_until_the_connector_is_stopped_are_reviewed_again(at: Workplace, lines: Lines) -> None:
@@ -315,53 +275,31 @@ def test_offsets_that_move_until_the_connector_is_stopped_are_reviewed_again(at:
     assert lines.position() == len(lines.file.read_text())
 
 
-@pytest.mark.parametrize("suffix", [".json", ".yaml", ".jsonl", ".csv", ".jsonl.gz", ".jsonl.zst"])
-def test_a_manifest_may_be_a_file_of_any_format(at: Workplace, lines: Lines, suffix: str) -> None:
-    lines.run()
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.apply()
-    entry = lines.entry(4)
-    path = at.repository / f"offsets/back{suffix}"
-    path.parent.mkdir()
-    path.write_bytes(_written(entry, suffix))
-    spec = f"operation: alter\nmanifest: {{path: offsets/back{suffix}}}\nacknowledge: [rewind]"
-    at.commit("c.yaml", lines.change("back", spec))
-    at.apply()
+def test_a_manifest_may_be_a_file(at: Workplace, lines: Lines) -> None:
+    lines.run_and_stop()
+    (at.repository / "offsets").mkdir()
+    (at.repository / "offsets/back.jsonl.gz").write_bytes(gzip.compress(json.dumps(lines.entry(4)).encode()))
+    spec = "operation: alter\nmanifest: {path: offsets/back.jsonl.gz}\nacknowledge: [rewind]"
+    at.deploy("c.yaml", lines.change("back", spec))
     assert lines.position() == 4
-
-
-def _written(entry: dict[str, Any], suffix: str) -> bytes:
-    filename, position = entry["partition"]["filename"], entry["offset"]["position"]
-    line = (json.dumps(entry) + "\n").encode()
-    return {
-        ".json": json.dumps({"offsets": [entry]}).encode(),
-        ".yaml": f"offsets:\n- partition: {{filename: {filename}}}\n  offset: {{position: {position}}}\n".encode(),
-        ".jsonl": line,
-        ".csv": f"partition.filename,offset.position\n{filename},{position}\n".encode(),
-        ".jsonl.gz": gzip.compress(line),
-        ".jsonl.zst": zstandard.compress(line),
-    }[suffix]
 
 
 class TestLedger:
     @pytest.mark.on_kafka
     def test_a_lost_ledger_replays_nothing(self, at: Workplace, lines: Lines) -> None:
         lines.run()
-        at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
+        lines.rewind()
         at.apply()
         lines.await_position(len(LINES))
         (at.directory / "state.db").unlink()
         (at.directory / "state.db.key").unlink()
 
-        found = at.apply()
-        assert "offsets/unknown" in found.err
+        at.apply().expect(err="offsets/unknown")
         assert lines.position() == len(LINES)
         assert "offsets/unknown" in at.apply().err
 
-        adopted = at.run("ledger", "resolve", "back", "--applied", "--yes")
-        assert adopted.code == 0, adopted
-        after = at.apply()
-        assert "No changes." in after.out
+        at.run("ledger", "resolve", "back", "--applied", "--yes").expect(0)
+        after = at.apply().expect(out="No changes.")
         assert "offsets/unknown" not in after.err
         assert lines.position() == len(LINES)
 
@@ -370,83 +308,39 @@ class TestLedger:
         (at.directory / "state.db").unlink()
         (at.directory / "state.db.key").unlink()
         at.commit("lines.yaml", lines.document("state: stopped"))
-        at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
+        lines.rewind()
         at.apply()
         assert lines.position() == len(LINES)
         assert at.run("ledger", "resolve", "back", "--not-applied", "--yes").code == 0
         at.apply()
         assert lines.position() == 4
 
-    def test_it_can_be_carried_elsewhere(self, at: Workplace, lines: Lines) -> None:
-        lines.run()
-        at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
-        at.apply()
-        lines.await_position(len(LINES))
-        assert at.run("ledger", "export", str(at.directory / "ledger.json")).code == 0
-        (at.directory / "state.db").unlink()
-        (at.directory / "state.db.key").unlink()
-        imported = at.run("ledger", "import", str(at.directory / "ledger.json"))
-        assert imported.code == 0, imported
-        assert "No changes." in at.apply().out
+
+WRONG = {"partition": {"kafka_topic": "orders", "kafka_partition": 0}, "offset": {"kafka_offset": 4}}
 
 
-class TestUndo:
-    @pytest.mark.on_kafka
-    def test_the_previous_offsets_are_current_again(self, at: Workplace, lines: Lines) -> None:
-        lines.run()
-        at.commit("lines.yaml", lines.document("state: stopped"))
-        at.apply()
-        at.commit("c.yaml", lines.alter("back", 4, "acknowledge: [rewind]"))
-        at.apply()
-        assert lines.position() == 4
-        undone = at.run("offsets", "undo", "back", "--out", str(at.repository / "undo.yaml"))
-        assert undone.code == 0, undone
-        assert lines.position() == 4
-        at.git("add", "--all")
-        at.git("commit", "--quiet", "--message", "undo")
-        at.apply()
-        assert lines.position() == len(LINES)
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("operation: alter\nmanifest: {path: empty.jsonl}", ("empty.jsonl:1:1: error", "manifest/empty")),
+        ("operation: alter\nmanifest: {path: braces.json}", ("braces.json:1:2: error", "manifest/syntax")),
+        (f"operation: alter\noffsets: {json.dumps([WRONG])}", ("manifest/shape", "filename")),
+        ("operation: alter\nmanifest: {path: offsets/missing.jsonl}", ("c.yaml:", "offsets/missing.jsonl")),
+    ],
+)
+def test_bad_input_is_an_error_and_its_connector_still_runs(
+    at: Workplace, lines: Lines, spec: str, expected: tuple[str, ...]
+) -> None:
+    lines.run()
+    (at.repository / "empty.jsonl").touch()
+    (at.repository / "braces.json").write_bytes(b"{" * (64 if "braces" in spec else 1) * 1024**2)
+    at.commit("c.yaml", lines.change("bad", spec))
+    at.run("apply", "--yes").expect(4, err=expected)
+    assert at.states() == {"lines": "RUNNING"}
+    assert lines.position() == len(LINES)
 
 
-class TestBadInput:
-    def refused(self, at: Workplace, lines: Lines, spec: str, connector: str | None = None) -> str:
-        """The error for the change; the connector still runs, and its offsets are unchanged."""
-        lines.run()
-        at.commit("c.yaml", change("bad", connector or at.name("lines"), spec))
-        ran = at.run("apply", "--yes")
-        assert ran.code == 4, ran
-        assert at.states() == {"lines": "RUNNING"}
-        assert lines.position() == len(LINES)
-        return ran.err
-
-    def test_an_empty_file(self, at: Workplace, lines: Lines) -> None:
-        (at.repository / "empty.jsonl").touch()
-        said = self.refused(at, lines, "operation: alter\nmanifest: {path: empty.jsonl}")
-        assert "empty.jsonl:1:1: error" in said
-        assert "manifest/empty" in said
-
-    @pytest.mark.parametrize("mebibytes", [64, pytest.param(1024, marks=pytest.mark.thorough)])
-    def test_a_gigabyte_of_braces(self, at: Workplace, lines: Lines, mebibytes: int) -> None:
-        with (at.repository / "braces.json").open("wb") as file:
-            for _ in range(mebibytes):
-                file.write(b"{" * 1024 * 1024)
-        said = self.refused(at, lines, "operation: alter\nmanifest: {path: braces.json}")
-        assert "braces.json:1:2: error" in said
-        assert "manifest/syntax" in said
-
-    def test_a_manifest_for_a_connector_that_is_not_there(self, at: Workplace, lines: Lines) -> None:
-        said = self.refused(at, lines, f"operation: alter\n{lines.offsets(4)}", connector=f"{at.name('lines')}x")
-        assert "c.yaml:" in said
-        assert "is not declared" in said
-        assert f"did you mean '{at.name('lines')}'" in said
-
-    def test_a_manifest_for_the_wrong_type_of_connector(self, at: Workplace, lines: Lines) -> None:
-        entry = {"partition": {"kafka_topic": "orders", "kafka_partition": 0}, "offset": {"kafka_offset": 4}}
-        said = self.refused(at, lines, f"operation: alter\noffsets: {json.dumps([entry])}")
-        assert "manifest/shape" in said
-        assert "filename" in said
-
-    def test_a_manifest_that_is_not_there(self, at: Workplace, lines: Lines) -> None:
-        said = self.refused(at, lines, "operation: alter\nmanifest: {path: offsets/missing.jsonl}")
-        assert "c.yaml:" in said
-        assert "offsets/missing.jsonl" in said
+def test_a_change_of_a_connector_that_is_not_declared_is_an_error(at: Workplace, lines: Lines) -> None:
+    at.commit("lines.yaml", lines.document("state: stopped"))
+    at.commit("c.yaml", change("bad", f"{at.name('lines')}x", f"operation: alter\n{lines.offsets(4)}"))
+    at.run("apply", "--yes").expect(4, err=("c.yaml:", "is not declared", f"did you mean '{at.name('lines')}'"))

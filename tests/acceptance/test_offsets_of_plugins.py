@@ -6,10 +6,7 @@ import json
 
 import pytest
 
-from acceptance.test_offsets import change
-from acceptance.workplace import SINK, Workplace
-
-_PARTITION = {"stream": "a"}
+from acceptance.workplace import SINK, Workplace, change
 
 
 class Numbers:
@@ -19,35 +16,37 @@ class Numbers:
         self.place = place
         self.plugin = f"org.example.fixtures.{prefix}NumberSource"
 
-    def document(self, spec: str = "") -> str:
-        config = {"topic": self.place.name("numbers"), "until": "20", "streams": "a"}
-        return self.place.document("numbers", self.plugin, spec, config)
+    def commit(self, spec: str = "", **config: str) -> None:
+        given = {"topic": self.place.name("numbers"), "until": "20", "streams": "a", **config}
+        self.place.commit("numbers.yaml", self.place.document("numbers", self.plugin, spec, given))
 
     def run(self) -> None:
-        self.place.commit("numbers.yaml", self.document())
+        self.commit()
         self.place.apply()
-        self.place.await_that(self.position, lambda found: found == 20)
+        self.await_position(20)
 
     def position(self) -> int | None:
-        name = self.place.name("numbers")
-        found = self.place.rest("GET", f"/connectors/{name}/offsets")["offsets"]
+        found = self.place.offsets("numbers")
         return found[0]["offset"]["position"] if found else None
 
-    def ask(self, name: str, spec: str) -> None:
-        self.place.commit(f"{name}.yaml", change(name, self.place.name("numbers"), spec))
+    def await_position(self, wanted: int) -> None:
+        self.place.await_that(self.position, lambda found: found == wanted)
 
-    def ask_for(self, name: str, position: int) -> None:
-        entry = {"partition": _PARTITION, "offset": {"position": position}}
-        self.ask(name, f"operation: alter\noffsets: {json.dumps([entry])}\nacknowledge: [rewind]")
+    def move(self, operation: str = "alter", position: int = 5) -> None:
+        """Commit the change `back`: a rewind to the position, or a reset."""
+        entry = {"partition": {"stream": "a"}, "offset": {"position": position}}
+        alter = f"operation: alter\noffsets: {json.dumps([entry])}\nacknowledge: [rewind]"
+        spec = alter if operation == "alter" else "operation: reset\nacknowledge: [reset]"
+        self.place.commit("back.yaml", change("back", self.place.name("numbers"), spec))
 
 
 def test_offsets_that_the_plugin_handles_are_changed_without_a_warning(at: Workplace) -> None:
     numbers = Numbers(at, "Movable")
     numbers.run()
-    numbers.ask_for("back", 5)
+    numbers.move()
     ran = at.apply()
     assert "externally" not in ran.out + ran.err
-    at.await_that(numbers.position, lambda found: found == 20)
+    numbers.await_position(20)
 
 
 @pytest.mark.parametrize("spec", ["alter", "reset"])
@@ -55,34 +54,25 @@ def test_offsets_that_the_plugin_handles_are_changed_without_a_warning(at: Workp
 def test_offsets_that_may_be_managed_externally_are_changed_with_one_warning(at: Workplace, spec: str) -> None:
     numbers = Numbers(at, "")
     numbers.run()
-    if spec == "alter":
-        numbers.ask_for("back", 5)
-    else:
-        numbers.ask("back", "operation: reset\nacknowledge: [reset]")
+    numbers.move(spec)
     ran = at.apply()
     warning = "this class does not check offsets, and may also store its position elsewhere"
     assert (ran.out + ran.err).count(warning) == 1
     assert "externally" not in ran.out + ran.err
     assert warning in at.run("offsets", "history", at.name("numbers")).out
-    at.await_that(numbers.position, lambda found: found == 20)
+    numbers.await_position(20)
 
 
 @pytest.mark.parametrize("spec", ["alter", "reset"])
 def test_a_plugin_that_rejects_the_change_is_asked_once_and_keeps_running(at: Workplace, spec: str) -> None:
     numbers = Numbers(at, "Fixed")
     numbers.run()
-    if spec == "alter":
-        numbers.ask_for("back", 5)
-    else:
-        numbers.ask("back", "operation: reset\nacknowledge: [reset]")
-    ran = at.run("apply", "--yes")
-    assert ran.code == 1
-    assert "doesn't support external modification of offsets" in ran.err
+    numbers.move(spec)
+    at.run("apply", "--yes").expect(1, err="doesn't support external modification of offsets")
     assert at.states() == {"numbers": "RUNNING"}
     assert numbers.position() == 20
 
-    again = at.run("apply", "--yes")
-    assert "it failed and is not retried" in again.err
+    again = at.run("apply", "--yes").expect(err="it failed and is not retried")
     assert "stop" not in again.out
 
 
@@ -90,15 +80,13 @@ def test_a_plugin_that_rejects_the_change_is_asked_once_and_keeps_running(at: Wo
 def test_a_change_that_fails_in_the_plugin_changes_nothing_and_is_retried_later(at: Workplace) -> None:
     numbers = Numbers(at, "Broken")
     numbers.run()
-    numbers.ask_for("back", 5)
-    ran = at.run("apply", "--yes")
-    assert ran.code == 1
-    assert "nobody answers there" in ran.err
+    numbers.move()
+    at.run("apply", "--yes").expect(1, err="nobody answers there")
     assert at.states() == {"numbers": "RUNNING"}
     assert numbers.position() == 20
     assert "next retry at" in at.run("apply", "--yes").err
 
-    numbers.ask_for("back", 6)
+    numbers.move(position=6)
     retried = at.run("apply", "--yes")
     assert "~ alter" in retried.out, "a changed document is tried again at once"
 
@@ -121,8 +109,7 @@ def test_a_poison_pill_is_skipped_by_a_commit(real: Workplace) -> None:
 
     entry = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 2}}
     spec = f"operation: alter\noffsets: {json.dumps([entry])}\nreason: record 1 is no JSON"
-    at.commit("skip.yaml", change("skip-poison-pill", at.name("sink"), spec))
-    at.apply()
+    at.deploy("skip.yaml", change("skip-poison-pill", at.name("sink"), spec))
     at.await_that(lambda: arrived.read_text().splitlines(), lambda found: found[-1:] == ["{n=3}"])
     assert failed_tasks(at, "sink") == 0
 

@@ -72,8 +72,7 @@ def test_doctor_lists_what_the_worker_cannot_do(at: Workplace, release: str) -> 
 @pytest.mark.parametrize("state", ["stopped", "paused"])
 def test_a_connector_is_created_at_rest(at: Workplace, release: str, state: str) -> None:
     at.commit("orders.yaml", at.source("orders", f"state: {state}"))
-    planned = at.run("plan")
-    assert f"(Kafka Connect {release})" in planned.out
+    planned = at.run("plan").expect(out=f"(Kafka Connect {release})")
     at.apply()
     if state == "stopped" and since(release) < (3, 5):
         assert f"Kafka Connect {release} cannot stop connectors (3.5 and later can): no steps" in planned.out
@@ -86,10 +85,8 @@ def test_a_connector_is_created_at_rest(at: Workplace, release: str, state: str)
 
 
 def test_a_connector_from_its_creation_to_its_deletion(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
-    at.commit("orders.yaml", at.source("orders", "state: paused", **{"batch.size": "5"}))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
+    at.deploy("orders.yaml", at.source("orders", "state: paused", **{"batch.size": "5"}))
     assert (at.states(), at.config("orders")["batch.size"]) == ({"orders": "PAUSED"}, "5")
     at.commit("orders.yaml", at.source("orders", 'restart: {id: "1"}', **{"batch.size": "5"}))
     assert "restart" in at.run("plan").out
@@ -99,8 +96,7 @@ def test_a_connector_from_its_creation_to_its_deletion(at: Workplace) -> None:
     assert is_in_sync(at)
     described = json.loads(at.run("describe", "connector", at.name("orders"), "-o", "json").out)[0]
     assert described["Config"]["batch.size"] == "5"
-    at.commit("orders.yaml", at.source("orders", "state: absent"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders", "state: absent"))
     assert at.states() == {}
 
 
@@ -109,17 +105,13 @@ def test_offsets_are_altered_replaced_and_reset(at: Workplace, lines: Lines, rel
         pytest.skip("workers before Kafka 3.6 cannot change offsets")
     lines.run()
     at.commit("c1.yaml", lines.alter("rewind", 4, "acknowledge: [rewind]"))
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.apply()
+    at.deploy("lines.yaml", lines.document("state: stopped"))
     assert (lines.position(), at.states()) == (4, {"lines": "STOPPED"})
-    at.commit("c2.yaml", lines.change("replace", f"operation: replace\n{lines.offsets(8)}\nacknowledge: [skip]"))
-    at.apply()
+    at.deploy("c2.yaml", lines.change("replace", f"operation: replace\n{lines.offsets(8)}\nacknowledge: [skip]"))
     assert lines.position() == 8
-    at.commit("c3.yaml", lines.change("reset", "operation: reset\nacknowledge: [reset]"))
-    at.apply()
+    at.deploy("c3.yaml", lines.change("reset", "operation: reset\nacknowledge: [reset]"))
     assert lines.position() is None
-    at.commit("lines.yaml", lines.document())
-    at.apply()
+    at.deploy("lines.yaml", lines.document())
     lines.await_position(END)
     assert is_in_sync(at)
 
@@ -133,13 +125,11 @@ def test_a_renamed_source_goes_on_where_the_earlier_one_was(at: Workplace, relea
     earlier.file.write_text(LINES + "four\n")
     entry = {**earlier.entry(END), "partition": {"filename": str(later.file)}}
     seed = f"initialOffsets: {{offsets: {json.dumps([entry])}, acknowledge: [skip]}}"
-    at.commit("lines.yaml", earlier.document("state: absent\nonDelete: {offsets: reset}"), later.document(seed))
-    at.apply()
+    at.deploy("lines.yaml", earlier.document("state: absent\nonDelete: {offsets: reset}"), later.document(seed))
     assert at.states() == {"later": "RUNNING"}
     later.await_position(END)
     earlier.file.write_text("")  # before Kafka 3.7, it runs briefly before it is stopped
-    at.commit("lines.yaml", earlier.document("state: stopped"), later.document(seed))
-    at.apply()
+    at.deploy("lines.yaml", earlier.document("state: stopped"), later.document(seed))
     assert earlier.position() is None
     assert is_in_sync(at)
 
@@ -147,12 +137,10 @@ def test_a_renamed_source_goes_on_where_the_earlier_one_was(at: Workplace, relea
 def test_what_the_worker_cannot_do_with_offsets_is_said_and_not_sent(at: Workplace, lines: Lines, release: str) -> None:
     if since(release) >= (3, 6):
         pytest.skip("this worker can change offsets")
-    at.commit("lines.yaml", lines.document("health: {offsetsMoveWithin: 1h}"))
-    at.apply()
+    at.deploy("lines.yaml", lines.document("health: {offsetsMoveWithin: 1h}"))
     at.commit("c.yaml", lines.alter("rewind", 4, "acknowledge: [rewind]"))
     cannot = f"Kafka Connect {release} cannot change or reset offsets (3.6 and later can)"
-    planned = at.run("plan")
-    assert f"{cannot} [offsets/too-old]" in planned.out + planned.err
+    planned = at.run("plan").expect(said=f"{cannot} [offsets/too-old]")
     no_health = f"Kafka Connect {release} cannot return offsets (3.5 and later can): spec.health.offsetsMoveWithin"
     assert (no_health in planned.out) is (since(release) < (3, 5))
     at.run("apply", "--yes")

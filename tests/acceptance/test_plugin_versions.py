@@ -75,9 +75,7 @@ def test_without_a_version_the_newest_runs_until_one_is_declared(at: Workplace) 
     at.apply()
     assert plugin(at)["Running version"] == "2.0.0"
     at.commit("numbers.yaml", numbers(at, 'version: "1.0.0"'))
-    planned = at.run("plan")
-    assert f"declared: 1.0.0, installed: {INSTALLED}, running: 2.0.0" in planned.out
-    assert "connector.plugin.version" in planned.out
+    at.run("plan").expect(out=(f"declared: 1.0.0, installed: {INSTALLED}, running: 2.0.0", "connector.plugin.version"))
     at.apply()
     assert plugin(at)["Running version"] == "1.0.0"
     at.commit("numbers.yaml", numbers(at, **{"connector.plugin.version": "1.0.0"}))
@@ -115,8 +113,7 @@ def test_versions_of_converters_are_usual_keys(at: Workplace) -> None:
 
 
 def test_an_imported_document_has_the_version(at: Workplace) -> None:
-    at.commit("numbers.yaml", numbers(at, 'version: "[1.0,2.0)"'))
-    at.apply()
+    at.deploy("numbers.yaml", numbers(at, 'version: "[1.0,2.0)"'))
     assert at.run("import", "--cluster", "local", "--out", str(at.directory / "imported")).code == 0
     (text,) = [one.read_text() for one in (at.directory / "imported").rglob(f"{at.name('numbers')}.yaml")]
     assert '  version: "[1.0,2.0)"\n' in text

@@ -19,9 +19,7 @@ def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> No
     fail(at)
     sink = broken_sink(at)
     at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 1}\n"))
-    planned = at.run("plan")
-    assert "! restart" in planned.out
-    assert "spec.restart.id is '1'" in planned.out
+    at.run("plan").expect(out=("! restart", "spec.restart.id is '1'"))
     first = at.run("apply", "--yes")
     assert (first.code, task_states(at)) == (0, ["FAILED"])
     assert "task 0 is FAILED again: " in first.out
@@ -37,9 +35,9 @@ def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> No
 def test_commands_restart_parts_and_report_what_fails_again(at: Workplace) -> None:
     name = at.name("sink")
     fail(at)
-    again = at.run("restart", "connector", name, "--failed")
-    assert again.code == 1
-    assert "task 0 is FAILED again: org.apache.kafka.connect.errors.ConnectException: Couldn't find or" in again.err
+    at.run("restart", "connector", name, "--failed").expect(
+        1, err="task 0 is FAILED again: org.apache.kafka.connect.errors.ConnectException: Couldn't find or"
+    )
     (at.directory / "missing").mkdir()
     for options in (["--failed"], ["--task", "0"], []):
         ran = at.run("restart", "connector", name, *options)

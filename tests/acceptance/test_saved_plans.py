@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from acceptance.workplace import Workplace
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 
@@ -27,47 +28,30 @@ def test_it_is_stale_when_the_repository_moved(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     plan = saved(at)
     at.commit("more.yaml", at.source("more"))
-    stale = at.run("apply", plan)
-    assert stale.code == 5
-    assert "the repository moved from commit" in stale.err
+    at.run("apply", plan).expect(5, err="the repository moved from commit")
     assert at.states() == {}
 
 
 @pytest.mark.on_kafka
 def test_it_is_stale_when_the_cluster_moved(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "9"}))
     plan = saved(at)
     at.by_hand("pause", "orders")
     at.await_states(orders="PAUSED")
-    stale = at.run("apply", plan)
-    assert stale.code == 5
-    assert "connectors of cluster local have changed since the plan was saved" in stale.err
-
-
-def test_a_directory_as_it_is_can_be_planned_saved_and_applied(at: Workplace) -> None:
-    at.write("orders.yaml", at.source("orders"))
-    plan = str(at.directory / "plan.json")
-    assert at.run("plan", str(at.repository), "--out", plan).code == 0
-    assert at.run("apply", plan).code == 0
-    assert at.states() == {"orders": "RUNNING"}
+    at.run("apply", plan).expect(5, err="connectors of cluster local have changed since the plan was saved")
 
 
 def test_without_a_terminal_nothing_is_applied_unasked(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    refused = at.run("apply")
-    assert refused.code == 64
-    assert "--yes" in refused.err
+    at.run("apply").expect(64, err="--yes")
     assert at.states() == {}
 
 
 def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
-    with ledger.lease(ClusterName("local"), SystemClock()):
+    with closing(at.ledger()) as ledger, ledger.lease(ClusterName("local"), SystemClock()):
         locked = at.run("apply", "--yes")
-    ledger.close()
     assert at.states() == {}
     assert "error: cluster local is in use by process" in locked.err
     assert locked.code == 5

@@ -66,9 +66,7 @@ def resource(at: Workplace) -> Resource:
 def test_an_annotation_acts_once_for_each_time_that_it_was_added(at: Workplace, resource: Resource) -> None:
     resource.offsets(4)
     first = resource.commit(ALTER)
-    planned = at.run("plan")
-    assert f"offset change {resource.name}.alter.{first[:12]}" in planned.out
-    assert f"annotation {OFFSETS}: alter" in planned.out
+    at.run("plan").expect(out=(f"offset change {resource.name}.alter.{first[:12]}", f"annotation {OFFSETS}: alter"))
     at.apply()
     assert (resource.position, at.states()) == (4, {"lines": "STOPPED"})
     resource.put(8)
@@ -103,15 +101,13 @@ def test_a_force_push_that_replaces_the_commit_asks(at: Workplace, resource: Res
     at.git("commit", "--quiet", "--amend", "--message", "the same change, by another commit")
     commit = at.git("rev-parse", "HEAD")
     name = f"{resource.name}.alter.{commit[:12]}"
-    planned = at.run("plan")
-    assert f"ledger resolve {name}" in planned.out + planned.err
+    at.run("plan").expect(said=f"ledger resolve {name}")
     at.run("apply", "--yes")
     assert resource.position == 8, "it is unknown whether the change must be applied again"
     at.commit("another.yaml", at.source("other"))
     at.run("apply", "--yes")
     assert resource.position == 8
-    resolved = at.run("ledger", "resolve", name, "--not-applied", "--yes")
-    assert resolved.code == 0, resolved
+    at.run("ledger", "resolve", name, "--not-applied", "--yes").expect(0)
     at.apply()
     assert resource.position == 4
     resource.put(8)
@@ -147,10 +143,9 @@ def test_what_cannot_be_done_is_a_warning_until_it_is_fixed(
     resource.offsets(4, entry)
     resource.commit({OFFSETS: action}, f"state: {state.lower()}")
     for _ in range(2):
-        ran = at.run("apply", "--yes")
-        assert ran.code == 0, ran
-        assert f"the connector offsets for {resource.name} due to {why}" in ran.out + ran.err
-        assert "[strimzi/annotation]" in ran.out + ran.err
+        at.run("apply", "--yes").expect(
+            0, said=(f"the connector offsets for {resource.name} due to {why}", "[strimzi/annotation]")
+        )
     assert at.states() == {"lines": state}
     resource.offsets(4)
     resource.commit(ALTER)
@@ -160,9 +155,9 @@ def test_what_cannot_be_done_is_a_warning_until_it_is_fixed(
 
 def test_validate_names_offsets_that_cannot_be_used(at: Workplace, resource: Resource) -> None:
     at.write("lines.yaml", resource.text(ALTER))
-    ran = at.run("validate", str(at.repository))
-    assert f"warning: Failed to alter the connector offsets for {resource.name} due to missing ConfigMap" in ran.out
-    assert ran.code == 0
+    at.run("validate", str(at.repository)).expect(
+        0, out=f"warning: Failed to alter the connector offsets for {resource.name} due to missing ConfigMap"
+    )
 
 
 def test_a_directory_without_git_acts_once_for_each_value(at: Workplace, resource: Resource) -> None:
@@ -229,11 +224,8 @@ def test_a_list_that_cannot_be_written_is_repeated(at: Workplace, resource: Reso
     at.settings(more='[strimzi]\noutput = "in.txt"')
     resource.commit({OFFSETS: "list"})
     for _ in range(2):
-        ran = at.run("apply", "--yes")
-        assert ran.code == 1
-        assert "check [strimzi] output" in ran.out + ran.err
-    planned = at.run("plan")
-    assert "Failed to list the connector offsets for" in planned.out + planned.err
+        at.run("apply", "--yes").expect(1, said="check [strimzi] output")
+    at.run("plan").expect(said="Failed to list the connector offsets for")
     at.settings(more='[strimzi]\noutput = "out"')
     at.apply()
     written = (at.directory / "out" / "lines-offsets.yaml").read_text()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from acceptance.workplace import Workplace
+from acceptance.workplace import Workplace, change
 
 pytestmark = pytest.mark.e2e
 
@@ -19,22 +19,10 @@ class Files:
     def __init__(self, place: Workplace) -> None:
         self.place = place
         self.own, self.other = str(place.directory / "own.txt"), str(place.directory / "other.txt")
-        self.path = f"/connectors/{place.name('files')}/offsets"
-        place.commit("files.yaml", place.source("files", "state: stopped", file=self.own, topic=place.name("files")))
-        place.apply()
-
-    def set(self, *entries: dict[str, Any]) -> None:
-        """Set offsets over the REST API, without a commit."""
-        self.place.rest("PATCH", self.path, {"offsets": list(entries)})
+        place.deploy("files.yaml", place.source("files", "state: stopped", file=self.own, topic=place.name("files")))
 
     def existing(self) -> list[Any]:
-        return sorted(self.place.rest("GET", self.path)["offsets"], key=str)
-
-    def change(self, name: str, *lines: str) -> None:
-        head = f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
-        spec = (f"connector: {self.place.name('files')}", *lines)
-        self.place.commit(f"{name}.yaml", head + "".join(f"  {line}\n" for line in spec))
-        self.place.apply()
+        return sorted(self.place.offsets("files"), key=str)
 
 
 def at_position(file: str, position: int) -> dict[str, Any]:
@@ -46,27 +34,23 @@ def files(real: Workplace) -> Files:
     return Files(real)
 
 
-def undo(files: Files, change: str) -> dict[str, Any]:
-    """Write the document that undoes the change, commit it and apply it."""
-    out = files.place.repository / "undo.yaml"
-    ran = files.place.run("offsets", "undo", change, "--out", str(out))
-    assert ran.code == 0, ran
-    files.place.git("add", "--all")
-    files.place.git("commit", "--quiet", "--message", f"take {change} back")
-    assert files.place.run("validate").code == 0
+def undo(files: Files) -> dict[str, Any]:
+    """Write the document that undoes the change `wrong`, commit it and apply it."""
+    files.place.undo("wrong")
+    files.place.run("validate").expect(0)
     files.place.apply()
-    document: dict[str, Any] = yaml.safe_load(out.read_text())
+    document: dict[str, Any] = yaml.safe_load((files.place.repository / "undo.yaml").read_text())
     return document
 
 
 def test_undo_of_a_replace_puts_back_the_partition_of_another_file(files: Files) -> None:
     old = [at_position(files.other, 7), at_position(files.own, 5)]
-    files.set(*old)
+    files.place.set_offsets("files", *old)
     third = at_position(str(files.place.directory / "third.txt"), 1)
-    declared = f"offsets: {json.dumps([third])}"
-    files.change("wrong", "operation: replace", declared, "acknowledge: [tombstone, unread]")
+    spec = f"operation: replace\noffsets: {json.dumps([third])}\nacknowledge: [tombstone, unread]"
+    files.place.apply_change("wrong", "files", spec)
     assert files.existing() == [third]
-    document = undo(files, "wrong")
+    document = undo(files)
     assert files.existing() == sorted(old, key=str)
     assert document["spec"]["acknowledge"] == ["tombstone", "unread"]
 
@@ -75,22 +59,18 @@ def test_undo_of_a_reset_puts_back_partitions_of_every_form_that_connect_takes(f
     one_more = {"partition": {"filename": files.own, "zone": "a"}, "offset": {"position": 9}}
     number = {"partition": {"filename": 5}, "offset": {"position": 1, "more": "kept"}}
     old = [at_position(files.other, 7), at_position(files.own, 5), one_more, number]
-    files.set(*old)
-    files.change("wrong", "operation: reset", "acknowledge: [reset]")
+    files.place.set_offsets("files", *old)
+    files.place.apply_change("wrong", "files", "operation: reset\nacknowledge: [reset]")
     assert files.existing() == []
-    document = undo(files, "wrong")
+    document = undo(files)
     assert files.existing() == sorted(old, key=str)
     assert document["spec"]["acknowledge"] == ["unread"]
 
 
 def test_without_the_acknowledgement_nothing_is_set(files: Files) -> None:
-    files.set(at_position(files.own, 5))
-    files.place.commit(
-        "other.yaml",
-        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: other}\nspec:\n"
-        f"  connector: {files.place.name('files')}\n  operation: alter\n"
-        f"  offsets: {json.dumps([at_position(files.other, 7)])}\n",
-    )
+    files.place.set_offsets("files", at_position(files.own, 5))
+    spec = f"operation: alter\noffsets: {json.dumps([at_position(files.other, 7)])}"
+    files.place.commit("other.yaml", change("other", files.place.name("files"), spec))
     ran = files.place.run("apply", "--yes")
     assert ran.code != 0
     assert "add `acknowledge: [unread]`" in ran.out + ran.err

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from uuid import uuid4
 import requests
 
 from gitops_connect.cli.main import run_command
+from gitops_connect.ledger.ledger import Ledger
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
@@ -29,6 +31,41 @@ class Ran:
     code: int
     out: str
     err: str
+
+    def expect(
+        self,
+        code: int | None = None,
+        *,
+        out: str | Iterable[str] = (),
+        err: str | Iterable[str] = (),
+        said: str | Iterable[str] = (),
+    ) -> Ran:
+        """This result, if it has the exit code (None: any), and each text on stdout, on stderr, or on one of them.
+
+        The stream of an empty text is empty.
+        """
+        assert code in (None, self.code), self
+        for stream, texts in ((self.out, out), (self.err, err), (self.out + self.err, said)):
+            for text in [texts] if isinstance(texts, str) else texts:
+                assert text in stream if text else not stream, (text, self)
+        return self
+
+
+def run_here(*arguments: str) -> Ran:
+    """Run one command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run_command([*arguments])
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def change(name: str, connector: str, spec: str) -> str:
+    """An OffsetChange document."""
+    lines = "".join(f"  {line}\n" for line in spec.splitlines())
+    return (
+        "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
+        f"metadata: {{name: {name}}}\nspec:\n  connector: {json.dumps(connector)}\n{lines}"
+    )
 
 
 @dataclass
@@ -76,8 +113,25 @@ class Workplace:
             self.write(file, *documents)
         else:
             (self.repository / file).unlink()
+        self.commit_all(f"change {file}")
+
+    def commit_all(self, message: str = "changed") -> None:
         self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", f"change {file}")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+
+    def undo(self, change: str) -> Ran:
+        """Write and commit the document that undoes the change."""
+        ran = self.run("offsets", "undo", change, "--out", str(self.repository / "undo.yaml")).expect(0, out="")
+        self.commit_all()
+        return ran
+
+    def apply_change(self, name: str, stem: str, spec: str) -> None:
+        """Commit and apply an OffsetChange."""
+        self.deploy(f"{name}.yaml", change(name, self.name(stem), spec))
+
+    def ledger(self) -> Ledger:
+        """The ledger of this directory; the caller closes it."""
+        return Ledger.open("sqlite:///state.db", self.directory, None)
 
     def source(self, stem: str, spec: str = "", **config: str) -> str:
         """The document of a connector that works; `spec` contains more lines of its spec."""
@@ -97,16 +151,16 @@ class Workplace:
 
     def run(self, *arguments: str) -> Ran:
         """Run one command in this process."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = run_command(["--config", str(self.directory / "gitops-connect.toml"), *arguments])
-        return Ran(code, out.getvalue(), err.getvalue())
+        return run_here("--config", str(self.directory / "gitops-connect.toml"), *arguments)
 
     def apply(self) -> Ran:
         """Apply the last commit; the command must succeed."""
-        ran = self.run("apply", "--yes")
-        assert ran.code == 0, ran
-        return ran
+        return self.run("apply", "--yes").expect(0)
+
+    def deploy(self, file: str, *documents: str) -> Ran:
+        """Commit, and apply the commit."""
+        self.commit(file, *documents)
+        return self.apply()
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=self.repository, check=True, capture_output=True, text=True)
@@ -117,6 +171,14 @@ class Workplace:
         with self.session.request(method, self.urls[0] + path, json=body, timeout=60) as response:
             assert response.status_code < 400, response.text
             return response.json() if response.content else None
+
+    def offsets(self, stem: str) -> Any:
+        """The current offsets of a connector."""
+        return self.rest("GET", f"/connectors/{self.name(stem)}/offsets")["offsets"]
+
+    def set_offsets(self, stem: str, *entries: Any) -> None:
+        """Change offsets over the REST API, without gitops-connect."""
+        self.rest("PATCH", f"/connectors/{self.name(stem)}/offsets", {"offsets": entries})
 
     def by_hand(self, action: str, stem: str) -> None:
         """Send `pause`, `stop` or `resume` to the REST API, without a commit."""

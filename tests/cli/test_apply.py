@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
+from contextlib import closing
 
 import pytest
-from acceptance.test_offsets import change
-from acceptance.workplace import Workplace
+from acceptance.workplace import Workplace, change
 from standin.connect import StandIn
 from support.terminal import Terminal
 
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 
@@ -70,8 +69,7 @@ def test_a_saved_plan_is_named_and_applied_without_a_question(at: Workplace) -> 
     at.write("orders.yaml", at.source("orders"))
     plan = str(at.directory / "plan.json")
     assert at.run("plan", str(at.repository), "--out", plan).code == 0
-    applied = at.run("apply", plan)
-    assert applied.code == 0
+    applied = at.run("apply", plan).expect(0)
     assert applied.err.startswith(f"Applying the saved plan {plan}.\nReading documents from the directory")
     assert at.states() == {"orders": "RUNNING"}
 
@@ -90,14 +88,11 @@ def test_an_argument_that_is_neither_a_plan_nor_a_directory_is_named(
     file = at.directory / "given"
     if content is not None:
         file.write_bytes(content)
-    ran = at.run("apply", str(file), "--yes")
-    assert (ran.code, ran.out) == (64, "")
-    assert f"{file} {message}" in ran.err
+    at.run("apply", str(file), "--yes").expect(64, out="", err=f"{file} {message}")
 
 
 def test_without_changes_no_question_is_asked(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     with Terminal(at, ["apply"]) as terminal:
         assert terminal.code() == 0
         assert QUESTION not in terminal.seen
@@ -123,11 +118,10 @@ def test_an_interrupt_finishes_the_step_in_progress_and_names_the_remaining_step
         out = terminal.out.decode()
     assert f"# {at.name('orders')}: stop skipped: interrupted" in out
     assert "Apply: 1 of 2 steps applied, 0 failed, 1 skipped." in out
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
-    assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
-    with ledger.lease(ClusterName("local"), SystemClock()):
-        """The lease was released."""
-    ledger.close()
+    with closing(at.ledger()) as ledger:
+        assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
+        with ledger.lease(ClusterName("local"), SystemClock()):
+            """The lease was released."""
     at.apply()
     assert (standin.count("POST"), at.states()) == (1, {"orders": "STOPPED"})
 
@@ -136,8 +130,7 @@ def test_a_masked_value_of_a_connector_that_fails_with_it_is_not_sent_again(at: 
     """Connect does not show the value, so only the ledger knows that it was sent."""
     standin.cluster.masks_passwords = True
     works = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
-    at.commit("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
-    at.apply()
+    at.deploy("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
     at.commit("orders.yaml", at.mirror("orders", **{"ssl.key.password": "two"}))
     assert at.run("apply", "--yes").code == 1
     assert "configure" not in at.run("plan").out
@@ -160,8 +153,7 @@ def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> Non
 
 def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
     """One connector waits for its offsets, one for its stop. The third is declared stopped, so it is not named."""
-    at.commit("c.yaml", at.source("orders"), at.source("late"), at.source("closed"))
-    at.apply()
+    at.deploy("c.yaml", at.source("orders"), at.source("late"), at.source("closed"))
     resets = [change(f"reset-{stem}", at.name(stem), RESET) for stem in ("orders", "late")]
     at.commit("c.yaml", at.source("orders"), at.source("late"), at.source("closed", "state: stopped"), *resets)
     for stem in ("orders", "late"):
@@ -223,8 +215,7 @@ def test_every_plan_that_a_guard_rejects_is_named_before_any_change(at: Workplac
         at.apply()
         for cluster in ("local", "second"):
             at.commit(f"clusters/{cluster}/all.yaml", at.source("orders0", "state: paused"))
-        refused = at.run("apply", "--yes")
-        assert refused.code == 1
+        refused = at.run("apply", "--yes").expect(1)
         for cluster in ("local", "second"):
             assert f"cluster {cluster}: the plan is rejected, and nothing was changed" in refused.err
         assert set(at.states().values()) == {"RUNNING"}

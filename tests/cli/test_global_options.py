@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import logging
 import os
@@ -11,22 +9,15 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Ran, Workplace
+from acceptance.workplace import run_here as run
 
 import gitops_connect
 from gitops_connect.cli import main
 
 
-def run(*arguments: str) -> Ran:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main.run_command([*arguments])
-    return Ran(code, out.getvalue(), err.getvalue())
-
-
 def test_every_command_takes_them_and_says_so() -> None:
     for words in ([], ["plan"], ["ledger"], ["ledger", "show"], ["sandbox", "up"], ["version"]):
-        ran = run(*words, "--help")
-        assert ran.code == 0
+        ran = run(*words, "--help").expect(0)
         for option in ("--config FILE", "-C, --chdir DIR", "-v, --verbose", "--debug", "--no-color"):
             assert ran.out.count(f"  {option} ") == 1, (words, option)
 
@@ -54,9 +45,9 @@ def test_a_directory_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_directory_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
-    ran = run("plan", "--chdir", str(tmp_path / "no"))
-    assert (ran.code, ran.out) == (64, "")
-    assert f"cannot change to the directory {tmp_path / 'no'}: No such file or directory" in ran.err
+    run("plan", "--chdir", str(tmp_path / "no")).expect(
+        64, out="", err=f"cannot change to the directory {tmp_path / 'no'}: No such file or directory"
+    )
 
 
 def test_colors_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +77,7 @@ def test_the_version_as_text_and_as_json() -> None:
 def test_requests_are_logged_without_credentials(at: Workplace) -> None:
     at.settings('username = "me"\npassword = "hunter2"\nheaders = {"X-Key" = "hunter3"}')
     at.commit("orders.yaml", at.source("orders", password="hunter4"))
-    ran = at.run("apply", "--yes", "--debug")
-    assert ran.code == 0
-    assert f"debug: POST {at.urls[0]}/connectors: HTTP 201 after " in ran.err
+    ran = at.run("apply", "--yes", "--debug").expect(0, err=f"debug: POST {at.urls[0]}/connectors: HTTP 201 after ")
     assert "hunter" not in ran.err
     assert "debug: " not in at.run("plan").err, "of one command only"
     assert not logging.getLogger("gitops_connect.requests").handlers
@@ -98,15 +87,11 @@ def test_requests_are_logged_without_credentials(at: Workplace) -> None:
 def test_a_worker_that_does_not_answer_is_logged(at: Workplace) -> None:
     at.urls = ("http://127.0.0.1:1",)
     at.settings()
-    ran = at.run("--debug", "get", "connectors")
-    assert ran.code == 1
-    assert "debug: GET http://127.0.0.1:1/" in ran.err
-    assert ": no answer after " in ran.err
+    at.run("--debug", "get", "connectors").expect(1, err=("debug: GET http://127.0.0.1:1/", ": no answer after "))
 
 
 def test_requests_of_the_daemon_are_lines_of_its_log(at: Workplace) -> None:
-    ran = at.run("--debug", "run", "--once")
-    assert ran.code == 0
+    ran = at.run("--debug", "run", "--once").expect(0)
     lines = [json.loads(line) for line in ran.err.splitlines()]
     requests = [line for line in lines if line.get("logger") == "gitops_connect.requests"]
     assert requests[0]["level"] == "debug"

@@ -9,18 +9,7 @@ from cli_page import loaded_commands
 
 from gitops_connect.cli.main import COMMANDS
 
-FOREIGN = {
-    "alembic",
-    "git",
-    "jsonschema",
-    "platformdirs",
-    "psutil",
-    "pyspark",
-    "requests",
-    "rich",
-    "sqlalchemy",
-    "yaml",
-}
+FOREIGN = {*"alembic git jsonschema platformdirs psutil pyspark requests rich sqlalchemy yaml".split()}
 PROGRAM = """
 import sys
 from gitops_connect.cli.main import run_command

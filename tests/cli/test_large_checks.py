@@ -18,7 +18,6 @@ import zstandard
 from acceptance.workplace import Ran, Workplace
 from support.terminal import Terminal
 
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.observe import MAX_HELD
@@ -48,8 +47,7 @@ def written(file: Path, content: list[str]) -> Path:
 @pytest.fixture
 def declared(at: Workplace) -> Workplace:
     """A declared and stopped mirror `lines`."""
-    at.commit("lines.yaml", at.mirror("lines", "state: stopped"))
-    at.apply()
+    at.deploy("lines.yaml", at.mirror("lines", "state: stopped"))
     return at
 
 
@@ -87,13 +85,16 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     content[123_456] = line(123_456, -5)
     file = written(at.directory / "large.jsonl", [*content, line(7, 8)])
     assert file.stat().st_size > MAX_SIZE
-    ran = apart(at, "check", str(file), "--connector", at.name("lines"), "--offline")
-    assert ran.code == 4, ran
-    assert "large.jsonl:123457:1: error: offset.offset is -5, expected 0 or more [manifest/negative]" in ran.out
-    assert "large.jsonl:210001:1: error: lines 8 and 210001 have the same partition" in ran.out
-    assert "210,001 entries, 210,000 partitions" in ran.out
-    assert "2 errors (1 manifest/conflict, 1 manifest/negative)" in ran.out
-    assert "not compared with the current offsets: offline" in ran.out
+    ran = apart(at, "check", str(file), "--connector", at.name("lines"), "--offline").expect(
+        4,
+        out=(
+            "large.jsonl:123457:1: error: offset.offset is -5, expected 0 or more [manifest/negative]",
+            "large.jsonl:210001:1: error: lines 8 and 210001 have the same partition",
+            "210,001 entries, 210,000 partitions",
+            "2 errors (1 manifest/conflict, 1 manifest/negative)",
+            "not compared with the current offsets: offline",
+        ),
+    )
     assert "on Spark (local[*])" in ran.out.splitlines()[-1]
     assert not list((at.directory / "cache" / "spark").glob("*")), "nothing is left behind"
 
@@ -104,8 +105,7 @@ def test_current_offsets_are_compared_and_reported_without_being_in_memory(many_
     file, report = written(at.directory / "few.jsonl", moved), at.directory / "report"
     ran = apart(
         at, "check", str(file), "--connector", at.name("lines"), "--replace", "-o", "json", "--report", str(report)
-    )
-    assert ran.code == 0, ran
+    ).expect(0)
     found = json.loads(ran.out)
     counts = {way: count for way, count in found["difference"]["counts"].items() if count}
     assert counts == {"new": 1, "skip": 2, "rewind": 2, "same": 3, "removed": MANY - 7}
@@ -118,9 +118,9 @@ def test_current_offsets_are_compared_and_reported_without_being_in_memory(many_
     assert "Distances of rewinds" in page
     assert "59,995 records" in page
     assert "229,993" in page
-    again = apart(at, "check", str(file), "--connector", at.name("lines"), "--report", str(report))
-    assert again.code == 64
-    assert f"the directory {report} is not empty; choose another directory" in again.err
+    apart(at, "check", str(file), "--connector", at.name("lines"), "--report", str(report)).expect(
+        64, err=f"the directory {report} is not empty; choose another directory"
+    )
 
 
 def test_a_directory_of_all_formats_is_one_manifest(declared: Workplace) -> None:
@@ -140,8 +140,7 @@ def test_a_directory_of_all_formats_is_one_manifest(declared: Workplace) -> None
     report = at.directory / "report"
     ran = apart(
         at, "check", str(directory), "--connector", at.name("lines"), "--offline", "--report", str(report), "-o", "json"
-    )
-    assert ran.code == 4, ran
+    ).expect(4)
     found = json.loads(ran.out)
     assert [Path(one).relative_to(directory).as_posix() for one in found["files"]] == [
         "a.jsonl",
@@ -179,9 +178,9 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
     at = declared
     at.settings(more='[spark]\nmaster = "spark://127.0.0.1:1"')
     file = written(at.directory / "large.jsonl", lines(210_000))
-    ran = apart(at, "check", str(file), "--connector", at.name("lines"))
-    assert (ran.code, ran.out) == (1, "")
-    assert "Spark could not be started (spark://127.0.0.1:1): it does not answer" in ran.err
+    apart(at, "check", str(file), "--connector", at.name("lines")).expect(
+        1, out="", err="Spark could not be started (spark://127.0.0.1:1): it does not answer"
+    )
 
 
 # get
@@ -190,9 +189,9 @@ def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace
 @pytest.mark.parametrize("name", ["saved.jsonl", pytest.param("saved.json", marks=pytest.mark.thorough)])
 def test_what_is_too_much_to_be_held_is_saved_as_it_comes(many_offsets: Workplace, name: str) -> None:
     at, file = many_offsets, many_offsets.directory / name
-    ran = at.run("offsets", "get", at.name("lines"), "--save", str(file))
-    assert (ran.code, ran.out) == (0, "")
-    assert f"Saved {MANY:,} offsets to {file}." in ran.err
+    at.run("offsets", "get", at.name("lines"), "--save", str(file)).expect(
+        0, out="", err=f"Saved {MANY:,} offsets to {file}."
+    )
     assert file.stat().st_size > MAX_HELD
     text = file.read_text()
     entries = json.loads(text)["offsets"] if name == "saved.json" else [json.loads(one) for one in text.splitlines()]
@@ -204,16 +203,13 @@ def test_what_is_too_much_to_be_held_is_saved_as_it_comes(many_offsets: Workplac
 @pytest.mark.thorough
 def test_a_table_of_too_many_has_the_first_and_the_way_to_all(many_offsets: Workplace) -> None:
     at = many_offsets
-    ran = at.run("offsets", "get", at.name("lines"))
-    assert ran.code == 0
+    ran = at.run("offsets", "get", at.name("lines")).expect(0)
     assert len(ran.out.splitlines()) == 13
     assert f"{MANY:,} offsets, " in ran.out
     assert "--save FILE.jsonl" in ran.out
     whole = at.run("offsets", "get", at.name("lines"), "-o", "json")
     assert len(json.loads(whole.out)["offsets"]) == MANY
-    refused = at.run("offsets", "get", at.name("lines"), "-o", "yaml")
-    assert (refused.code, refused.out) == (64, "")
-    assert "too many for YAML" in refused.err
+    at.run("offsets", "get", at.name("lines"), "-o", "yaml").expect(64, out="", err="too many for YAML")
 
 
 # history, undo and the ledger
@@ -238,7 +234,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
         )
         blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(earlier), lines(MANY, 100)))
         before, declared = ([block] for block in blocks)
-        ledger = Ledger.open("sqlite:///state.db", at.directory, None)
+        ledger = at.ledger()
         ledger.operations.begin_large(LOCAL, operation, before, declared, now)
         ledger.operations.sent(LOCAL, operation.name, sent)
         if is_settled:
@@ -254,8 +250,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
 @pytest.mark.thorough
 def test_undo_of_a_large_change_from_nothing_is_a_reset(large_change: Callable[..., Workplace]) -> None:
     at = large_change(1_000, is_settled=True, earlier=0)
-    ran = at.run("offsets", "undo", "one")
-    assert ran.code == 0
+    ran = at.run("offsets", "undo", "one").expect(0)
     spec = yaml.safe_load(ran.out)["spec"]
     assert (spec["operation"], spec["acknowledge"]) == ("reset", ["reset"])
     assert "manifest" not in spec
@@ -272,9 +267,9 @@ def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable
     assert '{"cluster":"a","partition":0,"topic":"t0"} -> {"offset":100}' in shown
     assert shown.count(" -> ") == 40
     assert "and more: " in shown
-    ran = at.run("offsets", "undo", "one", "--out", str(at.directory / "undo.yaml"))
-    assert ran.code == 1
-    assert "offset change one is in progress; run `gitops-connect apply` to finish it" in ran.err
+    at.run("offsets", "undo", "one", "--out", str(at.directory / "undo.yaml")).expect(
+        1, err="offset change one is in progress; run `gitops-connect apply` to finish it"
+    )
 
 
 @pytest.mark.thorough
@@ -283,13 +278,13 @@ def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document
 ) -> None:
     at = large_change(MANY, is_settled=True)
     assert "230,000 sent" in at.run("offsets", "history", at.name("lines")).out
-    refused = at.run("offsets", "undo", "one")
-    assert (refused.code, refused.out) == (64, "")
-    assert "230,000 offsets do not fit into one document; write to a file with --out" in refused.err
+    at.run("offsets", "undo", "one").expect(
+        64, out="", err="230,000 offsets do not fit into one document; write to a file with --out"
+    )
     out = at.directory / "undo.yaml"
-    ran = apart(at, "undo", "one", "--out", str(out))
-    assert (ran.code, ran.out) == (0, ""), ran
-    assert f"Wrote {out} and ./undo.jsonl.zst (replace, 230,000 offsets, acknowledges rewind" in ran.err
+    apart(at, "undo", "one", "--out", str(out)).expect(
+        0, out="", err=f"Wrote {out} and ./undo.jsonl.zst (replace, 230,000 offsets, acknowledges rewind"
+    )
     spec = yaml.safe_load(out.read_text())["spec"]
     assert (spec["operation"], spec["manifest"]) == ("replace", {"path": "./undo.jsonl.zst"})
     assert spec["acknowledge"] == ["rewind"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from acceptance.workplace import Ran, Workplace
+from acceptance.workplace import change as document
 from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
 from support.terminal import Terminal
 
@@ -36,15 +37,12 @@ def at(tmp_path: Path) -> Workplace:
 
 @pytest.fixture
 def ledger(at: Workplace) -> Ledger:
-    return Ledger.open("sqlite:///state.db", at.directory, None)
+    return at.ledger()
 
 
 def change(at: Workplace, name: str, position: int = 20) -> str:
-    return (
-        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
-        f"  connector: {at.name('orders')}\n  operation: alter\n  acknowledge: [skip]\n"
-        f"  offsets: [{{partition: {{filename: /x}}, offset: {{position: {position}}}}}]\n"
-    )
+    offsets = f"[{{partition: {{filename: /x}}, offset: {{position: {position}}}}}]"
+    return document(name, at.name("orders"), f"operation: alter\nacknowledge: [skip]\noffsets: {offsets}")
 
 
 def commit(at: Workplace, *documents: str) -> Revision:
@@ -70,8 +68,7 @@ def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger)
     ledger.operations.settle(LOCAL, SKIP.name, STOOD, "externally managed", LATER)
     ledger.operations.fail(LOCAL, replace(SKIP, name=PASSED), "no\nnever", final=True, at=LATER + timedelta(hours=1))
     ledger.operations.begin(ClusterName("not in the settings"), SKIP, STOOD, NOON)
-    ran = at.run("ledger", "show")
-    assert (ran.code, ran.err) == (0, "")
+    ran = at.run("ledger", "show").expect(0, err="")
     assert table(ran) == [
         ["CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE"],
         ["local", "passed", "orders", "alter", "failed", "2026-11-21T13:05:00Z", "aaaaaaa", "no"],
@@ -103,9 +100,9 @@ def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger)
 
 
 def test_a_change_that_does_not_exist_is_not_shown(at: Workplace) -> None:
-    ran = at.run("ledger", "show", "nothing")
-    assert (ran.code, ran.out) == (1, "")
-    assert "the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all" in ran.err
+    at.run("ledger", "show", "nothing").expect(
+        1, out="", err="the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all"
+    )
 
 
 def test_unknown_changes_are_marked_as_applied_with_their_declared_offsets(at: Workplace, ledger: Ledger) -> None:
@@ -158,9 +155,9 @@ def test_a_verified_change_is_never_pending_again(at: Workplace, ledger: Ledger)
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
     before = ledger.export()
-    ran = at.run("ledger", "resolve", "skip", "--not-applied", "--yes")
-    assert ran.code == 64
-    assert "offset change skip was applied to local and verified, so it is never applied again" in ran.err
+    at.run("ledger", "resolve", "skip", "--not-applied", "--yes").expect(
+        64, err="offset change skip was applied to local and verified, so it is never applied again"
+    )
     assert (
         "note: offset change skip is already recorded as applied on local"
         in at.run("ledger", "resolve", "skip", "--applied", "--yes").err
@@ -172,16 +169,16 @@ def test_a_mark_can_be_removed(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     at.run("ledger", "resolve", "passed", "--applied", "--yes")
     assert known(ledger) == {"passed": OperationState.SETTLED}
-    assert at.run("ledger", "resolve", "passed", "--not-applied", "--yes").code == 0
+    at.run("ledger", "resolve", "passed", "--not-applied", "--yes").expect(0)
     assert known(ledger) == {}
 
 
 def test_on_a_new_ledger_only_named_changes_are_marked_as_applied(at: Workplace, ledger: Ledger) -> None:
     """Some declared changes may be new. Only the first reconciliation records those that are not."""
     commit(at, change(at, "passed"))
-    ran = at.run("ledger", "resolve", "--all", "--applied", "--yes")
-    assert ran.code == 0
-    assert "the ledger has no record of local yet; run `gitops-connect apply` first" in ran.err
+    at.run("ledger", "resolve", "--all", "--applied", "--yes").expect(
+        0, err="the ledger has no record of local yet; run `gitops-connect apply` first"
+    )
     assert known(ledger) == {}
 
 
@@ -203,9 +200,7 @@ def test_on_a_new_ledger_only_named_changes_are_marked_as_applied(at: Workplace,
 )
 def test_an_ambiguous_command_is_refused(at: Workplace, ledger: Ledger, arguments: list[str], message: str) -> None:
     commit(at, change(at, "passed"))
-    ran = at.run("ledger", "resolve", *arguments)
-    assert ran.code == 64
-    assert message in ran.err
+    at.run("ledger", "resolve", *arguments).expect(64, err=message)
     assert known(ledger) == {}
 
 
@@ -254,8 +249,7 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
     file = at.directory / "ledger.json"
     assert at.run("ledger", "export").out == (at.run("ledger", "export", str(file)).out or file.read_text())
     at.settings(more='[state]\nurl = "sqlite:///moved.db"')
-    ran = at.run("ledger", "import", str(file))
-    assert ran.code == 0
+    ran = at.run("ledger", "import", str(file)).expect(0)
     assert ran.err.startswith("Imported (ownership: 0, operations: 1, ")
     assert ran.err.endswith(", revisions: 1).\n")
     moved = Ledger.open("sqlite:///moved.db", at.directory, None)
@@ -269,9 +263,9 @@ def test_an_import_replaces_other_data_only_with_the_option_replace(at: Workplac
     file = at.directory / "ledger.json"
     at.run("ledger", "export", str(file))
     ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    ran = at.run("ledger", "import", str(file))
-    assert ran.code == 64
-    assert "the ledger already contains other data (ownership: 0, operations: 1, " in ran.err
+    at.run("ledger", "import", str(file)).expect(
+        64, err="the ledger already contains other data (ownership: 0, operations: 1, "
+    )
     assert known(ledger) == {"skip": OperationState.OPEN}
     assert at.run("ledger", "import", str(file), "--replace").code == 0
     assert known(ledger) == {}
@@ -283,13 +277,9 @@ def test_a_file_that_is_not_an_export_is_a_usage_error(at: Workplace, ledger: Le
     file = at.directory / "ledger.json"
     if content is not None:
         file.write_bytes(content)
-    ran = at.run("ledger", "import", str(file), "--replace")
-    assert ran.code == 64
-    assert str(file) in ran.err
+    at.run("ledger", "import", str(file), "--replace").expect(64, err=str(file))
     assert known(ledger) == {"skip": OperationState.OPEN}
 
 
 def test_an_export_that_cannot_be_written_is_a_usage_error(at: Workplace) -> None:
-    ran = at.run("ledger", "export", str(at.directory / "nowhere" / "ledger.json"))
-    assert ran.code == 64
-    assert "cannot write" in ran.err
+    at.run("ledger", "export", str(at.directory / "nowhere" / "ledger.json")).expect(64, err="cannot write")

@@ -58,9 +58,9 @@ def test_only_what_has_failed(at: Workplace, standin: StandIn, running: str) -> 
 @pytest.mark.slow
 def test_a_failure_after_the_restart_is_an_error(at: Workplace, standin: StandIn, running: str) -> None:
     standin.cluster.fail(running, "java.lang.Boom: no")
-    ran = at.run("restart", "connector", running)
-    assert (ran.code, ran.out) == (1, "")
-    assert f"error: {running} on local: the connector is FAILED again: java.lang.Boom: no" in ran.err
+    at.run("restart", "connector", running).expect(
+        1, out="", err=f"error: {running} on local: the connector is FAILED again: java.lang.Boom: no"
+    )
 
 
 @pytest.mark.slow
@@ -70,27 +70,24 @@ def test_a_rebalance_is_waited_for(at: Workplace, standin: StandIn, running: str
     assert len(restarts(standin)) == 2
 
 
-class TestMistakes:
-    def test_an_unknown_connector(self, at: Workplace, running: str) -> None:
-        ran = at.run("restart", "connector", running.upper())
-        assert ran.code == 1
-        assert f"there is no connector '{running.upper()}' on local; did you mean '{running}'?" in ran.err
-
-    def test_an_unknown_task(self, at: Workplace, running: str) -> None:
-        ran = at.run("restart", "connector", running, "--task", "7")
-        assert (ran.code, ran.out) == (1, "")
-        assert f"{running} has no task 7; its tasks are 0" in ran.err
-
-    def test_task_and_failed(self, at: Workplace, standin: StandIn, running: str) -> None:
-        ran = at.run("restart", "connector", running, "--task", "0", "--failed")
-        assert ran.code == 64
-        assert "--task and --failed exclude each other" in ran.err
-        assert restarts(standin) == []
-
-    @pytest.mark.parametrize("action", ["stop", "pause"])
-    def test_a_connector_that_does_not_run(self, at: Workplace, standin: StandIn, running: str, action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "options", "code", "error"),
+    [
+        ("", ["--task", "7"], 1, "has no task 7; its tasks are 0"),
+        ("", ["--task", "0", "--failed"], 64, "--task and --failed exclude each other"),
+        ("stop", [], 1, "a restart would not start it; declare it with `state: running`, or resume it"),
+        ("pause", [], 1, "a restart would not start it; declare it with `state: running`, or resume it"),
+    ],
+)
+def test_what_cannot_be_restarted(
+    at: Workplace, standin: StandIn, running: str, *, action: str, options: list[str], code: int, error: str
+) -> None:
+    if action:
         at.by_hand(action, "orders")
-        ran = at.run("restart", "connector", running)
-        assert ran.code == 1
-        assert "a restart would not start it; declare it with `state: running`, or resume it" in ran.err
-        assert restarts(standin) == []
+    at.run("restart", "connector", running, *options).expect(code, out="", err=error)
+    assert restarts(standin) == []
+
+
+def test_an_unknown_connector(at: Workplace, running: str) -> None:
+    error = f"there is no connector '{running.upper()}' on local; did you mean '{running}'?"
+    at.run("restart", "connector", running.upper()).expect(1, err=error)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from acceptance.workplace import Workplace
+from acceptance.workplace import change as document
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +21,8 @@ WARNING = "this class does not check offsets: the replication slot also decides 
 @pytest.fixture
 def shop(at: Workplace) -> Workplace:
     """A declared and stopped connector `shop`, at LSN 0/1985390."""
-    at.commit("shop.yaml", at.document("shop", CLASS, "state: stopped", {"topic.prefix": "shop"}))
-    at.apply()
-    at.rest("PATCH", f"/connectors/{at.name('shop')}/offsets", {"offsets": [entry(NOW)]})
+    at.deploy("shop.yaml", at.document("shop", CLASS, "state: stopped", {"topic.prefix": "shop"}))
+    at.set_offsets("shop", entry(NOW))
     return at
 
 
@@ -31,27 +31,15 @@ def entry(lsn: int | str) -> dict[str, object]:
 
 
 def change(at: Workplace, name: str, lsn: int | str, acknowledge: str) -> None:
-    at.commit(
-        f"{name}.yaml",
-        "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
-        f"metadata: {{name: {name}}}\nspec:\n  connector: {at.name('shop')}\n  operation: alter\n"
-        f"  offsets: {json.dumps([entry(lsn)])}\n  acknowledge: [{acknowledge}]\n",
-    )
-
-
-def status(at: Workplace) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = at.rest("GET", f"/connectors/{at.name('shop')}/offsets")["offsets"]
-    return found
+    spec = f"operation: alter\noffsets: {json.dumps([entry(lsn)])}\nacknowledge: [{acknowledge}]"
+    at.commit(f"{name}.yaml", document(name, at.name("shop"), spec))
 
 
 def test_a_rewind_is_refused_before_anything_is_stopped(shop: Workplace) -> None:
     change(shop, "back", "0/1985050", "rewind")
-    planned = shop.run("plan")
-    assert planned.code == 4
-    assert SLOT in planned.err
-    assert "acknowledge: [external]" in planned.err
+    shop.run("plan").expect(4, err=(SLOT, "acknowledge: [external]"))
     assert shop.run("apply", "--auto-approve").code == 4
-    assert status(shop) == [entry(NOW)]
+    assert shop.offsets("shop") == [entry(NOW)]
 
 
 def test_an_acknowledged_rewind_is_planned_with_its_consequences_and_applied_with_one_warning(shop: Workplace) -> None:
@@ -65,7 +53,7 @@ def test_an_acknowledged_rewind_is_planned_with_its_consequences_and_applied_wit
     assert [line["external"] for line in planned_change["difference"]["resume"]] == [True, False, False]
     applied = shop.apply()
     assert (applied.out + applied.err).count(WARNING) == 1
-    assert status(shop) == [entry(EARLIER)], "Connect keeps the number"
+    assert shop.offsets("shop") == [entry(EARLIER)], "Connect keeps the number"
     assert WARNING in shop.run("offsets", "history", shop.name("shop")).out
 
 
@@ -75,9 +63,7 @@ def test_check_and_diff_mention_the_replication_slot(shop: Workplace) -> None:
     checked = shop.run("offsets", "check", str(manifest), "--connector", shop.name("shop")).out
     assert SLOT in checked
     assert "acknowledge: [external, rewind]" in checked
-    diff = shop.run("offsets", "diff", shop.name("shop"), str(manifest))
-    assert diff.code == 2
-    assert SLOT in diff.out
+    shop.run("offsets", "diff", shop.name("shop"), str(manifest)).expect(2, out=SLOT)
 
 
 def test_undo_acknowledges_the_replication_slot(shop: Workplace, tmp_path: Path) -> None:
@@ -95,9 +81,6 @@ def test_initial_offsets_need_the_slot(at: Workplace) -> None:
         return at.document("shop", CLASS, spec, {"topic.prefix": "shop"})
 
     at.commit("shop.yaml", seeded("[]"))
-    refused = at.run("plan")
-    assert refused.code == 4
-    assert "the replication slot also decides: it must exist" in refused.err
-    at.commit("shop.yaml", seeded("[external]"))
-    at.apply()
-    assert status(at) == [entry(16)]
+    at.run("plan").expect(4, err="the replication slot also decides: it must exist")
+    at.deploy("shop.yaml", seeded("[external]"))
+    assert at.offsets("shop") == [entry(16)]

@@ -66,22 +66,23 @@ def test_the_event_of_a_github_job_has_the_commit(tmp_path: Path, event: str) ->
 
 @pytest.mark.slow
 def test_a_plan_is_shown_in_every_format(at: Workplace, url: str) -> None:
-    ran = at.run("review", "12", "--server", url)
-    assert (ran.code, "  + new" in ran.out) == (0, True), ran
-    assert f"Pull request 12 at commit {HEAD}: 1 to create, 2 to change" in ran.err
+    at.run("review", "12", "--server", url).expect(
+        0, out="  + new", err=f"Pull request 12 at commit {HEAD}: 1 to create, 2 to change"
+    )
     assert at.run("review", "12", "--server", url, "-o", "markdown").out == "**1 to create**\n"
     assert json.loads(at.run("review", "12", "--server", url, "-o", "json").out)["commit"] == HEAD
-    failed = at.run("review", "14", "--server", url)
-    assert failed.code == 4
-    assert "clusters/local/orders.yaml:7:13: error: spec.tasksMax: expected a number" in failed.err
+    at.run("review", "14", "--server", url).expect(
+        4, err="clusters/local/orders.yaml:7:13: error: spec.tasksMax: expected a number"
+    )
 
 
 @pytest.mark.slow
 def test_it_waits_for_the_plan_of_the_commit(
     at: Workplace, made: World, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = at.run("review", "12", "--server", url, "--commit", "6" * 40, "--timeout", "1s")
-    assert (late.code, f"at commit {HEAD}, and not at {'6' * 40}, within 1s" in late.err) == (1, True), late
+    at.run("review", "12", "--server", url, "--commit", "6" * 40, "--timeout", "1s").expect(
+        1, err=f"at commit {HEAD}, and not at {'6' * 40}, within 1s"
+    )
     now = made.clock.now()
 
     def push() -> None:
@@ -104,11 +105,9 @@ def _at(view: PullRequestView, head: str) -> PullRequestView:
 @pytest.mark.slow
 def test_what_prevents_a_review_is_named(at: Workplace, made: World, url: str) -> None:
     assert "expected the number of a pull request" in at.run("review", "--server", url).err
-    unknown = at.run("review", "99", "--server", url, "--timeout", "1s")
-    assert (unknown.code, "did not review pull request 99" in unknown.err) == (1, True)
+    at.run("review", "99", "--server", url, "--timeout", "1s").expect(1, err="did not review pull request 99")
     made.daemon.state.set_leader(is_leader=False)
-    follower = at.run("review", "99", "--server", url, "--timeout", "1s")
-    assert (follower.code, "not the leader" in follower.err) == (1, True)
+    at.run("review", "99", "--server", url, "--timeout", "1s").expect(1, err="not the leader")
     off = replace(made.served, settings=replace(made.served.settings, forge=ForgeSettings()))
     with served(application(off)) as without:
         ran = at.run("review", "12", "--server", without)

@@ -8,21 +8,10 @@ import pytest
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
 
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 
 pytestmark = pytest.mark.slow
-
-
-def test_0_when_every_cluster_is_as_declared(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    ran = at.run("run", "--once")
-    assert (ran.code, ran.out) == (0, "")
-    assert '"event": "step_applied"' in ran.err
-    assert at.states() == {"orders": "RUNNING"}
-    again = at.run("run", "--once")
-    assert (again.code, '"event": "step_' in again.err) == (0, False)
 
 
 def test_4_for_documents_with_errors_after_the_others_are_done(at: Workplace) -> None:
@@ -31,22 +20,17 @@ def test_4_for_documents_with_errors_after_the_others_are_done(at: Workplace) ->
     assert at.states() == {"orders": "RUNNING"}
 
 
-def test_4_for_what_only_the_cluster_finds_wrong(at: Workplace) -> None:
+def test_4_for_what_only_the_cluster_finds_wrong_and_1_for_a_step_that_fails(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
-    assert at.run("run", "--once").code == 4
-
-
-def test_1_for_a_step_that_fails(at: Workplace) -> None:
+    at.run("run", "--once").expect(4)
     at.commit("orders.yaml", at.mirror("orders"))
-    assert at.run("run", "--once").code == 1
+    at.run("run", "--once").expect(1)
 
 
 def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> None:
     at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
     at.commit("clusters/local/orders.yaml", at.source("orders"))
-    ran = at.run("run", "--once")
-    assert ran.code == 1
-    assert '"event": "reconciliation_failed", "cluster": "gone"' in ran.err
+    ran = at.run("run", "--once").expect(1, err='"event": "reconciliation_failed", "cluster": "gone"')
     assert '"retry_in"' not in ran.err, "nothing will try again"
     assert at.states() == {"orders": "RUNNING"}
 
@@ -70,20 +54,16 @@ def test_1_for_a_repository_that_went_away_though_what_it_had_is_enforced(at: Wo
 
 @pytest.mark.slow
 def test_1_for_a_plan_that_a_guard_refuses(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
     at.settings(cluster="prune = true\nmax_deletions = 0")
     at.commit("orders.yaml", at.source("orders", "state: paused"))
-    ran = at.run("run", "--once")
-    assert ran.code == 1
-    assert "TooManyDeletions" in ran.err
+    at.run("run", "--once").expect(1, err="TooManyDeletions")
     assert set(at.states().values()) == {"RUNNING"}
 
 
 def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
-    with closing(ledger), ledger.lease(ClusterName("local"), SystemClock()):
+    with closing(at.ledger()) as ledger, ledger.lease(ClusterName("local"), SystemClock()):
         ran = at.run("run", "--once")
     assert ran.code == 5
     assert '"event": "reconciliation_postponed", "cluster": "local"' in ran.err
@@ -92,16 +72,12 @@ def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
 def test_64_for_a_credential_that_is_not_there(at: Workplace) -> None:
     at.settings(cluster='token = {env = "NOT_THERE"}')
     at.commit("orders.yaml", at.source("orders"))
-    ran = at.run("run", "--once")
-    assert ran.code == 64
-    assert "NOT_THERE is not set" in ran.err
+    at.run("run", "--once").expect(64, err="NOT_THERE is not set")
 
 
 def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:
     at.settings(more="[daemon]\nretry_interval = 0")
-    ran = at.run("run")
-    assert ran.code == 64
-    assert "[daemon] retry_interval: expected more than 0, found 0" in ran.err
+    at.run("run").expect(64, err="[daemon] retry_interval: expected more than 0, found 0")
 
 
 def test_text_is_for_people(at: Workplace) -> None:

@@ -15,8 +15,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def paused(at: Workplace) -> str:
     """A managed connector that someone paused, which gitops-connect would resume."""
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     at.by_hand("pause", "orders")
     return at.name("orders")
 
@@ -28,14 +27,12 @@ def status(at: Workplace) -> dict[str, object]:
 
 def test_a_connector_is_left_unchanged_until_it_is_resumed(at: Workplace, standin: StandIn, paused: str) -> None:
     requests = len(standin.calls)
-    ran = at.run("suspend", "connector", paused, "--reason", "INC-4711")
-    assert ran.code == 0, ran
+    ran = at.run("suspend", "connector", paused, "--reason", "INC-4711").expect(0)
     assert ran.out.startswith(f"{paused} on local is suspended")
     assert len(standin.calls) == requests, "Connect need not answer"
-    planned = at.run("plan", "--detailed-exitcode")
-    assert planned.code == 0
-    assert f"@{socket.gethostname()} since " in planned.out
-    assert " UTC (INC-4711); 1 step would be made" in planned.out
+    at.run("plan", "--detailed-exitcode").expect(
+        0, out=(f"@{socket.gethostname()} since ", " UTC (INC-4711); 1 step would be made")
+    )
     (suspended,) = json.loads(at.run("plan", "-o", "json").out)["clusters"][0]["suspended"]
     assert (suspended["connector"], suspended["steps"], suspended["reason"]) == (paused, 1, "INC-4711")
     at.apply()
@@ -82,13 +79,11 @@ def test_a_revision_counts_as_applied_only_after_the_suspension(at: Workplace, p
 
 class TestMistakes:
     def test_an_unknown_connector_and_an_unknown_cluster(self, at: Workplace, paused: str) -> None:
-        ran = at.run("suspend", "connector", paused.upper())
-        assert ran.code == 64
-        assert f"connector '{paused.upper()}' is not managed on local; did you mean '{paused}'?" in ran.err
+        at.run("suspend", "connector", paused.upper()).expect(
+            64, err=f"connector '{paused.upper()}' is not managed on local; did you mean '{paused}'?"
+        )
         assert at.run("suspend", "cluster", "prod").code == 64
 
     def test_nothing_to_resume(self, at: Workplace, paused: str) -> None:
-        ran = at.run("resume", "connector", paused)
-        assert (ran.code, ran.out) == (0, "")
-        assert f"{paused} is not suspended by a command" in ran.err
+        at.run("resume", "connector", paused).expect(0, out="", err=f"{paused} is not suspended by a command")
         assert "Cluster local is not suspended." in at.run("resume", "cluster", "local").err

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import MIRROR, Ran, Workplace
+from acceptance.workplace import change as document
 from support.planner.operation_values import LOCAL, NOON, STOOD
 
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
 from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
 
@@ -28,17 +28,14 @@ def at(tmp_path: Path) -> Workplace:
     return place
 
 
-def change(at: Workplace, name: str, server: str, offset: str = "{lsn: 5}") -> str:
-    return (
-        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
-        f"  connector: {at.name('shop')}\n  operation: alter\n"
-        f"  offsets:\n    - {{partition: {{server: {server}}}, offset: {offset}}}\n"
-    )
+def change(at: Workplace, name: str, server: str) -> str:
+    offsets = f"- {{partition: {{server: {server}}}, offset: {{lsn: 5}}}}"
+    return document(name, at.name("shop"), f"operation: alter\noffsets:\n  {offsets}")
 
 
 def remember(at: Workplace, state: OperationState | None) -> None:
     """Create a ledger with a record of the cluster, and with `skip` in this state; None: without `skip`."""
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
+    ledger = at.ledger()
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     if state is not None:
         kind = OperationKind.ALTER
@@ -54,20 +51,21 @@ def validate(at: Workplace, *options: str) -> Ran:
 @pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.OPEN])
 def test_a_change_that_was_applied_is_not_checked_again(at: Workplace, state: OperationState) -> None:
     remember(at, state)
-    ran = validate(at)
-    assert (ran.code, ran.err) == (0, "")
+    before = (at.directory / "state.db").read_bytes()
+    ran = validate(at).expect(0, err="")
     assert ran.out == "no problems in 2 documents\n1 offset change not checked again: already applied\n"
     counted = json.loads(validate(at, "-o", "json").out)
     assert (counted["applied_offset_changes"], counted["notes"], counted["diagnostics"]) == (1, 0, [])
+    assert (at.directory / "state.db").read_bytes() == before
 
 
 @pytest.mark.parametrize("state", [None, OperationState.FAILED])
 def test_a_change_that_is_still_to_be_applied_is_an_error(at: Workplace, state: OperationState | None) -> None:
     remember(at, state)
-    ran = validate(at)
-    assert ran.code == 4
-    assert 'error: partition.server is "shop", but the connector\'s topic.prefix is "shopnew"' in ran.out
-    assert "[manifest/server]" in ran.out
+    validate(at).expect(
+        4,
+        out=('error: partition.server is "shop", but the connector\'s topic.prefix is "shopnew"', "[manifest/server]"),
+    )
 
 
 def test_a_change_that_may_have_been_applied_is_a_note(at: Workplace) -> None:
@@ -78,10 +76,13 @@ def test_a_change_that_may_have_been_applied_is_a_note(at: Workplace) -> None:
 
 
 def test_without_a_ledger_a_violation_that_depends_on_the_connector_is_a_note(at: Workplace) -> None:
-    ran = validate(at)
-    assert ran.code == 0
-    assert 'note: partition.server is "shop", but the connector\'s topic.prefix is "shopnew"' in ran.out
-    assert "hint: if this change was applied before, no action is needed; otherwise: correct the partition" in ran.out
+    ran = validate(at).expect(
+        0,
+        out=(
+            'note: partition.server is "shop", but the connector\'s topic.prefix is "shopnew"',
+            "hint: if this change was applied before, no action is needed; otherwise: correct the partition",
+        ),
+    )
     assert ran.out.endswith("1 note in 2 documents\n")
     assert "were applied before: the ledger " in ran.err
     assert "does not exist" in ran.err
@@ -97,23 +98,20 @@ def test_without_a_ledger_a_note_is_a_note_in_every_format(at: Workplace) -> Non
 
 def test_an_unreachable_ledger_is_reported_and_fails_nothing(at: Workplace) -> None:
     at.settings(more='[state]\nurl = "sqlite:///gone/state.db"')
-    ran = validate(at)
-    assert (ran.code, "gone" in ran.err) == (0, True)
+    validate(at).expect(0, err="gone")
     assert not (at.directory / "gone").exists()
 
 
 def test_without_a_ledger_a_violation_of_a_general_rule_is_an_error(at: Workplace) -> None:
     entry = "{partition: {server: shop}, offset: {lsn: 5}}"
     at.commit("twice.yaml", change(at, "twice", "shop") + f"    - {entry}\n")
-    ran = validate(at)
-    assert (ran.code, "error: lines 8 and 9 have the same partition" in ran.out) == (4, True)
+    validate(at).expect(4, out="error: lines 8 and 9 have the same partition")
 
 
 def test_the_type_of_an_offset_depends_on_the_class_of_the_connector(at: Workplace) -> None:
     """The connector may have had another class when the change was applied."""
     at.commit("shop.yaml", at.document("shop", MIRROR, "", {"source.cluster.alias": "a"}))
-    ran = validate(at)
-    assert (ran.code, "note: the partition" in ran.out) == (0, True)
+    validate(at).expect(0, out="note: the partition")
 
 
 def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
@@ -121,7 +119,7 @@ def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
     at.commit("shop.yaml", at.document("shop", DEBEZIUM, seed, {"topic.prefix": "shopnew"}))
     at.commit("skip.yaml")
     assert validate(at).out.count(": note: ") == 1
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
+    ledger = at.ledger()
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     name = ConnectorName(at.name("shop"))
     seeded = OperationName(f"initialOffsets/{name}")
@@ -129,5 +127,4 @@ def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
     ledger.operations.begin(LOCAL, operation, {}, NOON)
     ledger.operations.settle(LOCAL, seeded, STOOD, "", NOON)
     ledger.close()
-    ran = validate(at)
-    assert (ran.code, "1 offset change not checked again: already applied" in ran.out) == (0, True)
+    validate(at).expect(0, out="1 offset change not checked again: already applied")

@@ -11,6 +11,7 @@ import textwrap
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -169,22 +170,21 @@ def start_with_broken_heap(own: Sandbox) -> None:
         file.write_text(whole)
 
 
-def test_running_workers_are_not_taken_for_others(own: Sandbox, options: SandboxOptions) -> None:
-    with pytest.raises(SandboxFailed, match="stop them first"):
-        Sandbox.up(SandboxOptions(directory=options.directory, heap=768))
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"heap": 768}, "stop them first"),
+        ({"plugin_path": (Path("/usr"),)}, "and plugins from /usr, stop them first"),
+        ({"exactly_once": False}, "at-least-once sources, stop them first"),
+    ],
+)
+def test_running_workers_are_not_taken_for_others(
+    own: Sandbox, options: SandboxOptions, other: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SandboxFailed, match=message):
+        Sandbox.up(SandboxOptions(directory=options.directory, **other))
 
 
-def test_running_workers_get_no_further_plugins(own: Sandbox, options: SandboxOptions, tmp_path: Path) -> None:
-    with pytest.raises(SandboxFailed, match=f"and plugins from {tmp_path}, stop them first"):
-        Sandbox.up(SandboxOptions(directory=options.directory, plugin_path=(tmp_path,)))
-
-
-def test_running_workers_do_not_change_how_often_sources_send(own: Sandbox, options: SandboxOptions) -> None:
-    with pytest.raises(SandboxFailed, match="at-least-once sources, stop them first"):
-        Sandbox.up(SandboxOptions(directory=options.directory, exactly_once=False))
-
-
-@pytest.mark.thorough
 @pytest.mark.thorough
 def test_a_broker_may_be_alone(tmp_path: Path) -> None:
     with Sandbox.up(SandboxOptions(directory=tmp_path, workers=0, tied=True)) as sandbox:

@@ -19,15 +19,15 @@ def test_everything_listens_on_loopback_only() -> None:
     assert worker["bootstrap.servers"] == "127.0.0.1:9092"
 
 
-@pytest.mark.parametrize(("release", "discovery"), [("3.6.2", "only_scan"), ("4.0.0", "service_load")])
-def test_an_older_worker_looks_for_plugins_in_the_old_way(release: str, discovery: str) -> None:
-    assert parse(worker_config(release, 8083, 9092, ["/p"], exactly_once=True))["plugin.discovery"] == discovery
-
-
-@pytest.mark.parametrize(("exactly_once", "support"), [(True, "enabled"), (False, "disabled")])
-def test_sources_are_exactly_once_or_not(*, exactly_once: bool, support: str) -> None:
-    worker = parse(worker_config("4.3.1", 8083, 9092, ["/p"], exactly_once=exactly_once))
-    assert worker["exactly.once.source.support"] == support
+@pytest.mark.parametrize(
+    ("release", "exactly_once", "discovery", "support"),
+    [("3.6.2", True, "only_scan", "enabled"), ("4.0.0", False, "service_load", "disabled")],
+)
+def test_a_worker_depends_on_its_release_and_options(
+    release: str, *, exactly_once: bool, discovery: str, support: str
+) -> None:
+    worker = parse(worker_config(release, 8083, 9092, ["/p"], exactly_once=exactly_once))
+    assert (worker["plugin.discovery"], worker["exactly.once.source.support"]) == (discovery, support)
 
 
 def test_paths_survive_java_properties() -> None:

@@ -73,23 +73,23 @@ def test_jars_are_fetched_once_and_progress_is_counted(tmp_path: Path, environme
     assert fetch_jars(KAFKA, java, environment, silent) == directory, "the second time needs no Java and no network"
 
 
-def test_a_failed_download_leaves_nothing_that_looks_whole(tmp_path: Path, environment: dict[str, str]) -> None:
+def interrupt(text: str, done: int | None, total: int | None) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_download_that_fails_or_is_interrupted_leaves_nothing_that_looks_whole(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    directory = jar_directory(cache_directory(environment), KAFKA)
+    with pytest.raises(KeyboardInterrupt):
+        fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, interrupt)
+    assert not directory.exists()
     with pytest.raises(SandboxFailed, match=r"module not found: org.apache.kafka#kafka_2.13;9.9.9") as failure:
         fetch_jars(KAFKA, pretend(tmp_path, FAILS), environment, silent)
     assert "GITOPS_CONNECT_MAVEN_URL" in str(failure.value)
-    directory = jar_directory(cache_directory(environment), KAFKA)
     assert not directory.exists()
     assert fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, silent) == directory
     assert not (directory / "half.jar").exists()
-
-
-def test_an_interrupted_download_leaves_nothing_that_looks_whole(tmp_path: Path, environment: dict[str, str]) -> None:
-    def interrupt(text: str, done: int | None, total: int | None) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, interrupt)
-    assert not jar_directory(cache_directory(environment), KAFKA).exists()
 
 
 def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
@@ -115,15 +115,15 @@ time.sleep(600)
     assert (tmp_path / "limits").read_text() == f"-Xmx512m {512 * 1024**2}"
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file stands in the way")
     with pytest.raises(SandboxFailed, match="set GITOPS_CONNECT_CACHE to another directory"):
         fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
-
-
-def test_a_colon_in_the_cache_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxFailed, match="colon"):
         fetch_jars(KAFKA, Java(tmp_path, 17), {"GITOPS_CONNECT_CACHE": f"{tmp_path}/a:b"}, silent)
+    (tmp_path / "sandbox").touch()
+    with pytest.raises(SandboxFailed, match="cannot use the directory"):
+        plugin_path([POSTGRES], tmp_path / "sandbox", Cache(tmp_path / "jars"))
 
 
 @pytest.mark.parametrize("release", ["", "4.3", "latest", "4.3.1-rc0", "../4.3.1"])
@@ -191,9 +191,3 @@ def test_what_names_no_artifact_is_refused_before_anything_is_fetched(tmp_path: 
     with pytest.raises(SandboxFailed, match="expected maven:GROUP:ARTIFACT:VERSION, found"):
         plugin_path([POSTGRES, plugin], tmp_path / "sandbox", cache)
     assert not cache.asked
-
-
-def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "sandbox").touch()
-    with pytest.raises(SandboxFailed, match="cannot use the directory"):
-        plugin_path([POSTGRES], tmp_path / "sandbox", Cache(tmp_path / "cache"))

@@ -16,15 +16,8 @@ def test_what_ended_a_broker_is_shown_though_it_goes_on_talking(tmp_path: Path) 
     shown = excerpt(log).splitlines()
     assert shown[:3] == [*cause, "…"]
     assert shown[3:] == talk[-10:]
-
-
-def test_a_short_log_is_shown_once(tmp_path: Path) -> None:
-    log = tmp_path / "worker-1.log"
     log.write_text("Error occurred\n[x] ERROR it (y)\n")
     assert excerpt(log) == "Error occurred\n[x] ERROR it (y)"
-
-
-def test_there_may_be_no_log_at_all(tmp_path: Path) -> None:
     assert excerpt(tmp_path / "none.log") == "(the log is empty)"
 
 
