@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import zlib
+from collections.abc import Iterator
 from functools import cache
+
+from standin.raw_answers import head
 
 ZSTD_BLOCK = 128 * 1024
 DEFLATE_BLOCK = 64 * 1024 * 1024
@@ -17,6 +21,20 @@ def gzip_of_zeros(size: int) -> bytes:
     first = packer.compress(bytes(DEFLATE_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
     more = packer.compress(bytes(DEFLATE_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)
     return first + more * (size // DEFLATE_BLOCK - 1)
+
+
+def bomb(status: int = 200) -> Iterator[bytes]:
+    """An HTTP answer with 8 GiB of zeros in 8 MiB."""
+    zeros = gzip_of_zeros(8 * 1024**3)
+    yield head(status, "Content-Encoding: gzip")
+    yield zeros
+
+
+def gigabyte() -> Iterator[bytes]:
+    """An HTTP answer with one string of 1 GiB."""
+    yield head(200, f"Content-Length: {1024**3}")
+    yield b'["'
+    yield from itertools.repeat(b"a" * 65536)
 
 
 def zstd_of_zeros(size: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -104,9 +105,6 @@ def document(name: str = "orders", spec: str = "", file: str = "/tmp/in.txt", ki
 
 
 def graded(rows: Iterable[Any]) -> list[Any]:
-    """The first row for `make test`, the others for `make test-thorough`; each row has an `id`."""
-    first, *others = rows
-    return [
-        pytest.param(first, id=first.id, marks=pytest.mark.slow),
-        *(pytest.param(row, id=row.id, marks=pytest.mark.thorough) for row in others),
-    ]
+    """The first row for `make test`, the others for `make test-thorough`; each row is a text, or has an `id`."""
+    marks = itertools.chain([pytest.mark.slow], itertools.repeat(pytest.mark.thorough))
+    return [pytest.param(row, id=getattr(row, "id", row), marks=mark) for row, mark in zip(rows, marks, strict=False)]

@@ -15,7 +15,7 @@ from standin.connect import StandIn
 from standin.faults import Parts
 from standin.raw_answers import ALWAYS, drops, endless, head, whole
 
-from hostile.packed import gzip_of_zeros
+from hostile.packed import bomb, gigabyte
 from hostile.place import BOUNDS, SOURCE, Bounds, Place, document, graded
 
 PLAN = ("plan", "repository")
@@ -37,19 +37,6 @@ class Row:
     method: str = "GET"
     pause: float = 0.0
     bounds: Bounds = BOUNDS
-
-
-def bomb(status: int) -> Iterator[bytes]:
-    """8 GiB of zeros in 8 MiB."""
-    zeros = gzip_of_zeros(8 * 1024**3)
-    yield head(status, "Content-Encoding: gzip")
-    yield zeros
-
-
-def gigabyte() -> Iterator[bytes]:
-    yield head(200, f"Content-Length: {1024**3}")
-    yield b'["'
-    yield from itertools.repeat(b"a" * 65536)
 
 
 def endless_chunk_headers() -> Iterator[bytes]:

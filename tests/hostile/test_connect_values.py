@@ -19,17 +19,6 @@ HALF = "\ud800"
 """Half of a surrogate pair, which JSON can escape and UTF-8 cannot encode."""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A command whose output contains values from Connect."""
-
-    command: str
-
-    @property
-    def id(self) -> str:
-        return self.command
-
-
 OUTPUTS = {
     "plan repository": ("-o text", "-o json", "-o markdown", "--out plan.json"),
     "status repository": ("-o table", "-o json", "-o yaml"),
@@ -40,7 +29,7 @@ OUTPUTS = {
     "offsets get orders --cluster hostile": ("-o table", "-o json", "-o yaml"),
     "doctor": ("-o json",),
 }
-COMMANDS = [Shown(f"{command} {output}") for command, outputs in OUTPUTS.items() for output in outputs]
+COMMANDS = [f"{command} {output}" for command, outputs in OUTPUTS.items() for output in outputs]
 
 
 def entity(name: str, trace: str, odd: str = "") -> dict[str, Any]:
@@ -81,14 +70,14 @@ def read_back(output: str, command: str) -> None:
         yaml.safe_load(output)
 
 
-@pytest.mark.parametrize("row", graded(COMMANDS))
-def test_half_a_surrogate_pair_in_every_string(row: Shown, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", graded(COMMANDS))
+def test_half_a_surrogate_pair_in_every_string(command: str, tmp_path: Path) -> None:
     with StandIn() as hostile, StandIn() as fine:
         place = place_of(tmp_path, hostile, fine)
         spoil(hostile, f"java.lang.Error: {HALF}", HALF)
-        ran = place.run(*row.command.split(), bounds=BOUNDS)
-    assert "\ufffd" in ran.said or "\\ufffd" in ran.said or row.command == "doctor -o json"
-    read_back(ran.out, row.command)
+        ran = place.run(*command.split(), bounds=BOUNDS)
+    assert "\ufffd" in ran.said or "\\ufffd" in ran.said or command == "doctor -o json"
+    read_back(ran.out, command)
 
 
 @dataclass(frozen=True)
@@ -140,8 +129,8 @@ def test_odd_errors_of_a_validation(row: Verdict, output: str, tmp_path: Path) -
     read_back(ran.out, output)
 
 
-@pytest.mark.parametrize("row", graded([one for one in COMMANDS if not one.command.startswith(("get p", "offsets"))]))
-def test_a_trace_that_quotes_a_secret(row: Shown, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", graded(one for one in COMMANDS if not one.startswith(("get p", "offsets"))))
+def test_a_trace_that_quotes_a_secret(command: str, tmp_path: Path) -> None:
     """Its key, `pin`, reveals nothing; the document and the plugin do. `Place.run` searches the output for it."""
     pin = SECRETS["DB_PIN"]
     with StandIn() as hostile, StandIn() as fine:
@@ -151,7 +140,7 @@ def test_a_trace_that_quotes_a_secret(row: Shown, tmp_path: Path) -> None:
         hostile.answer("GET", LIST, 200, {"orders": failed}, times=ALWAYS)
         definitions = [{"name": "pin", "type": "PASSWORD"}]
         hostile.answer("GET", "/connector-plugins/.*/config.*", 200, definitions, times=ALWAYS)
-        ran = place.run(*row.command.split(), bounds=BOUNDS)
+        ran = place.run(*command.split(), bounds=BOUNDS)
         saved = tmp_path / "plan.json"
         assert not saved.exists() or pin not in saved.read_text()
-    assert "***" in ran.said or row.command.startswith(("validate", "get", "doctor"))
+    assert "***" in ran.said or command.startswith(("validate", "get", "doctor"))

@@ -14,7 +14,7 @@ from standin.connect import StandIn
 from standin.faults import Parts
 from standin.raw_answers import ALWAYS, drops, head, whole
 
-from hostile.packed import gzip_of_zeros
+from hostile.packed import bomb, gigabyte, gzip_of_zeros
 from hostile.place import BOUNDS, Bounds, Place, graded
 
 PULLS = r".*/(pulls|merge_requests)\?.*"
@@ -34,17 +34,6 @@ class Row:
     kind: str = "gitea"
     pause: float = 0.0
     bounds: Bounds = BOUNDS
-
-
-def gigabyte() -> Iterator[bytes]:
-    yield head(200, f"Content-Length: {1024**3}")
-    yield b'["'
-    yield from itertools.repeat(b"a" * 65536)
-
-
-def bomb() -> Iterator[bytes]:
-    yield head(200, "Content-Encoding: gzip")
-    yield gzip_of_zeros(8 * 1024**3)
 
 
 def nested_bomb() -> Iterator[bytes]:

@@ -39,11 +39,10 @@ def web(headers: dict[str, str], parts: Parts) -> Callable[[Path], AbstractConte
 
 @contextmanager
 def local(directory: Path, make: Callable[[Path], str]) -> Iterator[str]:
-    """A repository whose branch main is the tree that `make` creates in it."""
+    """A repository whose branch main is the commit that `make` creates in it."""
     repository = directory / "upstream.git"
     git(directory, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
-    commit = git(repository, "commit-tree", make(repository), "-m", "hostile")
-    git(repository, "update-ref", "refs/heads/main", commit)
+    (repository / "refs" / "heads" / "main").write_text(make(repository) + "\n")
     yield str(repository)
 
 
@@ -58,15 +57,7 @@ def tree_of(leaf: str, repository: Path) -> str:
     tree = git(repository, "mktree", stdin=leaf.format(blob))
     for _ in range(LEVELS):
         tree = git(repository, "mktree", stdin="".join(f"040000 tree {tree}\td{n}\n" for n in range(10)))
-    return tree
-
-
-def tree_in_depth(repository: Path) -> str:
-    """5,000 nested directories."""
-    tree = git(repository, "mktree")
-    for _ in range(5000):
-        tree = git(repository, "mktree", stdin=f"040000 tree {tree}\td\n")
-    return tree
+    return git(repository, "commit-tree", tree, "-m", "hostile")
 
 
 def huge_commit(kind: str, repository: Path) -> str:
@@ -86,16 +77,6 @@ def huge_commit(kind: str, repository: Path) -> str:
     return name
 
 
-@contextmanager
-def one_commit(directory: Path, kind: str) -> Iterator[str]:
-    """A repository whose branch main is that commit."""
-    repository = directory / "upstream.git"
-    git(directory, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
-    main = repository / "refs" / "heads" / "main"
-    main.write_text(huge_commit(kind, repository) + "\n")
-    yield str(repository)
-
-
 NO_GIT_SERVER = "does not belong to a Git server"
 MEMORY = "[repository] git_memory"
 TOO_MANY = "more than 100,000 files and directories"
@@ -108,8 +89,8 @@ ROWS = [
     Row("gzip bomb", web({**SMART, "Content-Encoding": "gzip"}, lambda: iter([gzip_of_zeros(4 * 1024**3)])), MEMORY),
     Row("endless garbage", web(SMART, lambda: itertools.repeat(b"garbage" * 9000)), "repository"),
     Row("an endless page", web(HTML, lambda: itertools.repeat(b"<p>" * 20_000)), "repository"),
-    Row("a commit message of 500 MB", partial(one_commit, kind="message"), MEMORY),
-    Row("an author of 500 MB", partial(one_commit, kind="author"), MEMORY),
+    Row("a commit message of 500 MB", partial(local, make=partial(huge_commit, "message")), MEMORY),
+    Row("an author of 500 MB", partial(local, make=partial(huge_commit, "author")), MEMORY),
     Row("10^10 directories", partial(local, make=partial(tree_of, "")), TOO_MANY),
     Row("10^10 files", partial(local, make=partial(tree_of, "100644 blob {}\tx.yaml\n")), TOO_MANY),
 ]

@@ -72,13 +72,23 @@ def entry(partition: str, offset: str = '{"position": 1}') -> str:
     return f'{{"partition": {partition}, "offset": {offset}}}'
 
 
+def one_entry() -> str:
+    return f"[{ENTRY}]"
+
+
+def digits(count: int) -> Callable[[], str]:
+    """A manifest with a number of so many digits."""
+    number = f'{{"n": {"9" * count}}}'
+    return lambda: f"[{entry('{}', number)}]"
+
+
 def many_fields() -> str:
     fields = ", ".join(f'"k{number}": 1' for number in range(60_000))
     return f'{{"offsets": [{entry("{" + fields + ", " + chr(34) + "k59999" + chr(34) + ": 2}")}]}}'
 
 
-def partitions(count: int, offset: str) -> str:
-    return "\n".join(entry(f'{{"n": {number}}}', offset) for number in range(count))
+def partitions(count: int) -> str:
+    return "\n".join(entry(f'{{"n": {number}}}', '{"a": 1}') for number in range(count))
 
 
 def doubling() -> dict[str, Any]:
@@ -115,6 +125,10 @@ kind: KafkaConnector
 metadata: {{name: formatted, labels: {{strimzi.io/cluster: local}}}}
 spec: {{class: org.apache.kafka.connect.file.FileStreamSourceConnector, "{field}": 1}}
 """
+WITH_B = {"properties": {"offset": {"required": ["b"]}}}
+WITH_X = {"properties": {"offset": {"required": ["{x}"]}}}
+CIRCLE = {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
+DIGITS_IN_YAML = f"- partition: {{n: {'9' * 350}}}\n  offset: {{n: 1}}\n"
 EVIL = "^(a+)+$"
 EVIL_SCHEMA = {"properties": {"partition": {"properties": {"n": {"pattern": EVIL}}}}}
 
@@ -157,45 +171,17 @@ MANIFESTS = [
     Row("60,000 fields in a line", changed_by("a.jsonl", lambda: many_fields()[13:-2]), "an object with 60,000 fields"),
     Row("10 GB of zeros, gzip", changed_by("a.json.gz", partial(gzip_of_zeros, 10 * 10**9)), "a.json.gz"),
     Row("10 GB of zeros, zstd", changed_by("a.json.zst", partial(zstd_of_zeros, 10 * 10**9)), "a.json.zst"),
-    Row(
-        "350 digits",
-        changed_by("a.json", lambda: f"[{entry('{}', '{' + chr(34) + 'n' + chr(34) + ': ' + '9' * 350 + '}')}]"),
-        "a.json",
-    ),
-    Row(
-        "5,000 digits",
-        changed_by("a.json", lambda: f"[{entry('{}', '{' + chr(34) + 'n' + chr(34) + ': ' + '9' * 5000 + '}')}]"),
-        "a.json",
-    ),
-    Row(
-        "350 digits in YAML",
-        changed_by("a.yaml", lambda: f"- partition: {{n: {'9' * 350}}}\n  offset: {{n: 1}}\n"),
-        "+ orders",
-    ),
+    Row("350 digits", changed_by("a.json", digits(350)), "a.json"),
+    Row("5,000 digits", changed_by("a.json", digits(5000)), "a.json"),
+    Row("350 digits in YAML", changed_by("a.yaml", lambda: DIGITS_IN_YAML), "+ orders"),
     Row("350 digits in CSV", changed_by("a.csv", lambda: f"partition.n,offset.n\n1,{'9' * 350}\n"), "+ orders"),
     Row("deep", changed_by("a.json", lambda: "[" * 1_000_000), "a.json"),
     Row("deep lines", changed_by("a.jsonl", lambda: '{"a":' * 100_000), "a.jsonl:1"),
-    Row(
-        "a field that is a replacement field",
-        changed_by("a.json", lambda: f"[{ENTRY}]", {"properties": {"offset": {"required": ["{x}"]}}}),
-        "'{x}' is a required property",
-    ),
+    Row("a field that is a replacement field", changed_by("a.json", one_entry, WITH_X), "'{x}' is a required property"),
     Row("deep YAML", changed_by("a.yaml", lambda: "- " * 100_000), "a.yaml"),
-    Row(
-        "20,000 findings",
-        changed_by("a.jsonl", partial(partitions, 20_000, '{"a": 1}'), {"properties": {"offset": {"required": ["b"]}}}),
-        "offset",
-        Bounds(384),
-    ),
-    Row("200,000 entries", changed_by("a.jsonl", partial(partitions, 200_000, '{"a": 1}')), "alter", Bounds(1024, 100)),
-    Row(
-        "200,000 findings",
-        changed_by(
-            "a.jsonl", partial(partitions, 200_000, '{"a": 1}'), {"properties": {"offset": {"required": ["b"]}}}
-        ),
-        "offset",
-        Bounds(1024, 100),
-    ),
+    Row("20,000 findings", changed_by("a.jsonl", partial(partitions, 20_000), WITH_B), "offset", Bounds(384)),
+    Row("200,000 entries", changed_by("a.jsonl", partial(partitions, 200_000)), "alter", Bounds(1024, 100)),
+    Row("200,000 findings", changed_by("a.jsonl", partial(partitions, 200_000), WITH_B), "offset", Bounds(1024, 100)),
 ]
 
 SCHEMAS = [
@@ -204,16 +190,12 @@ SCHEMAS = [
         changed_by("a.json", lambda: f"[{entry(json.dumps({'n': 'a' * 60 + 'b'}))}]", EVIL_SCHEMA),
         EVIL,
     ),
-    Row("references that double", changed_by("a.json", lambda: f"[{ENTRY}]", doubling()), "more than 5,000 values"),
+    Row("references that double", changed_by("a.json", one_entry, doubling()), "more than 5,000 values"),
     Row("a schema of 1 GiB", sparse(SCHEMA, GIB), "larger than 256 KiB"),
     Row("a schema of 3 GiB", sparse(SCHEMA, 3 * GIB), "larger than 256 KiB"),
     Row("a schema of 200 GiB", sparse(SCHEMA, 200 * GIB), "larger than 4 GiB"),
     Row("a deep schema", file(SCHEMA, "[" * 100_000), "nested too deeply"),
-    Row(
-        "a circle",
-        changed_by("a.json", lambda: f"[{ENTRY}]", {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}),
-        "is circular",
-    ),
+    Row("a circle", changed_by("a.json", one_entry, CIRCLE), "is circular"),
     Row(
         "10,000 schemas",
         lambda place: [place.write(f"offset-schemas/a.B{n}.schema.json", "{") for n in range(10_000)],

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from filled_ledger import edit, fill_file
 from standin.connect import StandIn
 
 from hostile.place import BOUNDS, SECRETS, Bounds, Place, document, graded
 
-SECRET = SECRETS["CONNECT_PASSWORD"]
-CLUSTER = '[clusters.local]\nurl = "http://127.0.0.1:1"\ntimeout = "1s"\n'
+TEXTS = {
+    "CLUSTER": '[clusters.local]\nurl = "http://127.0.0.1:1"\ntimeout = "1s"\n',
+    "SECRET": SECRETS["CONNECT_PASSWORD"],
+    "DIGITS": "9" * 400,
+    "MORE DIGITS": "9" * 5000,
+    "DEEP": "[" * 100_000,
+}
 
 
 @dataclass(frozen=True)
@@ -25,36 +32,14 @@ class Row:
     says: str
 
 
-DIGITS = "9" * 400
-SETTINGS = [
-    Row("a port that is no number", "[clusters.local]\nurl = 'http://h:port'", "[clusters.local] url"),
-    Row("a ledger's port", f"[state]\nurl = 'postgresql+psycopg://u:{SECRET}@h:port/x'\n{CLUSTER}", "[state] url"),
-    Row("a timeout of the ledger", f"[state]\nurl = 'sqlite:///a.db?timeout=x'\n{CLUSTER}", "[state] url"),
-    Row("no such user", f"[state]\nurl = 'sqlite:///~nosuchuser/a.db'\n{CLUSTER}", "a user that does not exist"),
-    Row("NUL in a path", f'[repository]\nurl = "x"\nssh_key = "a\\u0000b"\n{CLUSTER}', "without NUL characters"),
-    Row("Content-Length", f"{CLUSTER}headers = {{'Content-Length' = 'x'}}", "'Content-Length'"),
-    Row("a header that is not ASCII", f"{CLUSTER}headers = {{'X-Ü' = 'x'}}", "'X-Ü'"),
-    Row("400 digits as worker_heap", f"{CLUSTER}worker_heap = {DIGITS}", "worker_heap: expected a size"),
-    Row("400 digits as max_deletions", f"{CLUSTER}max_deletions = {DIGITS}", "max_deletions: expected a number"),
-    Row("400 digits as a timeout", f"[repository]\ntimeout = {DIGITS}\n{CLUSTER}", "timeout: expected a duration"),
-    Row("/dev/zero as a token", f"{CLUSTER}token = {{file = '/dev/zero'}}", "/dev/zero' is neither a file"),
-    Row("/dev/zero as ledger key", f"[state]\nkey = {{file = '/dev/zero'}}\n{CLUSTER}", "/dev/zero"),
-    Row("an empty cluster name", "[clusters.\"\"]\nurl = 'http://h'", "expected letters"),
-    Row("control characters in a name", '[clusters."a\\u001b[31m"]\nurl = "http://h"', "expected letters"),
-    Row("deep TOML", f"{CLUSTER}headers = {'[' * 100_000}", "cannot read the settings file"),
-    Row("a number of 5,000 digits", f"{CLUSTER}parallelism = {'9' * 5000}", "cannot read the settings file"),
-    Row("a secret in odd addresses", f"[repository]\nurl = 'u:{SECRET}@host:r.git'\n{CLUSTER}", "[repository] url"),
-    Row("a secret in http:/", f"[repository]\nurl = 'http:/u:{SECRET}@host/r.git'\n{CLUSTER}", "[repository] url"),
-    Row("a secret in a query", f"[state]\nurl = 'sqlite:///a.db?password={SECRET}'\n{CLUSTER}", "[state] url"),
-    Row("a token in a cluster's url", f"[clusters.local]\nurl = 'http://h/?token={SECRET}'", "[clusters.local] url"),
-    Row("headers as a string", f"{CLUSTER}headers = 'Authorization: Bearer {SECRET}'", "headers"),
-    Row(
-        "a secret as a variable's name", f"{CLUSTER}token = {{env = '{SECRET}'}}", "an environment variable is not set"
-    ),
-]
+def rows() -> Iterator[Row]:
+    for name, (text, says) in yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text()).items():
+        for known, other in TEXTS.items():
+            text = text.replace(f"<{known}>", other)  # noqa: PLW2901 - one after the other
+        yield Row(name, text, says)
 
 
-@pytest.mark.parametrize("row", graded(SETTINGS))
+@pytest.mark.parametrize("row", graded(rows()))
 def test_settings(row: Row, tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.settings(row.text)

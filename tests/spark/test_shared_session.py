@@ -30,9 +30,6 @@ class Started:
     def close(self) -> None:
         self.closed += 1
 
-    def leave(self) -> None:
-        self.closed += 1
-
 
 @dataclass
 class Starts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -37,7 +37,8 @@ def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> 
     for entry in manifest.entries:
         findings, partition, offset = checker.check(entry.value)
         if findings:
-            problems.add_all(findings, entry)
+            for finding in findings:
+                problems.add(finding, entry)
             unread += any(finding.unread for finding in findings)
         if partition is None:
             continue
@@ -81,10 +82,6 @@ class _Problems:
         if count <= SHOWN:
             location = place if isinstance(place, Location) else place.locate(finding.field)
             self.shown.append(diagnose(finding, location, self.connector, self.acknowledged))
-
-    def add_all(self, findings: Iterable[Finding], entry: ManifestEntry) -> None:
-        for finding in findings:
-            self.add(finding, entry)
 
     @property
     def errors(self) -> int:

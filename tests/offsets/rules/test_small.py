@@ -29,11 +29,9 @@ from support.files.manifests import read as filed
 
 from gitops_connect.connect import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
-from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema
 from gitops_connect.model.offsets import partition_text, to_json
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.formats.manifest_parser import parse
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.offsets.rules.small import SHOWN, check
@@ -154,14 +152,6 @@ def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
     named = [item.location.line for item in found.diagnostics if "more of this rule" not in item.summary]
     assert named == [*range(1, SHOWN + 1), *range(100, 100 + SHOWN)]
     assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in total"] * 2
-
-
-def test_what_the_reader_counted_is_counted() -> None:
-    lines = "\n".join(["{"] * (SHOWN + 30))
-    broken = parse(Blob("m.jsonl", "", lines.encode()))
-    found = check(broken, CONTEXT, OperationKind.ALTER)
-    assert len(found.diagnostics) == SHOWN + 1
-    assert (found.counts, found.errors) == ({"manifest/syntax": SHOWN + 30}, SHOWN + 30)
 
 
 @pytest.mark.parametrize("name", ["ENCODING", "COMPRESSION", "SYNTAX", "DUPLICATE_KEY", "NUMBER", "FORMAT", "EMPTY"])

@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 from support.files.manifests import MIRROR, OTHER, entry, mirrored, offsets
-from support.spark.large_engine import Case, InProcess, filed, jsonl
+from support.spark.large_engine import Case, by_small, filed, in_process, jsonl
 
 from gitops_connect.model.differences import Direction
-from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import LargeVerdict
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.formats import manifest_parser as reading
-from gitops_connect.offsets.rules import small
-from gitops_connect.offsets.spark.check import carry_out, prepare
+from gitops_connect.offsets.spark.check import prepare
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +21,7 @@ ODD = [entry({"neither": "topic", "nor": 1.5}, {"offset": -7, "flag": True}), en
 
 def compared(case: Case, directory: Path, split_size: int = 300) -> LargeVerdict:
     manifest = replace(filed(case, directory / "files"), is_checked=False)
-    (verdict,) = carry_out([manifest], prepare([manifest], 3, split_size), InProcess(2))
+    (verdict,) = in_process([manifest], split_size=split_size)
     assert not verdict.errors
     assert verdict.difference is not None
     return verdict
@@ -67,7 +64,6 @@ def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
     first = prepare([manifest], 3, 300)
     assert first.manifests[0].examples is not None
     assert not first.manifests[0].examples.are_mixed
-    (verdict,) = carry_out([manifest], first, InProcess(2))
-    expected = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind)
-    assert verdict.counts == dict(expected.counts)
+    (verdict,) = in_process([manifest], split_size=300)
+    assert verdict.counts == dict(by_small(case).counts)
     assert verdict.counts["manifest/current-type"] == 1

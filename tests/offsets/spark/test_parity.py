@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, read, sunk
+from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, sunk
 from support.spark.large_engine import (
     PATTERN_SINK,
     Case,
@@ -235,20 +234,6 @@ cases = st.builds(
 )
 def test_both_engines_give_the_same_verdict_on_any_file(several: list[Case], split_size: int, suffix: str) -> None:
     checked(*(replace(case, name=f"{case.name}{suffix}") for case in several), split_size=split_size)
-
-
-@pytest.mark.parametrize("config", [MIRROR, SINK, FILE_SOURCE, OTHER, None], ids=str)
-def test_the_short_way_is_taken(config: Any, tmp_path: Path) -> None:
-    """The fast path makes the engine fast; without it, all other tests would pass, but slowly."""
-    make = {str(MIRROR): mirrored, str(SINK): lambda n: sunk("orders", n), str(FILE_SOURCE): lambda n: read(position=n)}
-    one = make.get(str(config), lambda n: entry({"shard": n}, {"seq": n, "name": "x"}))
-    case = Case(jsonl(one(number) for number in range(3)), config, offsets(one(1)))
-    (subject,) = prepare([filed(case, tmp_path / "m")], 2).manifests
-    assert subject.line_format is not None
-    assert subject.current_line_format is not None
-    lines = pa.array(case.content.decode().splitlines(keepends=True))
-    for line_format in (subject.line_format, subject.current_line_format):
-        assert pc.match_substring_regex(lines, line_format.forms[0].pattern).to_pylist() == [True] * 3
 
 
 def test_lsns_as_postgresql_writes_them_are_the_same_offsets_as_their_numbers() -> None:

@@ -32,7 +32,7 @@ from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.manifests import LargeFile
 from gitops_connect.model.operations import OperationKind
-from gitops_connect.offsets.spark.check import Results, carry_out, prepare
+from gitops_connect.offsets.spark.check import Results, prepare
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
 from gitops_connect.offsets.spark.patch_files import PatchJob
@@ -53,8 +53,7 @@ def left_alike(cases: list[Case], split_size: int = SPLIT_SIZE, tasks: int = 2) 
     with TemporaryDirectory() as name:
         directory = Path(name)
         manifests = [filed(case, directory / str(number)) for number, case in enumerate(cases)]
-        job = replace(prepare(manifests, 3, split_size), directories=job_directories(directory / "ready", None))
-        verdicts = carry_out(manifests, job, InProcess(tasks))
+        verdicts = in_process(manifests, 3, split_size, ready=directory / "ready", engine=InProcess(tasks))
         found = [sent(verdict) for verdict in verdicts]
         named = {file for verdict in verdicts if verdict.patch for file in verdict.patch.files}
         assert {str(path) for path in (directory / "ready").iterdir()} == named, "nothing else is left"
@@ -151,9 +150,7 @@ def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
             assert [*super().write(patch_job)]
             return super().write(patch_job)
 
-    manifest = filed(case, tmp_path / "m")
-    job = replace(prepare([manifest], 3, 2000), directories=job_directories(tmp_path / "ready", None))
-    (verdict,) = carry_out([manifest], job, Twice())
+    (verdict,) = in_process([filed(case, tmp_path / "m")], 3, 2000, ready=tmp_path / "ready", engine=Twice())
     assert sent(verdict) == patch_by_small(case)
     assert verdict.patch is not None
     assert {str(path) for path in (tmp_path / "ready").iterdir()} == set(verdict.patch.files)
@@ -206,9 +203,8 @@ def test_a_file_that_changes_between_the_jobs_is_a_named_error(tmp_path: Path) -
             Path(manifest.files[0].path).write_bytes(jsonl(mirrored(n) for n in range(49)))
             return super().write(patch_job)
 
-    job = replace(prepare([manifest], 2), directories=job_directories(tmp_path / "ready", None))
     with pytest.raises(SparkFailed, match="49 of its entries remain to be sent, expected 50"):
-        carry_out([manifest], job, Hasty())
+        in_process([manifest], ready=tmp_path / "ready", engine=Hasty())
 
 
 def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyarrow import parquet
 from support.files.manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
-from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, InProcess, assert_alike, filed, jsonl
+from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, assert_alike, filed, in_process, jsonl
 
 from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.formats.manifest_parser import LinesRead, read_lines
-from gitops_connect.offsets.spark.check import carry_out, prepare
-from gitops_connect.offsets.spark.job_files import job_directories
 
 pytestmark = pytest.mark.slow
 
@@ -52,10 +49,9 @@ def test_no_line_is_checked_individually(
     numbers = range(0, MANY if current else 0, current or 1)
     existing = None if current is None else offsets(*(make(number, number) for number in numbers))
     case = Case(jsonl(_lines(name)), config, existing, kind, acknowledged)
-    manifest = filed(case, tmp_path / "m")
-    directories = job_directories(None, tmp_path / "offenders")
-    job = replace(prepare([manifest], 3, SPLIT_SIZE), directories=directories, read_lines=_refuse)
-    (verdict,) = carry_out([manifest], job, InProcess())
+    (verdict,) = in_process(
+        [filed(case, tmp_path / "m")], split_size=SPLIT_SIZE, violations=tmp_path / "offenders", reader=_refuse
+    )
     expected = assert_alike(case, verdict)
     violations = (
         parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist() if expected.counts else []
@@ -90,21 +86,14 @@ def test_lines_with_individual_values(
     for half in ("partition", "offset"):
         sound[half] = {key: 1 if key.endswith(("partition", "offset")) else text for key, text in sound[half].items()}
     current_offsets = {None: None, "others": [sound], "half": [sound, *lines[::2]], "all": [sound, *lines]}[current]
-    case = Case(
-        jsonl([*lines, lines[3]]),
-        config,
-        None if current_offsets is None else offsets(*current_offsets),
-        kind,
-        acknowledged,
-    )
+    existing = None if current_offsets is None else offsets(*current_offsets)
+    case = Case(jsonl([*lines, lines[3]]), config, existing, kind, acknowledged)
     reader = read_lines if current in ("half", "all") else _refuse
     manifest = filed(case, tmp_path / "m")
-    (verdict,) = carry_out([manifest], replace(prepare([manifest], 3, SPLIT_SIZE), read_lines=reader), InProcess())
+    (verdict,) = in_process([manifest], split_size=SPLIT_SIZE, reader=reader)
     expected = assert_alike(case, verdict)
     assert current in ("half", "all") or expected.counts[rule] >= MANY
-    directories = job_directories(None, tmp_path / "offenders")
-    job = replace(prepare([manifest], 3, SPLIT_SIZE), directories=directories)
-    carry_out([manifest], job, InProcess())
+    in_process([manifest], split_size=SPLIT_SIZE, violations=tmp_path / "offenders")
     violations = parquet.read_table(tmp_path / "offenders" / "violations.parquet").to_pylist()
     assert len(violations) == sum(expected.counts.values())
     assert {
@@ -116,7 +105,6 @@ def test_repeats_and_nulls_among_them_are_reported_as_usual(tmp_path: Path) -> N
     several = [*_lines("alias")]
     nulls = [{**one, "offset": None} for one in several[:9]]
     case = Case(jsonl([*several[9:], *nulls, several[20], mirrored(3)]), MIRROR, offsets(*several[:3]))
-    manifest = filed(case, tmp_path / "m")
-    (verdict,) = carry_out([manifest], replace(prepare([manifest], 3), read_lines=_refuse), InProcess())
+    (verdict,) = in_process([filed(case, tmp_path / "m")], reader=_refuse)
     expected = assert_alike(case, verdict)
     assert expected.counts == {"manifest/alias": MANY - 9 + 1, "manifest/nothing-to-remove": 6, "manifest/duplicate": 1}

@@ -138,10 +138,13 @@ def in_process(
     *,
     ready: Path | None = None,
     violations: Path | None = None,
+    reader: ReadLines = read_lines,
+    engine: InProcess | None = None,
 ) -> list[LargeVerdict]:
     """Run the jobs as executors do, without Spark between the two halves of a job."""
-    job = replace(prepare(manifests, buckets, split_size), directories=job_directories(ready, violations))
-    return carry_out(manifests, job, InProcess())
+    job = prepare(manifests, buckets, split_size)
+    job = replace(job, directories=job_directories(ready, violations), read_lines=reader)
+    return carry_out(manifests, job, engine or InProcess())
 
 
 def on_spark(

@@ -26,11 +26,16 @@ _LINES = 120_000
 
 
 def planted(directory: Path) -> list[LargeManifest]:
+    """The cases in files."""
+    return [filed(case, directory / str(number)) for number, case in enumerate(planted_cases())]
+
+
+def planted_cases() -> list[Case]:
     """The same manifests each time: with faults, moves, compressed, for a sink, for an unknown class, truncated."""
     rnd = random.Random(7)  # noqa: S311 - not for secrets
     current = offsets(*(mirrored(n, rnd.randrange(9)) for n in range(0, 4000, 3)))
     moved = Case(jsonl(mirrored(n, rnd.randrange(9)) for n in range(3000)), MIRROR, current, name="a.jsonl.zst")
-    cases = [
+    return [
         Case(_faulty(rnd), MIRROR, current),
         moved,
         Case(jsonl(mirrored(n) for n in range(50)), MIRROR, current, OperationKind.REPLACE, name="b.jsonl.gz"),
@@ -43,7 +48,6 @@ def planted(directory: Path) -> list[LargeManifest]:
         Case(moved.stored[:-9], MIRROR, name="c.jsonl.zst", packed=True),
         Case(b"", MIRROR),
     ]
-    return [filed(case, directory / str(number)) for number, case in enumerate(cases)]
 
 
 def _faulty(rnd: random.Random) -> bytes:
