@@ -1,4 +1,4 @@
-"""Tables of cases in a YAML file beside the test that reads them."""
+"""Tables of cases, in a YAML file with the name of the test that reads them."""
 
 from __future__ import annotations
 
