@@ -38,14 +38,15 @@ RESTART_CONNECTOR = "strimzi.io/restart-connector"
 RESTART_CONNECTOR_TASK = "strimzi.io/restart-connector-task"
 
 _OFFSET_ACTIONS = {one.value: one for one in (AnnotationAction.LIST, AnnotationAction.ALTER, AnnotationAction.RESET)}
-_OPTIONS = frozenset(("includeTasks", "onlyFailed"))
-_MIRROR_RESTARTS = {RESTART_CONNECTOR: AnnotationAction.RESTART, RESTART: AnnotationAction.RESTART}
-_MIRROR_RESTARTS |= {
+_OPTIONS = ("includeTasks", "onlyFailed")
+_CONNECTOR_RESTARTS = {RESTART: AnnotationAction.RESTART, RESTART_TASK: AnnotationAction.RESTART_TASK}
+_MIRROR_RESTARTS = {
+    RESTART_CONNECTOR: AnnotationAction.RESTART,
+    RESTART: AnnotationAction.RESTART,
     RESTART_CONNECTOR_TASK: AnnotationAction.RESTART_TASK,
     RESTART_TASK: AnnotationAction.RESTART_TASK,
 }
 """The examples of proposal 007 for a `KafkaMirrorMaker2` have the keys of a `KafkaConnector`: both are read."""
-_CONNECTOR_RESTARTS = {RESTART: AnnotationAction.RESTART, RESTART_TASK: AnnotationAction.RESTART_TASK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +91,13 @@ class Request:
     key: AnnotationKey
     action: AnnotationAction
     connector: ConnectorName
-    place: Pointer
     task: int | None = None
     options: frozenset[str] = frozenset()
+
+    @property
+    def place(self) -> Pointer:
+        """The field with the annotation, or with the first of them."""
+        return _place(self.key.pairs[0][0])
 
 
 def _read_requests(
@@ -139,41 +144,39 @@ class _AnnotationReader:
             why = f"unknown value {value!r} of the annotation {OFFSETS}, expected one of {', '.join(_OFFSET_ACTIONS)}"
             unknown = AnnotationAction.LIST
             return self._warning(OFFSETS, unknown, connector, failed(unknown, connector, why))
-        return Request(self._key(*keys), action, connector, _place(OFFSETS))
+        return Request(self._key(*keys), action, connector)
 
     def connector_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
         """Proposal 007: a restart has any value, and a restart of a task its number."""
         connector, value = next(iter(self.connectors)), self.annotations[key]
         if action is AnnotationAction.RESTART:
-            given = frozenset(option.strip() for option in value.split(","))
-            return Request(self._key(key), action, connector, _place(key), options=given & _OPTIONS)
-        if not _is_number(value):
-            return self._bad_restart(key, action, connector, f"{value!r}, expected the number of a task")
-        return Request(self._key(key), action, connector, _place(key), task=int(value))
+            return Request(self._key(key), action, connector, options=_options(value).intersection(_OPTIONS))
+        if _is_number(value):
+            return Request(self._key(key), action, connector, task=int(value))
+        return self._bad_restart(key, action, connector, "expected the number of a task")
 
     def mirror_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
         """The value is the name of a connector, then `:` and the number of a task or options of the restart."""
         value = self.annotations[key]
-        name, _, rest = value.rpartition(":")
+        before, _, rest = value.rpartition(":")
+        whole, connector = (next((one for one in self.connectors if one == name), None) for name in (value, before))
         if action is AnnotationAction.RESTART:
-            given = frozenset(option.strip() for option in rest.split(","))
-            if value in self.connectors:
-                return Request(self._key(key), action, ConnectorName(value), _place(key))
-            if name in self.connectors and given <= _OPTIONS:
-                return Request(self._key(key), action, ConnectorName(name), _place(key), options=given)
-            found = f"{value!r}, expected a connector: one of {self._names}"
-            return self._bad_restart(key, action, None, found)
-        if name not in self.connectors or not _is_number(rest):
-            found = f"{value!r}, expected CONNECTOR:TASK, in which CONNECTOR is one of {self._names}"
-            return self._bad_restart(key, action, ConnectorName(name) if name in self.connectors else None, found)
-        return Request(self._key(key), action, ConnectorName(name), _place(key), task=int(rest))
+            if whole is not None:
+                return Request(self._key(key), action, whole)
+            if connector is not None and _options(rest).issubset(_OPTIONS):
+                return Request(self._key(key), action, connector, options=_options(rest))
+            return self._bad_restart(key, action, None, f"expected a connector: one of {self._names}")
+        if connector is not None and _is_number(rest):
+            return Request(self._key(key), action, connector, task=int(rest))
+        expected = f"expected CONNECTOR:TASK, in which CONNECTOR is one of {self._names}"
+        return self._bad_restart(key, action, connector, expected)
 
     def _bad_restart(
-        self, key: str, action: AnnotationAction, connector: ConnectorName | None, found: str
+        self, key: str, action: AnnotationAction, connector: ConnectorName | None, expected: str
     ) -> AnnotationWarning:
         what = "connector" if action is AnnotationAction.RESTART else "connector task"
-        message = f"Failed to restart the {what} due to the value of the annotation {key}: {found}."
-        return self._warning(key, action, connector, message)
+        why = f"the value of the annotation {key}: {self.annotations[key]!r}, {expected}"
+        return self._warning(key, action, connector, f"Failed to restart the {what} due to {why}.")
 
     def _warning(
         self, key: str, action: AnnotationAction, connector: ConnectorName | None, message: str
@@ -186,6 +189,10 @@ class _AnnotationReader:
     @property
     def _names(self) -> str:
         return ", ".join(sorted(self.connectors))
+
+
+def _options(text: str) -> frozenset[str]:
+    return frozenset(option.strip() for option in text.split(","))
 
 
 def _place(key: str) -> Pointer:
@@ -362,24 +369,21 @@ def _document(one: AnnotatedResource, request: Request, addition: str, offsets: 
 
 
 def _with_restarts(document: Document, restarts: Sequence[tuple[Document, Request, str]]) -> Document:
-    """The `Connector` document of a resource, with the restarts that the annotations of the resource request."""
+    """The `Connector` document of a resource, with the restarts that the annotations of the resource request.
+
+    Proposal 007: a restart of the connector does not restart its tasks, unless an option says so.
+    """
     for resource, request, addition in restarts:
-        if document.resource is resource and document.connector == request.connector:
-            document = _with_restart(document, request, addition)
+        if document.resource is not resource or document.connector != request.connector:
+            continue
+        restart: dict[str, Any] = {"id": addition, **{option: option in request.options for option in _OPTIONS}}
+        if request.task is not None:
+            restart = {"id": addition, "tasks": [request.task]}
+        field, place = "restart" if request.task is None else "restartTasks", resource.locate(request.place)
+        positions = {**document.positions, ("spec", field): (place.line, place.column)}
+        spec = {**document.value["spec"], field: restart}
+        document = replace(document, value={**document.value, "spec": spec}, positions=positions)
     return document
-
-
-def _with_restart(document: Document, request: Request, addition: str) -> Document:
-    """Proposal 007: a restart of the connector does not restart its tasks, unless an option says so."""
-    if request.task is None:
-        field, options = "restart", {option: option in request.options for option in ("includeTasks", "onlyFailed")}
-        restart: dict[str, Any] = {"id": addition, **options}
-    else:
-        field, restart = "restartTasks", {"id": addition, "tasks": [request.task]}
-    place = document.resource.locate(request.place) if document.resource is not None else document.location
-    positions = {**document.positions, ("spec", field): (place.line, place.column)}
-    spec = {**document.value["spec"], field: restart}
-    return replace(document, value={**document.value, "spec": spec}, positions=positions)
 
 
 # Offsets in the entry of a ConfigMap, with the place of each one: the body of Connect's request, as JSON.

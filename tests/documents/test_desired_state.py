@@ -6,7 +6,7 @@ import pytest
 from support.files.document_files import LOCAL, config, connector, declare, declare_one, rules
 
 from gitops_connect.documents.desired_state import UNNAMED
-from gitops_connect.model.desired import Mode, OnManualPause, SecretReference, SecretSource, TargetState
+from gitops_connect.model.desired import Mode, OnDelete, OnManualPause, SecretReference, SecretSource, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRequest
 
@@ -25,6 +25,7 @@ def test_defaults() -> None:
     assert found.auto_restart == AutoRestart(enabled=True, max_restarts=6)
     assert found.restarts == ()
     assert found.on_manual_pause is None
+    assert found.on_delete is OnDelete.KEEP
 
 
 def test_every_field() -> None:

@@ -60,10 +60,7 @@ def test_documents_may_be_anywhere(path: str) -> None:
     assert len(read({path: connector("a")}).documents) == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    rows(__file__, "what_is_not_ours_is_left_alone"),
-)
+@pytest.mark.parametrize("text", rows(__file__, "what_is_not_ours_is_left_alone"))
 def test_what_is_not_ours_is_left_alone(text: str) -> None:
     documents = read({"a.yaml": text})
     assert not documents.documents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.files.document_files import LOCAL, connector, declare, rules
+from support.files.document_files import LOCAL, connector, declare
 from support.files.tables import rows
 
 from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
@@ -85,16 +85,9 @@ def test_initial_offsets_belong_to_their_connector() -> None:
     assert str(found.initial_offsets.locate("acknowledge")) == "a.yaml:8:5"
 
 
-@pytest.mark.parametrize(
-    ("spec", "wanted"),
-    [
-        ("", OnDelete.KEEP),
-        ("  onDelete: {offsets: keep}\n", OnDelete.KEEP),
-        ("  onDelete: {offsets: reset}\n", OnDelete.RESET),
-    ],
-)
-def test_on_delete(spec: str, wanted: OnDelete) -> None:
-    states, diagnostics = declare({"a.yaml": connector("a", f"  class: X\n{spec}")})
+@pytest.mark.parametrize("wanted", OnDelete)
+def test_on_delete(wanted: OnDelete) -> None:
+    states, diagnostics = declare({"a.yaml": connector("a", f"  class: X\n  onDelete: {{offsets: {wanted.value}}}\n")})
     assert not diagnostics.items
     assert states[LOCAL].connectors[0].on_delete is wanted
 
@@ -186,22 +179,15 @@ def test_the_digest_is_of_what_a_change_does() -> None:
     assert len({only(text).digest for text in different} | {base.digest}) == len(different) + 1
 
 
-def test_the_digest_of_a_file_is_that_of_its_content() -> None:
-    def of(path: str, content: str) -> str:
-        return only(change(spec=from_file(path)), **{path: content}).digest
-
-    assert of("x.jsonl", "{}") == of("offsets/y.jsonl", "{}")
-    assert of("x.jsonl", "{}") != of("x.jsonl", "{} ")
-
-
-def test_the_digest_of_several_files_is_that_of_their_contents_in_order() -> None:
+def test_the_digest_of_files_is_that_of_their_contents_in_order() -> None:
     def of(path: str, **contents: str) -> str:
         return only(change(spec=from_file(path)), **{f"o/{name}.jsonl": text for name, text in contents.items()}).digest
 
     both = of("o/", a="1", b="2")
     assert both == of("o/*.jsonl", c="1", d="2")
-    assert of("o/*", a="1") == of("o/a.jsonl", a="1")
-    assert len({both, of("o/", a="2", b="1"), of("o/", a="1"), of("o/", a="1", b="2", c="2")}) == 4
+    assert of("o/*", a="1") == of("o/a.jsonl", a="1") == of("o/b.jsonl", b="1")
+    others = [of("o/", a="2", b="1"), of("o/", a="1"), of("o/", a="1 "), of("o/", a="1", b="2", c="2")]
+    assert len({both, *others}) == 5
 
 
 def test_a_change_from_a_uri_is_known_by_what_was_reviewed() -> None:
@@ -221,138 +207,90 @@ def test_a_reason_is_one_line_that_drives_no_terminal() -> None:
     assert found.reason == "one two [31m three"
 
 
-def files(*paths: str) -> ManifestFiles:
-    return ManifestFiles(Entry(path, f"id of {path}", 1) for path in paths)
+DOCUMENT = "clusters/local/x.yaml"
 
 
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    rows(__file__, "the_file_that_a_path_means"),
-)
+def paths_of(path: str, *files: str, document: str = DOCUMENT) -> list[str] | NoManifest:
+    known = ManifestFiles(Entry(file, f"id of {file}", 1) for file in files)
+    entries = known.find(path, document, MIRROR)
+    return entries if isinstance(entries, NoManifest) else [one.path for one in entries]
+
+
+def missing(path: str, *files: str, document: str = DOCUMENT) -> NoManifest:
+    why = paths_of(path, *files, document=document)
+    assert isinstance(why, NoManifest), why
+    assert why.rule == ("offsets/path" if "leads out" in why.summary else "offsets/no-file")
+    return why
+
+
+NAMED = rows(__file__, "files_with_names_of_connectors")
+TREE = rows(__file__, "tree")
+
+
+@pytest.mark.parametrize(("path", "wanted"), rows(__file__, "the_file_that_a_path_means"))
 def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
-    known = files(
-        "a.csv",
-        "offsets/a.json",
-        "offsets/east->west.MirrorSourceConnector.json",
-        "offsets/east--west.MirrorSourceConnector.json",
-        "clusters/local/a.csv",
-        "clusters/local/east->west.MirrorSourceConnector.json",
-        "clusters/east--west.MirrorSourceConnector.json",
-    )
-    found = known.find(path, "clusters/local/x.yaml", MIRROR)
-    assert not isinstance(found, NoManifest), found
-    assert [entry.path for entry in found] == [wanted]
+    assert paths_of(path, *NAMED) == [wanted]
 
 
-TREE = (
-    "README.md",
-    "offsets/README.md",
-    "offsets/_SUCCESS",
-    "offsets/_old/a.jsonl",
-    "offsets/a.jsonl",
-    "offsets/b.csv.gz",
-    "offsets/deep/.c.json",
-    "offsets/deep/c.json",
-    "offsets/deep/er/[d].parquet",
-    "offsets/deep/er/d.yaml",
-    "orders/part-0.jsonl.zst",
-    "orders/part-10.jsonl.zst",
-    "orders/part-2.jsonl.zst",
-    "x.json",
-)
-
-
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    rows(__file__, "the_files_that_a_directory_or_a_glob_means"),
-)
+@pytest.mark.parametrize(("path", "wanted"), rows(__file__, "the_files_that_a_directory_or_a_glob_means"))
 def test_the_files_that_a_directory_or_a_glob_means(path: str, wanted: list[str]) -> None:
-    found = files(*TREE).find(path, "clusters/x.yaml", MIRROR)
-    assert not isinstance(found, NoManifest), found
-    assert [entry.path for entry in found] == [f"offsets/{one}" for one in wanted]
+    assert paths_of(path, *TREE, document="clusters/x.yaml") == [f"offsets/{one}" for one in wanted]
 
 
 def test_a_directory_with_files_of_other_connectors_never_means_these_files() -> None:
-    known = files("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
-    found = known.find("offsets/", "x.yaml", MIRROR)
-    assert isinstance(found, NoManifest)
-    assert found.hint.endswith("to use all files of the directory, write offsets/*.json")
-    named = known.find("offsets/*.json", "x.yaml", MIRROR)
-    assert not isinstance(named, NoManifest)
-    assert [one.path for one in named] == ["offsets/east.json", "offsets/west.json"]
+    files = ("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
+    assert missing("offsets/", *files).hint.endswith("to use all files of the directory, write offsets/*.json")
+    assert paths_of("offsets/*.json", *files) == ["offsets/east.json", "offsets/west.json"]
 
 
 def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
-    found = files(*reversed(TREE)).find("orders/", "x.yaml", MIRROR)
-    assert not isinstance(found, NoManifest)
     names = ["orders/part-0.jsonl.zst", "orders/part-10.jsonl.zst", "orders/part-2.jsonl.zst"]
-    assert [one.path for one in found] == names
+    assert paths_of("orders/", *reversed(TREE)) == names
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    rows(__file__, "a_glob_that_meets_nothing_says_what_is_near"),
-)
+@pytest.mark.parametrize(("path", "said"), rows(__file__, "a_glob_that_meets_nothing_says_what_is_near"))
 def test_a_glob_that_meets_nothing_says_what_is_near(path: str, said: str) -> None:
-    found = files(*TREE).find(path, "x.yaml", MIRROR)
-    assert isinstance(found, NoManifest)
-    assert found.rule == "offsets/no-file"
-    assert found.summary.endswith(said), found
+    assert missing(path, *TREE, document="x.yaml").summary.endswith(said)
 
 
 def test_a_glob_with_many_wildcards_is_decided_at_once() -> None:
-    known = files("/".join("a" * 200) + "/x.json", "a" * 200 + ".json")
     for path in ("**/a/" * 50 + "y.json", "*a" * 50 + "b.json"):
-        assert isinstance(known.find(path, "x.yaml", MIRROR), NoManifest)
+        missing(path, "/".join("a" * 200) + "/x.json", "a" * 200 + ".json")
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "a/../../x.json", "./../../../x.json"])
 def test_no_path_leads_out_of_the_repository(path: str) -> None:
-    found = files("x.json").find(path, "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, NoManifest)
-    assert found.rule == "offsets/path"
-    assert repr(path) in found.summary
+    why = missing(path, "x.json")
+    assert (why.rule, repr(path) in why.summary) == ("offsets/path", True)
 
 
-@pytest.mark.parametrize(
-    ("path", "suggested"),
-    rows(__file__, "the_nearest_file_is_suggested"),
-)
+@pytest.mark.parametrize(("path", "suggested"), rows(__file__, "the_nearest_file_is_suggested"))
 def test_the_nearest_file_is_suggested(path: str, suggested: str | None) -> None:
-    known = files("offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json_", "README.md", "other/x")
-    found = known.find(path, "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, NoManifest)
-    assert found.rule == "offsets/no-file"
-    assert found.summary.endswith(f"did you mean {suggested!r}?" if suggested else "in the repository"), found
+    why = missing(
+        path, "offsets/orders.jsonl", "mirrors/east--west.MirrorSourceConnector.json_", "README.md", "other/x"
+    )
+    assert why.summary.endswith(f"did you mean {suggested!r}?" if suggested else "in the repository"), why
+    assert why.hint.startswith("a path is relative to the repository root; one that starts with ./ or ../")
 
 
 @pytest.mark.parametrize(
-    ("path", "looked_for", "meant"),
-    rows(__file__, "a_path_that_is_meant_from_the_other_place_is_corrected"),
+    ("path", "looked_for", "meant"), rows(__file__, "a_path_that_is_meant_from_the_other_place_is_corrected")
 )
 def test_a_path_that_is_meant_from_the_other_place_is_corrected(path: str, looked_for: str, meant: str | None) -> None:
-    known = files("offsets/root.jsonl", "clusters/local/offsets/local.jsonl", "clusters/local/near/a.jsonl")
-    found = known.find(path, "clusters/local/x.yaml", MIRROR)
+    files = ("offsets/root.jsonl", "clusters/local/offsets/local.jsonl", "clusters/local/near/a.jsonl")
     if meant is None:
-        assert not isinstance(found, NoManifest), "what exists in the repository root counts first"
+        assert not isinstance(paths_of(path, *files), NoManifest), "what exists in the repository root counts first"
         return
-    assert isinstance(found, NoManifest)
-    assert found.summary == f"there is no file {looked_for!r} in the repository"
-    assert found.hint == (
+    why = missing(path, *files)
+    assert why.summary == f"there is no file {looked_for!r} in the repository"
+    assert why.hint == (
         f"write {meant!r} for the existing file; a path is relative to the repository root;"
         " one that starts with ./ or ../ is relative to the document"
     )
-
-
-def test_a_missing_file_says_what_its_path_is_relative_to() -> None:
-    found = files("README.md").find("offsets/x.jsonl", "clusters/local/x.yaml", MIRROR)
-    assert isinstance(found, NoManifest)
-    assert found.hint.startswith("a path is relative to the repository root; one that starts with ./ or ../")
 
 
 def test_a_missing_file_is_named_where_the_document_names_it() -> None:
     _, diagnostics = declare({"a.yaml": change(spec=from_file("offsets/x.json")), "offsets/x.jsonl": "{}"})
     (problem,) = diagnostics
     assert (problem.rule, str(problem.location), problem.connector) == ("offsets/no-file", "a.yaml:9:5", "orders")
-    assert rules(diagnostics) == ["offsets/no-file"]
     assert "did you mean 'offsets/x.jsonl'?" in problem.summary

@@ -135,10 +135,7 @@ def test_other_encodings_are_refused(encoding: str) -> None:
     assert rule_of("name: café\n".encode(encoding)) in ("yaml/encoding", "yaml/character")
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    rows(__file__, "what_is_missing_at_the_end_is_missing_in_a_line_that_exists"),
-)
+@pytest.mark.parametrize(("text", "place"), rows(__file__, "missing_ends"))
 def test_what_is_missing_at_the_end_is_missing_in_a_line_that_exists(text: str, place: str) -> None:
     """If the last line has no line end, libyaml reports the end on a line after it."""
     (problem,) = parsed(text).diagnostics

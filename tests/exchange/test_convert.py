@@ -166,10 +166,7 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
     assert json.loads(Path("out/orders.json").read_text())["config"]["url"] == "${env:ORDERS_URL}"
 
 
-@pytest.mark.parametrize(
-    ("file", "content"),
-    rows(__file__, "no_message_shows_a_secret"),
-)
+@pytest.mark.parametrize(("file", "content"), rows(__file__, "no_message_shows_a_secret"))
 def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
     if file == "a.tf":
         head = 'resource "kafka-connect_connector" "a" {\nname = "a"\nconfig = {\n"connector.class" = "A"\n'
@@ -253,22 +250,14 @@ def test_a_strimzi_resource(convert: Convert) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    rows(__file__, "what_strimzi_cannot_have_at_all_is_an_error"),
-)
-def test_what_strimzi_cannot_have_at_all_is_an_error(convert: Convert, change: tuple[str, str], message: str) -> None:
-    write("own.yaml", OWN.replace(*change))
-    ran = convert("own.yaml", "--to", "strimzi")
+@pytest.mark.parametrize(("file", "change", "options", "message"), rows(__file__, "refused"))
+def test_what_a_format_cannot_have_at_all_is_an_error(
+    convert: Convert, file: str, change: list[str], options: list[str], message: str
+) -> None:
+    write(file, {"own.yaml": OWN, "orders.json": BODY}[file].replace(*change))
+    ran = convert(file, *options)
     assert (ran.code, ran.out) == (4, "")
     assert message in ran.err
-
-
-def test_a_config_key_that_strimzi_drops_is_an_error(convert: Convert) -> None:
-    write("a.json", BODY.replace('"topic"', '"Tasks.Max": "2", "topic"'))
-    ran = convert("a.json", "--to", "strimzi", "--cluster", "prod")
-    assert (ran.code, ran.out) == (4, "")
-    assert "the file cannot have these config keys: Tasks.Max" in ran.err
 
 
 def test_invalid_documents_and_offset_changes_are_not_converted(convert: Convert) -> None:
@@ -290,13 +279,6 @@ def test_a_cluster_that_is_a_path_is_no_directory(convert: Convert) -> None:
     assert "'../x' is no name of a cluster" in ran.err
     assert not Path("x").exists()
     assert convert("in", "--out", "out", "--cluster", "prod").code == 0
-
-
-def test_a_name_that_no_document_can_have_is_an_error(convert: Convert) -> None:
-    write("orders.json", BODY.replace("orders", "a/b"))
-    ran = convert("orders.json")
-    assert (ran.code, ran.out) == (4, "")
-    assert "orders.json:1:1: error: connector a/b: its document would be invalid" in ran.err
 
 
 def test_a_resource_of_strimzi_without_its_cluster_is_an_error(convert: Convert) -> None:

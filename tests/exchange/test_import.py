@@ -183,19 +183,12 @@ class TestTheCommand:
     def test_a_password_of_a_transform_or_a_converter_is_a_secret(
         self, at: Workplace, standin: StandIn, out: Path
     ) -> None:
-        storage, part = (
-            "org.apache.kafka.connect.storage.StringConverter",
-            "org.apache.kafka.connect.json.JsonConverter",
-        )
+        package = "org.apache.kafka.connect"
+        storage, part = f"{package}.storage.StringConverter", f"{package}.json.JsonConverter"
         standin.answer("GET", f"/connector-plugins/{part}/config.*", 200, [{"name": "pin", "type": "PASSWORD"}])
-        classes = {
-            "transforms.a.type": part,
-            "predicates.b.type": part,
-            "value.converter": part,
-            "key.converter": storage,
-        }
+        classes = dict.fromkeys(("transforms.a.type", "predicates.b.type", "value.converter"), part)
         pins = dict.fromkeys(("transforms.a.pin", "predicates.b.pin", "value.converter.pin"), "4711")
-        create(standin, "orders", **classes, **pins, **{"key.converter.pin": "1"})
+        create(standin, "orders", **classes, **pins, **{"key.converter": storage, "key.converter.pin": "1"})
         assert imported(at).code == 0
         assert read_back((out / "orders.yaml").read_text()).secrets.keys() == pins.keys()
         assert "4711" not in (out / "orders.yaml").read_text()
@@ -209,16 +202,6 @@ class TestTheCommand:
         assert (ran.code, "no worker has its plugin" in ran.err) == (0, True)
         assert config_of(out / "orders.yaml") == {"connector.class": "org.example.Gone", "tasks.max": "1"}
         assert "hunter22" not in (out / "orders.yaml").read_text()
-
-    def test_a_connector_whose_passwords_are_unknown_is_not_written(
-        self, at: Workplace, standin: StandIn, out: Path
-    ) -> None:
-        create(standin, "orders")
-        standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, "STOPPED")
-        standin.refuse("GET", r"/connector-plugins/.*Mirror.*/config.*", 403, "Forbidden", times=ALWAYS)
-        ran = imported(at)
-        assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
-        assert "error: connector mirror: cannot determine which config keys are passwords" in ran.err
 
     def test_a_failed_connector_counts_as_running(self, at: Workplace, standin: StandIn, out: Path) -> None:
         standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, None)
@@ -249,22 +232,22 @@ class TestTheCommand:
         assert imported(at, "--force").code == 0
         assert (out / "orders.yaml").exists()
 
-    def test_a_connector_that_cannot_be_declared_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
-        create(standin, "orders")
-        create(standin, "a/b")
-        create(standin, "odd", **{"a key": "x"})
-        ran = imported(at)
-        assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
-        assert "error: connector a/b: its document would be invalid: metadata.name" in ran.err
-        assert "error: connector odd: its document would be invalid" in ran.err
-
-    def test_a_connector_without_state_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
-        create(standin, "orders")
+    def test_a_connector_that_cannot_be_written_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        for name, more in (("orders", {}), ("a/b", {}), ("odd", {"a key": "x"})):
+            create(standin, name, **more)
+        standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, "STOPPED")
         body = standin.cluster.expanded(["status", "info"]) | {"broken": {"status": None, "info": None}}
         standin.answer("GET", r"/connectors\?expand.*", 200, body, times=ALWAYS)
+        standin.refuse("GET", r"/connector-plugins/.*Mirror.*/config.*", 403, "Forbidden", times=ALWAYS)
         ran = imported(at)
         assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
-        assert "error: connector broken: the workers did not report its state and config" in ran.err
+        for problem in (
+            "a/b: its document would be invalid: metadata.name",
+            "odd: its document would be invalid",
+            "broken: the workers did not report its state and config",
+            "mirror: cannot determine which config keys are passwords",
+        ):
+            assert f"error: connector {problem}" in ran.err
 
     def test_json_is_the_body_of_a_request(self, at: Workplace, standin: StandIn, out: Path) -> None:
         create(standin, "orders", "STOPPED", **{"my.password": "hunter22", "file": "\U0001f600\n"})

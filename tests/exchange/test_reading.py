@@ -53,20 +53,14 @@ def test_what_is_left_out_or_changed_is_a_warning(file: str, content: str, expec
     assert any(expected in one and ": warning: " in one for one in problems(found)), problems(found)
 
 
-@pytest.mark.parametrize(
-    ("file", "content"),
-    rows(__file__, "a_file_without_connectors_is_no_error"),
-)
+@pytest.mark.parametrize(("file", "content"), rows(__file__, "a_file_without_connectors_is_no_error"))
 def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
     found = reading(file, content)
     assert not found.recognized
     assert not found.diagnostics.errors
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "config"),
-    rows(__file__, "values_become_the_strings_that_the_tool_sends"),
-)
+@pytest.mark.parametrize(("file", "content", "config"), rows(__file__, "values_become_the_strings_that_the_tool_sends"))
 def test_values_become_the_strings_that_the_tool_sends(file: str, content: str, config: dict[str, str]) -> None:
     assert connector(file, content).config == {"connector.class": "FileStreamSource", **config}
 

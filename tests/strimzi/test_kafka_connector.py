@@ -89,10 +89,7 @@ def test_keys_that_strimzi_sets_itself_are_dropped(key: str, since: int) -> None
         assert rules(diagnostics) == ["strimzi/forbidden-key"] * dropped
 
 
-@pytest.mark.parametrize(
-    ("text", "summary"),
-    rows(__file__, "a_value_that_strimzi_rejects_blocks_the_connector"),
-)
+@pytest.mark.parametrize(("text", "summary"), rows(__file__, "a_value_that_strimzi_rejects_blocks_the_connector"))
 def test_a_value_that_strimzi_rejects_blocks_the_connector(text: str, summary: str) -> None:
     state, diagnostics = read(with_config(text))
     assert [(item.summary, item.location.line) for item in diagnostics.errors] == [(summary, 9)]
@@ -107,10 +104,7 @@ def test_placeholders_are_replaced_unless_strimzi_deploys_the_workers() -> None:
     assert one(text, replace(OPTIONS, workers=True)).config["a"] == "${strimzienv:A}"
 
 
-@pytest.mark.parametrize(
-    ("spec", "rule"),
-    rows(__file__, "a_broken_resource_holds_its_connector"),
-)
+@pytest.mark.parametrize(("spec", "rule"), rows(__file__, "a_broken_resource_holds_its_connector"))
 def test_a_broken_resource_holds_its_connector(spec: str, rule: str) -> None:
     state, diagnostics = read(kafka_connector(spec))
     assert [(item.rule, item.connector) for item in diagnostics.errors] == [(rule, "orders")]

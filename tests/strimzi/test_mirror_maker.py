@@ -100,10 +100,7 @@ def test_the_patterns_win_over_the_connector_config(version: str) -> None:
     assert (config["topics"], config["groups"]) == ("theirs", "mine")
 
 
-@pytest.mark.parametrize(
-    ("mirror", "version", "keys"),
-    rows(__file__, "excluded_topics_and_groups"),
-)
+@pytest.mark.parametrize(("mirror", "version", "keys"), rows(__file__, "excluded_topics_and_groups"))
 def test_excluded_topics_and_groups(mirror: dict[str, str], version: str, keys: list[str]) -> None:
     config = configs(resource(old_shape({"sourceConnector": {}, **mirror}), "v1beta2"), version)["SourceConnector"]
     assert [config[key] for key in keys] == ["t", "g"]
@@ -153,10 +150,7 @@ def test_unknown_fields_reach_the_config_only_with_the_oldest_crds(version: str,
     assert rules == ([] if copied else ["strimzi/unknown-field"] * 2)
 
 
-@pytest.mark.parametrize(
-    ("kind", "version", "package"),
-    rows(__file__, "tracing_replaces_interceptors"),
-)
+@pytest.mark.parametrize(("kind", "version", "package"), rows(__file__, "tracing_replaces_interceptors"))
 def test_tracing_replaces_interceptors(kind: str, version: str, package: str | None) -> None:
     mirror = {"sourceConnector": {"config": {"consumer.interceptor.classes": "mine"}}}
     document = resource(old_shape(mirror, tracing={"type": kind}), "v1beta2")
@@ -168,10 +162,7 @@ def test_tracing_replaces_interceptors(kind: str, version: str, package: str | N
     assert len(summaries(document, version)) == (package is None)
 
 
-@pytest.mark.parametrize(
-    ("version", "declared", "provider"),
-    rows(__file__, "rack"),
-)
+@pytest.mark.parametrize(("version", "declared", "provider"), rows(__file__, "rack"))
 def test_rack(version: str, provider: str | None, *, declared: bool) -> None:
     rack = {"rack": {"topologyKey": "topology.kubernetes.io/zone"}} if declared else {}
     config = configs(resource(old_shape(**rack), "v1beta2"), version)["SourceConnector"]
@@ -179,10 +170,7 @@ def test_rack(version: str, provider: str | None, *, declared: bool) -> None:
     assert config.get("consumer.client.rack") == expected
 
 
-@pytest.mark.parametrize(
-    ("version", "own", "reporters"),
-    rows(__file__, "metrics_reporter"),
-)
+@pytest.mark.parametrize(("version", "own", "reporters"), rows(__file__, "metrics_reporter"))
 def test_metrics_reporter(version: str, own: str | None, reporters: str) -> None:
     mirror = {"sourceConnector": {"config": {"metric.reporters": own} if own else {}}}
     metrics = {"metricsConfig": {"type": "strimziMetricsReporter"}}
@@ -201,10 +189,7 @@ def test_the_metrics_reporter_of_047_is_only_for_the_worker() -> None:
     assert configs(document, "0.47")["SourceConnector"] == PLAINTEXT
 
 
-@pytest.mark.parametrize(
-    ("connector", "version", "state"),
-    rows(__file__, "state"),
-)
+@pytest.mark.parametrize(("connector", "version", "state"), rows(__file__, "state"))
 def test_state(connector: dict[str, Any], version: str, state: str) -> None:
     document = resource(old_shape({"sourceConnector": connector}), "v1beta2")
     (found,) = expanded(document, version).connectors

@@ -23,10 +23,7 @@ def source_keys(source: Mapping[str, Any], version: str) -> dict[str, Any]:
     return {key.removeprefix("source.cluster."): value for key, value in config.items() if key not in same}
 
 
-@pytest.mark.parametrize(
-    ("version", "keys"),
-    rows(__file__, "trust_store"),
-)
+@pytest.mark.parametrize(("version", "keys"), rows(__file__, "trust_store"))
 def test_trust_store(version: str, keys: dict[str, str]) -> None:
     assert source_keys({"tls": TLS}, version) == {"security.protocol": "SSL", **keys}
 
@@ -36,23 +33,14 @@ def test_tls_without_certificates_uses_those_of_java(tls: dict[str, Any]) -> Non
     assert source_keys({"tls": tls}, "1.2") == {"security.protocol": "SSL"}
 
 
-@pytest.mark.parametrize(
-    ("version", "keys"),
-    rows(__file__, "client_certificate"),
-)
+@pytest.mark.parametrize(("version", "keys"), rows(__file__, "client_certificate"))
 def test_client_certificate(version: str, keys: dict[str, str]) -> None:
     authentication = {"type": "tls", "certificateAndKey": CERTIFICATE}
     assert source_keys({"tls": {}, "authentication": authentication}, version) == {"security.protocol": "SSL", **keys}
 
 
-@pytest.mark.parametrize(
-    ("kind", "mechanism", "module"),
-    rows(__file__, "mechanisms"),
-)
-@pytest.mark.parametrize(
-    ("version", "password"),
-    rows(__file__, "passwords"),
-)
+@pytest.mark.parametrize(("kind", "mechanism", "module"), rows(__file__, "mechanisms"))
+@pytest.mark.parametrize(("version", "password"), rows(__file__, "passwords"))
 def test_user_and_password(kind: str, mechanism: str, module: str, version: str, password: str) -> None:
     authentication = {"type": kind, "username": "me", "passwordSecret": PASSWORD}
     keys = source_keys({"authentication": authentication}, version)
@@ -89,10 +77,7 @@ OAUTH: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("version", "secret", "store_password"),
-    rows(__file__, "oauth"),
-)
+@pytest.mark.parametrize(("version", "secret", "store_password"), rows(__file__, "oauth"))
 def test_oauth(version: str, secret: str, store_password: str) -> None:
     document = resource(old_shape(source={"authentication": OAUTH}), "v1beta2")
     config = configs(document, version)["SourceConnector"]
@@ -118,10 +103,7 @@ def test_oauth(version: str, secret: str, store_password: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("authentication", "version", "problem"),
-    rows(__file__, "invalid_authentication"),
-)
+@pytest.mark.parametrize(("authentication", "version", "problem"), rows(__file__, "invalid_authentication"))
 def test_invalid_authentication(authentication: dict[str, Any], version: str, problem: str) -> None:
     (summary,) = summaries(resource(new_shape(source={"authentication": authentication})), version)
     assert summary.startswith("spec.mirrors[0].source.authentication")

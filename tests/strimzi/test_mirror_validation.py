@@ -16,10 +16,7 @@ def with_cluster(cluster: dict[str, Any], *mirrors: dict[str, Any]) -> dict[str,
     return {**spec, "clusters": [*spec["clusters"], cluster], "mirrors": [*spec["mirrors"], *mirrors]}
 
 
-@pytest.mark.parametrize(
-    ("cluster", "version", "valid"),
-    rows(__file__, "the_target_must_be_the_connect_cluster"),
-)
+@pytest.mark.parametrize(("cluster", "version", "valid"), rows(__file__, "the_target_must_be_the_connect_cluster"))
 def test_the_target_must_be_the_connect_cluster(cluster: dict[str, Any], version: str, *, valid: bool) -> None:
     expansion = expanded(resource(with_cluster(cluster, MIRROR_TO_C), "v1beta2"), version)
     names = ["a->b.MirrorSourceConnector", "a->c.MirrorSourceConnector"]
@@ -30,10 +27,7 @@ def test_the_target_must_be_the_connect_cluster(cluster: dict[str, Any], version
         assert expansion.complete
 
 
-@pytest.mark.parametrize(
-    ("spec", "version", "problem"),
-    rows(__file__, "invalid_old_shape"),
-)
+@pytest.mark.parametrize(("spec", "version", "problem"), rows(__file__, "invalid_old_shape"))
 def test_invalid_old_shape(spec: dict[str, Any], version: str, problem: str) -> None:
     expansion = expanded(resource(old_shape(**spec), "v1beta2"), version)
     assert expansion.connectors == ()
@@ -83,10 +77,7 @@ def test_aliases_are_unique_in_v1() -> None:
     assert "must be unique: 'b'" in summaries(resource(new_shape(source={"alias": "b"})))[0]
 
 
-@pytest.mark.parametrize(
-    ("api", "version", "problem"),
-    rows(__file__, "api_versions"),
-)
+@pytest.mark.parametrize(("api", "version", "problem"), rows(__file__, "api_versions"))
 def test_api_versions(api: str, version: str, problem: str) -> None:
     expansion = expanded(resource(new_shape(), api), version)
     (error,) = expansion.diagnostics
@@ -94,10 +85,7 @@ def test_api_versions(api: str, version: str, problem: str) -> None:
     assert not expansion.complete
 
 
-@pytest.mark.parametrize(
-    ("connector", "problem", "hint"),
-    rows(__file__, "types"),
-)
+@pytest.mark.parametrize(("connector", "problem", "hint"), rows(__file__, "types"))
 def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
     expansion = expanded(resource(new_shape({"sourceConnector": connector})))
     (error,) = expansion.diagnostics.errors
@@ -107,10 +95,7 @@ def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
     assert list(expansion.blocked) == ["a->b.MirrorSourceConnector"]
 
 
-@pytest.mark.parametrize(
-    ("spec", "problem"),
-    rows(__file__, "rules_of_the_crd"),
-)
+@pytest.mark.parametrize(("spec", "problem"), rows(__file__, "rules_of_the_crd"))
 def test_rules_of_the_crd(spec: dict[str, Any], problem: str) -> None:
     errors = expanded(resource(new_shape(**spec))).diagnostics.errors
     assert problem in errors[0].summary

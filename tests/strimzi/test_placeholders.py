@@ -16,10 +16,7 @@ MAPPING = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    rows(__file__, "placeholders_are_replaced"),
-)
+@pytest.mark.parametrize(("text", "expected"), rows(__file__, "placeholders_are_replaced"))
 def test_placeholders_are_replaced(text: str, expected: str) -> None:
     assert substitute(text, MAPPING) == (expected, ())
 

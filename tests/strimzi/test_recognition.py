@@ -65,10 +65,7 @@ def test_a_resource_without_the_label_is_ignored() -> None:
     assert state.complete
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    rows(__file__, "a_typo_does_not_make_a_resource_vanish"),
-)
+@pytest.mark.parametrize(("old", "new", "rule"), rows(__file__, "a_typo_does_not_make_a_resource_vanish"))
 def test_a_typo_does_not_make_a_resource_vanish(old: str, new: str, rule: str) -> None:
     state, diagnostics = read(kafka_connector().replace(old, new))
     assert [item.rule for item in diagnostics.errors] == [rule]
