@@ -92,13 +92,6 @@ def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
     return ExitCode.FAILED if problems else ExitCode.DONE
 
 
-def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
-    clusters = chosen_clusters(settings, cluster)
-    if len(clusters) > 1:
-        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
-    return clusters[0]
-
-
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
     """Name what was written, and print the variables of the documents."""
     where = f"cluster {cluster} to {output.directory(cluster)}"

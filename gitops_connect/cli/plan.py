@@ -33,12 +33,11 @@ from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.propose import Proposal
 from gitops_connect.report import connector_status, markdown, plan_json, text
-from gitops_connect.report.health_lines import hints
 from gitops_connect.report.offset_lines import MOST_MOVES
 from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.problems import problems_text
-from gitops_connect.report.words import plural
+from gitops_connect.report.words import hints, plural
 from gitops_connect.runtime import Runtime
 from gitops_connect.safe_files import write_new
 
