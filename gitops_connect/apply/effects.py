@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
+from gitops_connect.families.health_rules import failures, summary
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import failures, summary
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask

@@ -20,11 +20,11 @@ from gitops_connect.apply.effects import (
 )
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import AlreadyExists, GitopsConnectError, LedgerBusy, NotSettled, OutcomeUnknown, Waiting
-from gitops_connect.families.health_rules import runs_without_tasks, why_no_tasks
+from gitops_connect.families.health_rules import failures, runs_without_tasks, why_no_tasks
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.clock import Backoff, Clock
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import FailedPart, failures
+from gitops_connect.model.health import FailedPart
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.outcomes import Result
