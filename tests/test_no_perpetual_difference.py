@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
 from standin.cluster import Cluster
 from standin.connect import StandIn
+from support.workplaces import at
+
+__all__ = ["at"]
 
 pytestmark = pytest.mark.slow
 
@@ -20,13 +22,6 @@ NO_CHANGES = "No changes. Your connectors match the configuration."
 def standin() -> Iterator[StandIn]:
     with StandIn(Cluster(masks_passwords=True)) as standin:
         yield standin
-
-
-@pytest.fixture
-def at(standin: StandIn, tmp_path: Path) -> Iterator[Workplace]:
-    at = Workplace(tmp_path, (standin.url,))
-    yield at
-    at.session.close()
 
 
 def effects(standin: StandIn) -> int:

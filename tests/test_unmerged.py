@@ -20,7 +20,7 @@ from gitops_connect.cli.options import unmerged_variable
 from gitops_connect.connect.validation import Plugin, full_names
 from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.pull_requests import NotPlanned
+from gitops_connect.model.pull_requests import NotPlanned, PullRequestPlan
 from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
@@ -55,6 +55,18 @@ def untrusted(at: Workplace, *arguments: str) -> Ran:
     return at.run("plan", str(at.repository), "--untrusted", *arguments)
 
 
+def review(at: Workplace, *documents: str, is_fork: bool = False) -> PullRequestPlan:
+    """What is planned for a pull request with these documents. The secret B is not read."""
+    at.commit("main.yaml", at.source("other"))
+    at.git("switch", "--quiet", "--create", "topic")
+    at.commit("a.yaml", *documents)
+    settings = load_settings(at.directory / "gitops-connect.toml", {})
+    with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
+        found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=is_fork), timeout=60)
+    assert not any("ORDERS_B-" in value for value in secret_values.values_read())
+    return found
+
+
 class TestNothingIsRead:
     @pytest.mark.parametrize("command", ["plan", "validate", "status"])
     def test_by_a_command(self, at: Workplace, standin: StandIn, command: str) -> None:
@@ -64,29 +76,17 @@ class TestNothingIsRead:
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
     def test_by_the_review_of_a_pull_request(self, at: Workplace, standin: StandIn) -> None:
-        at.commit("main.yaml", at.source("other"))
-        at.git("switch", "--quiet", "--create", "topic")
-        at.commit("a.yaml", with_secret(at, "ORDERS_B", **{"batch.size": "many"}))
-        settings = load_settings(at.directory / "gitops-connect.toml", {})
-        with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
-            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic"), timeout=60)
+        found = review(at, with_secret(at, "ORDERS_B", **{"batch.size": "many"}))
         assert [error.summary for error in found.diagnostics.errors] == [
             "batch.size: Invalid value many for configuration batch.size: Not a number of type INT"
         ]
         assert found.plans[0].untrusted
-        assert not any("ORDERS_B-" in value for value in secret_values.values_read())
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
     def test_by_a_pull_request_from_a_fork(self, at: Workplace, standin: StandIn) -> None:
-        at.commit("main.yaml", at.source("other"))
-        at.git("switch", "--quiet", "--create", "topic")
-        at.commit("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7"))
-        settings = load_settings(at.directory / "gitops-connect.toml", {})
-        with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
-            found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=True), timeout=60)
+        found = review(at, with_secret(at, "ORDERS_B"), at.source("broken", "state: 7"), is_fork=True)
         assert (found.not_planned, found.plans) == (NotPlanned.FORK, ())
         assert found.diagnostics.errors, "its documents are validated"
-        assert not any("ORDERS_B-" in value for value in secret_values.values_read())
         assert standin.count(".*") == 0
 
     def test_not_even_whether_a_secret_exists(self, at: Workplace) -> None:

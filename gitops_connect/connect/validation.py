@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gitops_connect.families.family import class_names
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ConnectorName, class_names
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
 
 _CLASS = "connector.class"

@@ -85,3 +85,12 @@ class Family:
     classes: Mapping[str, ConnectorClass]
     units: tuple[Unit, ...] = ()
     transforms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def class_names(class_name: str) -> tuple[str, ...]:
+    """The names by which Connect accepts a class: the full name, the simple name, and that without `Connector`.
+
+    Connect computes them in `PluginUtils.computeAliases`.
+    """
+    simple = class_name.rpartition(".")[2].rpartition("$")[2]
+    return class_name, simple, simple.removesuffix("Connector") or simple

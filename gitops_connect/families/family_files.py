@@ -18,10 +18,10 @@ from gitops_connect.families import field_kinds, sinks
 from gitops_connect.families.family import NO_OFFSET_KEYS, ConnectorClass, Family, Section, UndefinedKeys
 from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.offset_keys import ListKey, OffsetKeys, Start, ValueKey, named_in_partitions
-from gitops_connect.families.resume import ALL, ResumeCondition, ResumeRule, ResumeRules
+from gitops_connect.families.resume import ALL, ResumeCondition, ResumeMoves, ResumeRule, ResumeRules
 from gitops_connect.families.shapes import Contradiction, Demand, Shape, ShapeFields
 from gitops_connect.families.ties import Tied
-from gitops_connect.model.differences import Direction, ResumeAspect
+from gitops_connect.model.differences import Direction
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml is ten times as fast."""
@@ -103,10 +103,11 @@ class _FamilyReader:
                 yield from self._rules(one)
                 continue
             subject, message = next(iter(one.items()))
-            *moves, aspect = subject.upper().split()
-            directions = ALL.directions if moves == ["ALL"] else frozenset(Direction[move] for move in moves)
+            *moves, aspect = subject.split()
+            about = ALL if moves == ["all"] else ResumeMoves(frozenset(Direction[move.upper()] for move in moves))
             when = tuple(self._conditions[name] for name in one.get("when", ()))
-            yield ResumeRule(ResumeAspect[aspect], directions, message, when, one.get("external", False))
+            external = {"external": True} if one.get("external") else {}
+            yield getattr(about, aspect)(message, when=when, **external)
 
     def _offset_keys(self, facts: Mapping[str, Any]) -> OffsetKeys:
         unused = facts.get("unused")

@@ -6,8 +6,7 @@ import re
 
 from gitops_connect.families.family import Config
 from gitops_connect.families.field_kinds import FieldKind
-from gitops_connect.families.ties import Ties
-from gitops_connect.families.topics import TopicFilter, translate
+from gitops_connect.families.ties import Ties, TopicFilter, translate
 from gitops_connect.model.sensitivity import is_reference
 
 SOURCE_CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"

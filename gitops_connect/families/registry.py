@@ -10,12 +10,11 @@ from types import MappingProxyType
 
 from gitops_connect.errors import UsageError
 from gitops_connect.families import debezium, file_stream, jdbc, mirror_maker_2, sinks
-from gitops_connect.families.family import Config, ConnectorClass, Family, Section
+from gitops_connect.families.family import Config, ConnectorClass, Family, Section, class_names
 from gitops_connect.families.family_files import read_family
 from gitops_connect.families.offset_keys import OffsetKeys
 from gitops_connect.families.shapes import Shape, ShapeFields
 from gitops_connect.model.manifests import OffsetSchema
-from gitops_connect.model.names import class_names
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, Unit
 
 _CLASS = "connector.class"

@@ -7,8 +7,7 @@ from gitops_connect.families.field_kinds import NUMBER, SMALL, TEXT
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
 from gitops_connect.families.resume import FORWARD, NEW, REMOVED, REWIND, UNKNOWN_CLASS, ResumeRules
 from gitops_connect.families.shapes import Demand, Shape, ShapeFields
-from gitops_connect.families.ties import Ties
-from gitops_connect.families.topics import TopicFilter, translate
+from gitops_connect.families.ties import Ties, TopicFilter, translate
 from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.units import Unit
 

@@ -1,20 +1,15 @@
-"""Whether a connector works: which of its parts have failed or do not run."""
+"""Whether a connector works: which of its parts have failed or do not run, as values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from itertools import groupby
 
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.restart_records import RestartOutlook
-
-_SHOWN_OF_AN_END = 160
-"""Characters that are shown of the beginning and of the end of a long line."""
-_CAUSED_BY = "Caused by: "
 
 
 class HealthReason(Enum):
@@ -84,64 +79,6 @@ class UnhealthyConnector:
         return HealthReason.NOT_RUNNING if self.not_running else HealthReason.OFFSETS_NOT_MOVING
 
 
-def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
-    """Every part that is FAILED: the connector first, then its tasks by number.
-
-    In most cases Connect reports a connector RUNNING while its tasks are FAILED.
-    """
-    tasks = (FailedPart(task.id, summary(task.trace)) for task in connector.tasks if task.state is WorkerState.FAILED)
-    if connector.state is WorkerState.FAILED:
-        return (FailedPart(None, summary(connector.trace)), *tasks)
-    return tuple(tasks)
-
-
-def idle_parts(connector: ObservedConnector, gone: Collection[str] = ()) -> tuple[str, ...]:
-    """The parts of a connector that should run and run nowhere, as in `tasks 0-3 are UNASSIGNED`.
-
-    `gone` are the workers that do not answer. Connect reports what ran on such a worker as RUNNING until it is assigned
-    to another worker, by default for 5 minutes (`scheduled.rebalance.max.delay.ms`, KIP-415).
-    """
-    if connector.state in (WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED):
-        return ()
-    found = [] if (why := _why_idle(connector.state, connector.worker, gone)) is None else [f"the connector is {why}"]
-    tasks: dict[str, list[int]] = {}
-    for task in connector.tasks:
-        if (why := _why_idle(task.state, task.worker, gone)) is not None:
-            tasks.setdefault(why, []).append(task.id)
-    return (*found, *(f"{_numbered(numbers)} {why}" for why, numbers in tasks.items()))
-
-
-def _why_idle(state: WorkerState, worker: str, gone: Collection[str]) -> str | None:
-    if state in (WorkerState.UNASSIGNED, WorkerState.RESTARTING):
-        return str(state.value)
-    if state is WorkerState.RUNNING and worker in gone:
-        return f"on worker {worker}, which does not answer"
-    return None
-
-
-def first_line(trace: str) -> str:
-    """The line of a Java stack trace that names the exception and its message."""
-    return trace.strip().splitlines()[0] if trace.strip() else "the worker reports no trace"
-
-
-def summary(trace: str) -> str:
-    """The first line of a Java stack trace, and the innermost cause if the first line does not quote it.
-
-    Connect wraps what a task throws: the first line is often only "Exiting WorkerSinkTask due to unrecoverable
-    exception." (`WorkerSinkTask`), or "Tolerance exceeded in error handler" (`RetryWithToleranceOperator`).
-    """
-    first = first_line(trace)
-    causes = [line.removeprefix(_CAUSED_BY).strip() for line in trace.splitlines() if line.startswith(_CAUSED_BY)]
-    if not causes or causes[-1] in first:
-        return _shorten(first)
-    return f"{_shorten(first)} Caused by: {_shorten(causes[-1])}"
-
-
-def _shorten(line: str) -> str:
-    """Debezium quotes a whole offset in the middle of its messages; the error is at the beginning and at the end."""
-    return line if len(line) <= 2 * _SHOWN_OF_AN_END else f"{line[:_SHOWN_OF_AN_END]} … {line[-_SHOWN_OF_AN_END:]}"
-
-
 def _fold(found: tuple[FailedPart, ...]) -> Iterator[str]:
     by_reason: dict[str, list[int]] = {}
     for failure in found:
@@ -150,10 +87,10 @@ def _fold(found: tuple[FailedPart, ...]) -> Iterator[str]:
         else:
             by_reason.setdefault(failure.reason, []).append(failure.task)
     for reason, tasks in by_reason.items():
-        yield f"{_numbered(tasks)} FAILED: {reason}"
+        yield f"{numbered(tasks)} FAILED: {reason}"
 
 
-def _numbered(tasks: list[int]) -> str:
+def numbered(tasks: list[int]) -> str:
     """`task 3 is`, or `tasks 0-3 are`."""
     return f"task {tasks[0]} is" if len(tasks) == 1 else f"tasks {_ranges(tasks)} are"
 

@@ -15,12 +15,3 @@ Digest = NewType("Digest", str)
 
 OperationName = NewType("OperationName", str)
 """The name of an `OffsetChange`, or a name that `operations` derives from a connector's; unique in its cluster."""
-
-
-def class_names(class_name: str) -> tuple[str, ...]:
-    """The names by which Connect accepts a class: the full name, the simple name, and that without `Connector`.
-
-    Connect computes them in `PluginUtils.computeAliases`.
-    """
-    simple = class_name.rpartition(".")[2].rpartition("$")[2]
-    return class_name, simple, simple.removesuffix("Connector") or simple

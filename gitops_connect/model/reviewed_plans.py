@@ -6,7 +6,7 @@ The distance of a rewind is not part of it, because it grows while the connector
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -180,22 +180,13 @@ def connectors_value(connectors: ReviewedConnectors) -> dict[str, Any]:
     """The connectors of each cluster as a value for JSON."""
     return {
         cluster: {
-            name: {"steps": list(one.steps), "effects": [_effect_value(effect) for effect in one.effects]}
+            name: {
+                "steps": list(one.steps),
+                "effects": [{**asdict(effect), "kind": effect.kind.value} for effect in one.effects],
+            }
             for name, one in found.items()
         }
         for cluster, found in connectors.items()
-    }
-
-
-def _effect_value(effect: DestructiveEffect) -> dict[str, Any]:
-    return {
-        "kind": effect.kind.value,
-        "operation": effect.operation,
-        "digest": effect.digest,
-        "count": effect.count,
-        "partitions": None if effect.partitions is None else list(effect.partitions),
-        "distance": effect.distance,
-        "far": effect.far,
     }
 
 

@@ -11,11 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gitops_connect.families.family import class_names
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, ValueKey
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.sinks import CONSUMER_GROUP
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
-from gitops_connect.model.names import ConnectorName, class_names
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
 from gitops_connect.model.sensitivity import is_mask, is_reference

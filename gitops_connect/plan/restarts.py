@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
 from gitops_connect.connect.capabilities import RESTART_FAILED
-from gitops_connect.families.health_rules import unhealthy
+from gitops_connect.families.health_rules import failures, idle_parts, unhealthy
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.health import HealthReason, UnhealthyConnector, failures, idle_parts
+from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step

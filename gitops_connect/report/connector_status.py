@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gitops_connect.families.health_rules import idle_parts
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
-from gitops_connect.model.health import HealthReason, UnhealthyConnector, idle_parts
+from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation

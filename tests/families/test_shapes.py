@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_connect.families import debezium as positions
-from gitops_connect.families.family import Family
+from gitops_connect.families.family import Family, class_names
 from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.jdbc import IDS, TIME
 from gitops_connect.families.registry import BUILT_IN
@@ -21,7 +21,6 @@ from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.families.sinks import RECORDS
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.manifests import OffsetSchema
-from gitops_connect.model.names import class_names
 
 REWIND, FORWARD, SAME, CHANGED = Direction.REWIND, Direction.FORWARD, Direction.SAME, Direction.CHANGED
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

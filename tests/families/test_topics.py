@@ -6,8 +6,7 @@ import pytest
 from support.files.tables import rows
 
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.families.ties import Expectation
-from gitops_connect.families.topics import TopicFilter, translate
+from gitops_connect.families.ties import Expectation, TopicFilter, translate
 
 
 def topic_filter(config: dict[str, str]) -> Expectation | TopicFilter | None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from support.planner.situations import CLUSTER, NOW, REVISION, seen, situation, wanted
 
-from gitops_connect.families.health_rules import runs_without_tasks, why_no_tasks
+from gitops_connect.families.health_rules import runs_without_tasks, summary, why_no_tasks
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.model.health import FailedPart, UnhealthyConnector, summary
+from gitops_connect.model.health import FailedPart, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin, Ownership

@@ -74,7 +74,7 @@ class Family:
     schema: OffsetSchema | None = field(default=None, repr=False)
 
 
-_FAULTS: Mapping[str, Sequence[Any]] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
+_FAULTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
 _OF: Mapping[str, Callable[[int], Any]] = {
     "n": lambda n: n,
     "-n": lambda n: -n,
@@ -173,40 +173,10 @@ EVERYWHERE = [
 
 ODD_ENTRIES: Mapping[str, Any] = {"list": [], "text": "text", "number": 5, "null": None, "true": True, "float": 1.5}
 ODD_LINES: Mapping[str, Sequence[bytes]] = {
-    "syntax": (
-        b'{"partition":{"a":%d}',
-        b'{"partition":{"a":%d},"offset":{"b":1}},',
-        b'{"partition":{"a":%d},"offset":{"b":01}}',
-        b"{'partition':{'a':%d},'offset':null}",
-        b'{"partition":{"a":%d},"offset":{"b":1}}{}',
-        b'{"partition":{"a":"\t%d"},"offset":null}',
-        b'{"partition":{"a":"\\x%d"},"offset":null}',
-        b'{"partition":{"a":%d},"offset":{"b":+1}}',
-        b'{"partition":{"a":%d},"offset":{"b":1.}}',
-        b"[" * 60 + b"%d" + b"]" * 60,
-        b'\xef\xbb\xbf\xef\xbb\xbf{"partition":{"a":%d},"offset":null}',
-        b'\xe2\x80\xa8{"partition":{"a":%d},"offset":null}',
-    ),
-    "duplicate-key": (
-        b'{"partition":{"a":1,"a":%d},"offset":{"b":1}}',
-        b'{"partition":{"a":%d},"offset":{"b":1,"b":1}}',
-        b'{"partition":{"a":%d},"offset":null,"offset":null}',
-        b'{"partition":{"a":%d,"\\u0061":2},"offset":null}',
-    ),
-    "number": (
-        b'{"partition":{"a":%d},"offset":{"b":1e400}}',
-        b'{"partition":{"a":%d},"offset":{"b":-1e400}}',
-        b'{"partition":{"a":%d},"offset":{"b":NaN}}',
-        b'{"partition":{"a":%d},"offset":{"b":-Infinity}}',
-        b'{"partition":{"a":%d},"offset":{"b":' + b"9" * 401 + b"}}",
-    ),
-    "encoding": (
-        b'{"partition":{"a":"%d\\ud800"},"offset":{"b":1}}',
-        b'{"partition":{"a%d\\udfff":1},"offset":{"b":1}}',
-        b'{"partition":{"a":%d},"offset":{"b":"\\ude00\\ud83d"}}',
-    ),
+    rule: tuple(line.replace("NINES", "9" * 401).encode() for line in lines)
+    for rule, lines in _FAULTS["unreadable lines"].items()
 }
-"""Unreadable lines, each of which affects no other line. Two byte order marks, because a file may begin with one."""
+"""Unreadable lines by the rule that they violate, each with a place for a number."""
 
 
 def plants(group: str) -> Mapping[str, Plant]:
