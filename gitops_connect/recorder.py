@@ -176,9 +176,7 @@ class LedgerRecords:
         those without a review unless they undo drift or roll back, and the stop of one whose config has errors.
         """
         name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
-        self._record_restart(outcome.step)
-        self._record_trial(outcome.step)
-        self._record_start(outcome.step)
+        self._record_facts(outcome.step)
         self._left[name] -= 1
         if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
             self._clearing.add(name)
@@ -196,10 +194,18 @@ class LedgerRecords:
                 created = remember(self._situation, connector, origin, self._clock.now())
                 self._ledger.record(replace(created, desired=None))
 
-    def _record_trial(self, step: Step) -> None:
+    def _record_facts(self, step: Step) -> None:
+        """Record what the step means, whatever comes after it: requested restarts, a trial, the end of a stop."""
+        if step.restart is not None and step.restart.request is not None:
+            requests = (step.restart.request, *step.restart.also)
+            self._ledger.restart_requests.record(
+                self._cluster, {(step.connector, one.kind): one.id for one in requests}
+            )
         if step.action is Action.CONFIGURE and step.connector in self._desired:
             trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
             self._ledger.configs.record(self._cluster, {step.connector: trial})
+        if step.action in _STARTS and step.connector in self._stopped:
+            self._ledger.stopped.record(self._cluster, {}, [step.connector])
 
     def _record_step(self, outcome: StepOutcome) -> StepOutcome:
         if outcome.step.action is Action.ADOPT and outcome.step.connector in self._adoptions:
@@ -224,17 +230,6 @@ class LedgerRecords:
             message=outcome.message,
             seconds=outcome.seconds,
         )
-
-    def _record_start(self, step: Step) -> None:
-        if step.action in _STARTS and step.connector in self._stopped:
-            self._ledger.stopped.record(self._cluster, {}, [step.connector])
-
-    def _record_restart(self, step: Step) -> None:
-        if step.restart is not None and step.restart.request is not None:
-            requests = (step.restart.request, *step.restart.also)
-            self._ledger.restart_requests.record(
-                self._cluster, {(step.connector, one.kind): one.id for one in requests}
-            )
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import assert_never
 
-from gitops_connect.families.health_rules import runs_without_tasks, why_no_tasks
+from gitops_connect.families.health_rules import failures, runs_without_tasks, summary, why_no_tasks
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.health import FailedPart, failures, summary
+from gitops_connect.model.health import FailedPart
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.sensitivity import is_mask

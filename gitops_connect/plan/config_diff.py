@@ -62,12 +62,9 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
             reference = str(desired.secrets[key]) if key in desired.secrets else ""
             change = replace(change, secret=secret_digest(situation, desired, key), reference=reference)
         changes.append(change)
-    compared = sorted({*before, *desired.config}) if before and desired.ignore else []
-    ignored = tuple(
-        key
-        for key in compared
-        if _matches(desired, key) and not same_value(key, before.get(key), desired.config.get(key))
-    )
+    compared = sorted({*before, *desired.config}) if before else []
+    differing = (key for key in compared if not same_value(key, before.get(key), desired.config.get(key)))
+    ignored = tuple(key for key in differing if _matches(desired, key))
     sensitive = frozenset(key for key in after if changes and situation.may_be_sensitive(desired, key))
     return ConfigDiff(tuple(changes), after, sensitive, ignored, tuple(uncompared), tuple(rotated))
 

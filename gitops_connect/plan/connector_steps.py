@@ -40,25 +40,21 @@ _STEADY = {
     WorkerState.STOPPED: TargetState.STOPPED,
 }
 
-_TRANSITIONS: dict[TargetState, dict[TargetState | None, tuple[tuple[Action, ...], tuple[Action, ...]]]] = {
-    TargetState.STOPPED: {
-        TargetState.RUNNING: ((Action.STOP,), ()),
-        TargetState.PAUSED: ((Action.STOP,), ()),
-        None: ((Action.STOP,), ()),
-    },
-    TargetState.PAUSED: {
-        TargetState.RUNNING: ((Action.PAUSE,), ()),
-        TargetState.STOPPED: ((), (Action.PAUSE,)),
-        # A worker accepts the pause of a failed connector (202) and then fails to pause it; a stopped one it can pause.
-        None: ((Action.STOP,), (Action.PAUSE,)),
-    },
-    TargetState.RUNNING: {
-        TargetState.PAUSED: ((), (Action.RESUME,)),
-        TargetState.STOPPED: ((), (Action.RESUME,)),
-    },
-    TargetState.ABSENT: {},
+_BEFORE_CONFIG: dict[tuple[TargetState | None, TargetState], Action] = {
+    (TargetState.RUNNING, TargetState.STOPPED): Action.STOP,
+    (TargetState.PAUSED, TargetState.STOPPED): Action.STOP,
+    (None, TargetState.STOPPED): Action.STOP,
+    (TargetState.RUNNING, TargetState.PAUSED): Action.PAUSE,
+    # A worker accepts the pause of a failed connector (202) and then fails to pause it; a stopped one it can pause.
+    (None, TargetState.PAUSED): Action.STOP,
 }
-"""From the desired and the observed state (None: failed) to the actions before the config and after it."""
+"""From the observed (None: failed) and the desired state to the action that comes before the config."""
+_AFTER_CONFIG: dict[tuple[TargetState | None, TargetState], Action] = {
+    (TargetState.STOPPED, TargetState.PAUSED): Action.PAUSE,
+    (None, TargetState.PAUSED): Action.PAUSE,
+    (TargetState.PAUSED, TargetState.RUNNING): Action.RESUME,
+    (TargetState.STOPPED, TargetState.RUNNING): Action.RESUME,
+}
 
 
 def steady(state: WorkerState) -> TargetState | None:
@@ -254,11 +250,12 @@ def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
 
 def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
     reason = f"state: {observed.state.value.lower()} -> {desired.state.value}"
-    before, after = _TRANSITIONS[desired.state].get(steady(observed.state), ((), ()))
-    return (
-        tuple(Step(desired.name, action, reason) for action in before),
-        tuple(Step(desired.name, action, reason) for action in after),
+    change = steady(observed.state), desired.state
+    before, after = (
+        (Step(desired.name, actions[change], reason),) if change in actions else ()
+        for actions in (_BEFORE_CONFIG, _AFTER_CONFIG)
     )
+    return before, after
 
 
 def _notes(config: ConfigDiff) -> Notes:

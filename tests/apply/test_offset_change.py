@@ -310,6 +310,22 @@ class TestLostAnswers:
         assert cluster.calls.count(("alter", "a")) == 2
         assert journal.settled["c"] == (A30, "")
 
+    @pytest.mark.parametrize(
+        ("declared", "which"),
+        [
+            (A30, 'the partition {"filename":"a"} has another offset'),
+            (A30 | current_offsets(b=1), "2 partitions have other"),
+        ],
+    )
+    def test_offsets_that_are_overwritten_until_the_timeout_leave_the_change_in_progress(
+        self, declared: Offsets, which: str
+    ) -> None:
+        cluster, journal = runtime(), MemoryJournal()
+        cluster.on_call = lambda verb, name: cluster.stored.update({ConnectorName(name): A20})
+        assert results(run(cluster, journal, *steps(operation("alter", declared)))) == [APPLIED, BAD, SKIPPED]
+        assert which in journal.noted["c"]
+        assert "although Connect accepted the change" in journal.noted["c"]
+
 
 class TestInterrupts:
     def test_a_connector_that_was_only_stopped_for_its_offsets_is_started_again(self) -> None:
