@@ -88,7 +88,6 @@ def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
 
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
-    """Name what was written, and print the variables of the documents."""
     where = f"cluster {cluster} to {output.directory(cluster)}"
     echo(f"Wrote {plural(len(written), 'connector')} of {where}. Nothing was changed on the cluster.")
     for one in written:

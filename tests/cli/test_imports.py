@@ -9,7 +9,9 @@ from cli_page import loaded_commands
 
 from gitops_connect.cli.main import COMMANDS
 
-FOREIGN = {*"alembic git jsonschema platformdirs psutil pyspark requests rich sqlalchemy yaml".split()}
+FOREIGN = {
+    *("alembic", "git", "jsonschema", "platformdirs", "psutil", "pyspark", "requests", "rich", "sqlalchemy", "yaml"),
+}
 PROGRAM = """
 import sys
 from gitops_connect.cli.main import run_command
