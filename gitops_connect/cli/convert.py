@@ -100,7 +100,6 @@ def _print(converted: Sequence[Converted], target: TargetFormat) -> None:
 
 
 def _report(converted: Sequence[Converted], files: Sequence[Path], diagnostics: Diagnostics, read: int) -> None:
-    """What was converted from what, and then what was not understood or left out."""
     rows = [
         (one.source.name, one.source.format.value, f"{one.source.location.file}:{one.source.location.line}", str(file))
         for one, file in zip(converted, files, strict=True)

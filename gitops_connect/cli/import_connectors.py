@@ -93,7 +93,6 @@ def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
 
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
-    """Name what was written, and print the variables of the documents."""
     where = f"cluster {cluster} to {output.directory(cluster)}"
     echo(f"Wrote {plural(len(written), 'connector')} of {where}. Nothing was changed on the cluster.")
     for one in written:

@@ -8,12 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 
-def _nothing() -> None:
-    """Print nothing before the end."""
-
-
 @contextmanager
-def interruptible(first: Callable[[], None], second: Callable[[], None] = _nothing) -> Iterator[None]:
+def interruptible(first: Callable[[], None], second: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Call `first` at the first signal; at the second, call `second` and end the process, even if `second` raises.
 
     Both functions run between any two instructions of the main thread, so they must not wait for a lock, nor import.

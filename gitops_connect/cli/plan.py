@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, assert_never
 
 import typer
 
-from gitops_connect.cli import cluster_commands, global_options
+from gitops_connect.cli import global_options
+from gitops_connect.cli.cluster_commands import Planned, opened, plan_clusters
 from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
@@ -28,7 +29,6 @@ from gitops_connect.cli.options import (
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.plans import Plan
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.propose import Proposal
@@ -60,15 +60,15 @@ def plan(
     untrusted: Untrusted = None,
 ) -> int:
     """Show the changes that apply would make."""
-    with cluster_commands.opened(context) as runtime:
+    with opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
-        planned = cluster_commands.plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
+        planned = plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
         revision, file = planned.declared.revision, str(path) if path else None
         origin = PlanOrigin(runtime.clock.now(), revision, file, planned.directory)
     plans, diagnostics = planned.plans, planned.diagnostics
     show_problems(diagnostics)
     verbose = global_options.of(context).verbose
-    emit(render(plans, diagnostics, origin, output, shown_moves(all_offsets), applied=verbose))
+    emit(_rendered(planned, diagnostics, origin, output, shown_moves(all_offsets), verbose))
     if out is not None:
         write_new(out, plan_json.render(plans, diagnostics, origin), force=True)
         echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")
@@ -97,24 +97,18 @@ def shown_moves(all_offsets: bool) -> int | None:
     return None if all_offsets else MOST_MOVES
 
 
-def render(
-    plans: Sequence[Plan],
-    diagnostics: Diagnostics,
-    origin: PlanOrigin,
-    output: PlanOutput,
-    moves: int | None,
-    *,
-    applied: bool,
+def _rendered(
+    planned: Planned, diagnostics: Diagnostics, origin: PlanOrigin, output: PlanOutput, moves: int | None, verbose: bool
 ) -> str:
-    """The plan. JSON has every partition, whatever `moves` is. `applied`: text lists the changes applied before."""
+    """The plan. JSON has every partition, whatever `moves` is. `verbose`: text lists the changes applied before."""
     match output:
         case PlanOutput.TEXT:
-            report = text.TextReport(coloured=coloured(sys.stdout), moves=moves, applied=applied)
-            return report.plans(plans, len(diagnostics.errors))
+            report = text.TextReport(coloured=coloured(sys.stdout), moves=moves, applied=verbose)
+            return report.plans(planned.plans, len(diagnostics.errors))
         case PlanOutput.JSON:
-            return plan_json.render(plans, diagnostics, origin)
+            return plan_json.render(planned.plans, diagnostics, origin)
         case PlanOutput.MARKDOWN:
-            return markdown.render(plans, moves, len(diagnostics.errors))
+            return markdown.render(planned.plans, moves, len(diagnostics.errors))
         case _:
             assert_never(output)
 
@@ -134,9 +128,9 @@ def status(
     Connectors that are paused or stopped as declared count as healthy. Unmanaged connectors are listed, and do not
     affect the exit code.
     """
-    with cluster_commands.opened(context) as runtime:
+    with opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
-        planned = cluster_commands.plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
+        planned = plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
         made, directory = planned.made, planned.directory
         documents = planned.declared.diagnostics.under(directory)
         unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]

@@ -74,7 +74,6 @@ def run(
 
 
 def _start_services(stack: ExitStack, runtime: Runtime, daemon: Daemon) -> None:
-    """Start what the settings turn on, until the stack is closed."""
     settings = runtime.settings
     if settings.server.listen is not None:
         url = stack.enter_context(_serving(runtime, daemon, settings.server.listen)).url

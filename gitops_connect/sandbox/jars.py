@@ -175,7 +175,6 @@ def _parsed(plugin: str) -> Path | JarSet:
 
 
 def _linked(artifact: JarSet, directory: Path, fetch: Fetch) -> Path:
-    """A directory with one plugin, which is a link to the jars."""
     jars, own = fetch(artifact), directory.absolute() / "maven" / "_".join(artifact.modules[0])
     link = own / artifact.name
     try:
@@ -236,9 +235,8 @@ def retrieve(retrieval: Retrieval, progress: Progress) -> None:
 
 def _run(retrieval: Retrieval, trust: Iterable[str], progress: Progress) -> str | None:
     """None if it succeeded, else the whole output of Ivy."""
-    command = _command(retrieval, trust)
     with subprocess.Popen(  # noqa: S603 - our own Java and arguments
-        command,
+        _command(retrieval, trust),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 from urllib.parse import quote
 
 import pytest
@@ -19,64 +20,11 @@ TOPIC = "orders"
 RECORDS = [f"order {number}" for number in range(50)]
 KEPT = 30
 """The rewind makes the connector read from this record on."""
-RESOURCE = """\
-apiVersion: kafka.strimzi.io/{api}
-kind: KafkaMirrorMaker2
-metadata: {{name: my-mirrors, namespace: kafka}}
-spec:
-{clusters}
-    topicsPattern: {topic}
-    sourceConnector:
-      tasksMax: 1
-      config:
-        replication.factor: 1
-        offset-syncs.topic.replication.factor: 1
-        sync.topic.acls.enabled: "false"
-        refresh.topics.interval.seconds: 1
-    checkpointConnector:
-      config: {{checkpoints.topic.replication.factor: 1}}
-"""
-NEW_SHAPE = """\
-  replicas: 1
-  target:
-    alias: {target}
-    bootstrapServers: {target_servers}
-    groupId: mm2
-    configStorageTopic: mm2-config
-    offsetStorageTopic: mm2-offset
-    statusStorageTopic: mm2-status
-  mirrors:
-  - source: {{alias: {source}, bootstrapServers: "{source_servers}"}}"""
-OLD_SHAPE = """\
-  connectCluster: {target}
-  clusters:
-  - {{alias: {source}, bootstrapServers: "{source_servers}"}}
-  - alias: {target}
-    bootstrapServers: {target_servers}
-    config: {{config.storage.replication.factor: -1, group.id: mm2}}
-  mirrors:
-  - sourceCluster: {source}
-    targetCluster: {target}"""
-SHAPES = {"v1": NEW_SHAPE, "v1beta2": OLD_SHAPE}
 
 
-SECURED = """\
-apiVersion: kafka.strimzi.io/v1
-kind: KafkaMirrorMaker2
-metadata: {{name: my-mirrors, namespace: kafka}}
-spec:
-  replicas: 1
-  target:
-    {{alias: {target}, bootstrapServers: "127.0.0.1:1", groupId: g, configStorageTopic: c, offsetStorageTopic: o,
-     statusStorageTopic: s}}
-  mirrors:
-  - source:
-      alias: {source}
-      bootstrapServers: "127.0.0.1:1"
-      authentication: {{type: plain, username: me, passwordSecret: {{secretName: s, password: p}}}}
-    groupsPattern: team-.*
-    sourceConnector: {{state: stopped}}
-"""
+def resource(name: str, **values: str) -> str:
+    """A `KafkaMirrorMaker2` from `mirrors/`, with these values."""
+    return Template((Path(__file__).parent / "mirrors" / f"{name}.yaml").read_text()).substitute(values)
 
 
 @pytest.fixture
@@ -103,13 +51,14 @@ class Mirrors:
         self.connector = f"{self.mirror}.MirrorSourceConnector"
 
     def resource(self, api: str) -> str:
-        clusters = SHAPES[api].format(
+        return resource(
+            api,
             source=self.source_alias,
             target=self.target_alias,
             source_servers=self.broker.bootstrap,
             target_servers=self.target.bootstrap,
+            topic=TOPIC,
         )
-        return RESOURCE.format(api=api, clusters=clusters, topic=TOPIC)
 
     def annotated(self, action: str = "", state: str = "state: running") -> str:
         """The resource with the ConfigMaps of its source connector, and annotations that request an action."""
@@ -212,7 +161,7 @@ def test_what_strimzi_has_created_is_in_sync(real: Workplace) -> None:
     place = real
     place.settings(cluster='strimzi = ["my-mirrors"]', more="[strimzi]\nworkers = true")
     source, target = place.name("src"), place.name("dst")
-    place.commit("mirrors.yaml", SECURED.format(source=source, target=target))
+    place.commit("mirrors.yaml", resource("secured", source=source, target=target))
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     config = {
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",

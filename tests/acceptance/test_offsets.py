@@ -92,7 +92,7 @@ def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
 def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines: Lines) -> None:
     lines.run()
     at.commit("c.yaml", lines.alter("again-from-two", 4, "acknowledge: [rewind]\nreason: line two was lost"))
-    planned = at.run("plan", "--detailed-exitcode").expect(
+    at.run("plan", "--detailed-exitcode").expect(
         2, out=("again-from-two", "line two was lost", "stop", "alter", "resume")
     )
     assert lines.position() == len(LINES)

@@ -61,7 +61,8 @@ def test_a_plan_saved_into_the_directory_that_it_is_of_is_not_stale_by_that(at: 
     at.write("orders.yaml", at.source("orders"))
     plan = str(at.repository / "plan.json")
     assert at.run("plan", str(at.repository), "--out", plan).code == 0
-    assert at.run("apply", plan).code == 0
+    applied = at.run("apply", plan).expect(0)
+    assert applied.err.startswith(f"Applying the saved plan {plan}.\nReading documents from the directory")
     assert at.states() == {"orders": "RUNNING"}
     at.write("orders.yaml", at.source("orders", **{"batch.size": "9"}))
     assert at.run("apply", plan).code == 5

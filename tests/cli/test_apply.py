@@ -65,15 +65,6 @@ def test_a_directory_is_applied_as_it_is_without_a_commit(at: Workplace) -> None
     assert at.states() == {"orders": "RUNNING"}
 
 
-def test_a_saved_plan_is_named_and_applied_without_a_question(at: Workplace) -> None:
-    at.write("orders.yaml", at.source("orders"))
-    plan = str(at.directory / "plan.json")
-    assert at.run("plan", str(at.repository), "--out", plan).code == 0
-    applied = at.run("apply", plan).expect(0)
-    assert applied.err.startswith(f"Applying the saved plan {plan}.\nReading documents from the directory")
-    assert at.states() == {"orders": "RUNNING"}
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

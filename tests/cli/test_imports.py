@@ -10,8 +10,7 @@ from cli_page import loaded_commands
 from gitops_connect.cli.main import COMMANDS
 
 FOREIGN = {
-    *("alembic", "git", "jsonschema", "platformdirs", "psutil"),
-    *("pyspark", "requests", "rich", "sqlalchemy", "yaml"),
+    *("alembic", "git", "jsonschema", "platformdirs", "psutil", "pyspark", "requests", "rich", "sqlalchemy", "yaml"),
 }
 PROGRAM = """
 import sys
