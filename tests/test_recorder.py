@@ -52,10 +52,14 @@ class WatchedLedger(Ledger):
         self.writes += 1
         super().forget(*about)
 
-    def _mark(self, *about: Any) -> None:
+    def record_attempt(self, *about: Any) -> None:
         self.on_mark()
         self.writes += 1
-        super()._mark(*about)
+        super().record_attempt(*about)
+
+    def record_applied(self, *about: Any) -> None:
+        self.writes += 1
+        super().record_applied(*about)
 
 
 @pytest.fixture
