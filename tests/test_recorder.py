@@ -58,7 +58,6 @@ class WatchedLedger(Ledger):
         super().record_attempt(*about)
 
     def record_applied(self, *about: Any) -> None:
-        self.on_mark()
         self.writes += 1
         super().record_applied(*about)
 
@@ -93,59 +92,6 @@ def owned(ledger: Ledger) -> dict[str, Origin]:
     return {name: one.origin for name, one in ledger.ownership(CLUSTER).items()}
 
 
-ONE, OTHER = wanted("orders"), wanted("other", config={"batch.size": "7"})
-THERE, BOTH = [as_observed(ONE)], situation([ONE, OTHER])
-CREATED, ADOPTED, NONE = Origin.CREATED, Origin.ADOPTED, dict[str, Origin]()
-
-
-@pytest.mark.parametrize(
-    ("given", "results", "managed"),
-    [
-        pytest.param([situation([ONE])], [Result.FAILED], NONE, id="not created"),
-        pytest.param([situation([ONE])], [Result.SKIPPED], NONE, id="not begun"),
-        pytest.param([situation([ONE], THERE)], [Result.FAILED], NONE, id="not adopted"),
-        pytest.param([situation([ONE], THERE)], [Result.SKIPPED], NONE, id="adoption not begun"),
-        pytest.param(
-            [situation([ONE, OTHER], [*THERE, seen("other")])],
-            None,
-            {"orders": ADOPTED, "other": ADOPTED},
-            id="adopted, with a difference or without",
-        ),
-        pytest.param([situation([wanted("orders", suspend=True)], THERE)], None, NONE, id="suspended"),
-        pytest.param([situation([wanted("orders", mode="observe")], THERE)], None, NONE, id="only observed"),
-        pytest.param([situation([ONE], THERE, invalid=frozenset({ORDERS}))], None, NONE, id="invalid"),
-        pytest.param([situation([ONE], THERE, unknown=["orders"])], None, NONE, id="unknown"),
-        pytest.param([situation([ONE]), situation([wanted("orders", "absent")], THERE)], None, NONE, id="deleted"),
-        pytest.param(
-            [BOTH, situation([OTHER], [*THERE, seen("other")])],
-            None,
-            {"orders": CREATED, "other": CREATED},
-            id="no longer declared, prune is off",
-        ),
-        pytest.param(
-            [BOTH, situation([OTHER], [*THERE, seen("other")], policy=Policy(prune=True))],
-            None,
-            {"other": CREATED},
-            id="pruned",
-        ),
-        pytest.param([BOTH, situation([OTHER], [seen("other")])], None, {"other": CREATED}, id="neither"),
-    ],
-)
-def test_which_connectors_are_managed_afterwards(
-    ledger: WatchedLedger, given: list[Situation], results: list[Result] | None, managed: dict[str, Origin]
-) -> None:
-    for one in given:
-        carry_out(ledger, one, results)
-    assert owned(ledger) == managed
-
-
-def test_the_first_step_that_was_not_applied_is_named(ledger: WatchedLedger) -> None:
-    carry_out(ledger, situation([ONE]), [Result.FAILED])
-    attempted = ledger.revisions(CLUSTER).attempted
-    assert attempted is not None
-    assert attempted.result == "1 of 1 steps were not applied; the first is of orders"
-
-
 def test_each_connector_is_recorded_as_its_last_step_ends(ledger: WatchedLedger) -> None:
     three = situation([wanted(name) for name in ("a", "b", "c")])
     carry_out(ledger, three, [Result.APPLIED, Result.APPLIED], killed=True)
@@ -164,6 +110,21 @@ def test_a_created_connector_is_managed_before_its_further_steps(ledger: Watched
     whole = ledger.ownership(CLUSTER)[ORDERS]
     assert whole.origin is Origin.CREATED
     assert whole.desired is not None
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
+def test_a_step_without_effect_records_no_ownership(ledger: WatchedLedger, result: Result) -> None:
+    carry_out(ledger, situation([wanted("orders")]), [result])
+    assert owned(ledger) == {}
+    attempted = ledger.revisions(CLUSTER).attempted
+    assert attempted is not None
+    assert attempted.result == "1 of 1 steps were not applied; the first is of orders"
+
+
+def test_a_declared_connector_that_exists_is_adopted(ledger: WatchedLedger) -> None:
+    same, other = wanted("same"), wanted("other", config={"batch.size": "7"})
+    carry_out(ledger, situation([same, other], [as_observed(same), seen("other")]))
+    assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
 
 
 def test_an_adopted_connector_is_managed_before_its_other_steps_and_in_sync_after_them(ledger: WatchedLedger) -> None:
@@ -193,6 +154,20 @@ def test_a_connector_that_is_only_adopted_is_recorded_in_sync_with_one_write(led
     carry_out(ledger, situation([orders], [as_observed(orders)]), killed=True)
     assert ledger.ownership(CLUSTER)[ORDERS].desired is not None
     assert ledger.writes == 2, "the attempt, and the connector"
+
+
+@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
+def test_a_connector_is_unmanaged_until_its_adoption_is_applied(ledger: WatchedLedger, result: Result) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)]), [result])
+    assert owned(ledger) == {}
+
+
+@pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])
+def test_a_suspended_or_observed_connector_is_not_adopted(ledger: WatchedLedger, more: dict[str, Any]) -> None:
+    looked_at = wanted("orders", **more)
+    carry_out(ledger, situation([looked_at], [as_observed(looked_at)]))
+    assert owned(ledger) == {}
 
 
 SUSPENDED = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})
@@ -239,6 +214,13 @@ def test_a_revision_is_applied_if_nothing_but_its_documents_leaves_steps_out(
     assert (ledger.revisions(CLUSTER).applied is not None) is is_applied
 
 
+def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)], invalid=frozenset({ORDERS})))
+    carry_out(ledger, situation([orders], [as_observed(orders)], unknown=["orders"]))
+    assert owned(ledger) == {}
+
+
 def test_a_connector_that_is_stopped_with_an_invalid_config_is_not_in_sync(ledger: WatchedLedger) -> None:
     """Its new secret was not sent. Otherwise a server that masks it would never get it."""
     before = wanted("orders", config={"database.password": "hunter2"})
@@ -247,6 +229,28 @@ def test_a_connector_that_is_stopped_with_an_invalid_config_is_not_in_sync(ledge
     after = wanted("orders", "stopped", config={"database.password": "hunter3", "file": ""})
     carry_out(ledger, situation([after], [as_observed(before)], invalid=frozenset({ORDERS})))
     assert ledger.ownership(CLUSTER)[ORDERS] == recorded
+
+
+def test_a_deleted_connector_is_forgotten(ledger: WatchedLedger) -> None:
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders]))
+    carry_out(ledger, situation([wanted("orders", "absent")], [seen("orders")]))
+    assert owned(ledger) == {}
+
+
+def test_a_pruned_connector_is_forgotten_and_a_kept_one_is_not(ledger: WatchedLedger) -> None:
+    carry_out(ledger, situation([wanted("orders"), wanted("other")]))
+    left = [wanted("other")], [seen("orders"), seen("other")]
+    carry_out(ledger, situation(*left))
+    assert owned(ledger).keys() == {"orders", "other"}, "prune is off"
+    carry_out(ledger, situation(*left, policy=Policy(prune=True)))
+    assert owned(ledger).keys() == {"other"}
+
+
+def test_a_connector_that_is_neither_declared_nor_observed_is_forgotten(ledger: WatchedLedger) -> None:
+    carry_out(ledger, situation([wanted("orders"), wanted("other")]))
+    carry_out(ledger, situation([wanted("other")], [seen("other")]))
+    assert owned(ledger).keys() == {"other"}
 
 
 def test_a_reconciliation_without_changes_writes_nothing(ledger: WatchedLedger) -> None:

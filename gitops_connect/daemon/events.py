@@ -1,6 +1,7 @@
-"""The daemon's log events: their names, levels and fields, which collectors and alerts rely on.
+"""The daemon's log events, on whose names, levels and fields collectors and alerts rely.
 
-docs/reference/log-events.md explains each. A condition that lasts is logged once, when it begins.
+docs/reference/log-events.md explains each. An event that needs no more than its fields is logged with `say` where it
+happens. A condition that lasts is logged once, when it begins.
 """
 
 from __future__ import annotations

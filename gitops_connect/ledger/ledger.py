@@ -68,7 +68,7 @@ class Ledger:
         )
         """The automatic restarts of connectors that have failed. A restart is recorded before it is requested."""
         self.restart_requests = RecordedValues[tuple[ConnectorName, RestartKind], str](
-            database, self._write, RESTART_REQUESTS, lambda _, number: number
+            database, self._write, RESTART_REQUESTS, lambda _, request_id: request_id
         )
         """The id of the last requested restart of each kind that was carried out."""
         self.stopped = RecordedValues[ConnectorName, TargetState](database, self._write, STOPPED)

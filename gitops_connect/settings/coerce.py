@@ -81,7 +81,8 @@ def _convert(hint: Any, value: Any, where: str, directory: Path) -> Any:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint not in (Credential, StrimziVersion):
-        return _nested(hint, value, where, directory)
+        first = dataclasses.fields(hint)[0].name  # a plain value sets the first field of the table
+        return section(hint, value if isinstance(value, Mapping) else {first: value}, where, directory)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _enum(hint, value, where)
     origin = typing.get_origin(hint)
@@ -94,14 +95,6 @@ def _convert(hint: Any, value: Any, where: str, directory: Path) -> Any:
             key: _convert(typing.get_args(hint)[1], item, f"{where}.{key}", directory) for key, item in value.items()
         }
     return _scalar(hint, value, where, directory)
-
-
-def _nested(hint: type[T], value: Any, where: str, directory: Path) -> T:
-    """A table in a section; a plain value sets the first field of the table."""
-    if isinstance(value, Mapping):
-        return section(hint, value, where, directory)
-    first = dataclasses.fields(hint)[0].name  # type: ignore[arg-type]
-    return section(hint, {first: value}, where, directory)
 
 
 def _scalar(hint: Any, value: Any, where: str, directory: Path) -> Any:

@@ -129,8 +129,7 @@ def _require_workers_of_their_own(clusters: Mapping[ClusterName, ClusterSettings
     names: dict[str, ClusterName] = {}
     for name, cluster in clusters.items():
         for url in {url.rstrip("/") for url in cluster.url}:
-            other = names.setdefault(url, name)
-            if other != name:
+            if (other := names.setdefault(url, name)) != name:
                 raise UsageError(f"{file}: [clusters.{other}] and [clusters.{name}] both list the worker {url}")
 
 
@@ -139,8 +138,7 @@ def _require_one_cluster_each(clusters: Mapping[ClusterName, ClusterSettings], f
     names: dict[str, ClusterName] = {name: name for name in clusters}
     for name, cluster in clusters.items():
         for strimzi in cluster.strimzi:
-            other = names.setdefault(strimzi, name)
-            if other != name:
+            if (other := names.setdefault(strimzi, name)) != name:
                 raise UsageError(f"{file}: [clusters.{name}] strimzi: {strimzi!r} already means [clusters.{other}]")
 
 

@@ -115,16 +115,6 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     assert "restarted" not in at.run("status").out
 
 
-@pytest.mark.slow
-def test_other_commands_do_not_restart(at: Workplace, standin: StandIn) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
-    standin.cluster.fail_task(at.name("orders"), 0, "java.lang.Boom: no")
-    assert "No changes." in at.run("plan").out
-    assert "No changes." in at.apply().out
-    assert standin.count("POST", ".*/restart.*") == 0
-
-
 @pytest.mark.e2e
 def test_a_sink_whose_cause_was_fixed_works_again(really: Workplace) -> None:
     at, name = really, really.name("sink")

@@ -12,7 +12,6 @@ from sqlite3 import connect
 
 import pytest
 from support.cluster.manual_clock import ManualClock
-from support.ledger.ledger_talk import kill, line, tell
 from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerBusy
@@ -32,12 +31,26 @@ def ledger(sqlite_ledger: Ledger) -> Ledger:
     return sqlite_ledger
 
 
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def kill(process: subprocess.Popen[str]) -> str:
+    """Kill a process, and return the rest of its output. `communicate` would skip what `line` has read in advance."""
+    assert process.stdout
+    process.kill()
+    return process.stdout.read()
+
+
 def together(*processes: subprocess.Popen[str]) -> tuple[subprocess.Popen[str], ...]:
     """Let processes continue at the same moment, once all of them are ready."""
     for process in processes:
         assert line(process) == "ready"
     for process in processes:
-        tell(process)
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
     return processes
 
 

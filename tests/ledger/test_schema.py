@@ -49,15 +49,8 @@ def differences(place: LedgerPlace) -> list[object]:
     with closing(place.database()) as database, database.read() as connection:
         options = {"compare_type": True, "compare_server_default": True}
         found = list(compare_metadata(MigrationContext.configure(connection, opts=options), METADATA))
-        keys = [
-            inspect(connection).get_pk_constraint(table.name)["constrained_columns"]
-            for table in METADATA.tables.values()
-        ]
-    return found or [
-        table.name
-        for table, key in zip(METADATA.tables.values(), keys, strict=True)
-        if key != [column.name for column in table.primary_key]
-    ]
+        keys = {name: inspect(connection).get_pk_constraint(name)["constrained_columns"] for name in METADATA.tables}
+    return found or [name for name, key in keys.items() if key != METADATA.tables[name].primary_key.columns.keys()]
 
 
 def require_content(ledger: Ledger, version: int) -> None:

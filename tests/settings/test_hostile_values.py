@@ -1,24 +1,28 @@
-"""Every setting with a number or an address gets values that make no sense: each is an error that names the setting."""
+"""Settings that make no sense: each is an error that names the setting, and none quotes a secret."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.cluster.manual_clock import ManualClock
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.opening import open_forge
+from gitops_connect.ledger.database import Database
 from gitops_connect.model.clock import Duration
 from gitops_connect.server.daemon_client import daemon_url
 from gitops_connect.server.listen_address import address_of
 from gitops_connect.settings.coerce import POSITIVE, Size, parse_size, section
+from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import (
     ClusterSettings,
     DaemonSettings,
@@ -31,6 +35,7 @@ from gitops_connect.settings.sections import (
     SparkSettings,
 )
 from gitops_connect.settings.settings_file import load_settings
+from gitops_connect.source.git_url import parse_address
 
 SECTIONS = (
     *(RepositorySettings, ClusterSettings, SkipSettings, SparkSettings),
@@ -41,6 +46,8 @@ NEVER: tuple[Any, ...] = (
     *(-1, -0.5, math.nan, math.inf, -math.inf, 1e308, 10**30, 10**400, True, [], {"a": 1}, ""),
     *("-1", "nan", "inf", "1e308", "0x10", "9" * 400, "9" * 5000, "1s2", "ten", "\0", "1" * 20 + "g"),
 )
+CASES = yaml.safe_load(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
+SECRET = "hunter2hunter2"  # no message may show it
 HOSTS = {
     "a long label": "h" * 64,
     "a long name": ".".join(["h" * 60] * 5),
@@ -149,3 +156,57 @@ def test_sizes_are_read_as_people_and_java_write_them(text: object, size: int) -
 def test_what_is_no_size_is_refused(text: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the loader says which setting it was
         parse_size(text)
+
+
+def use(directory: Path, text: str) -> None:
+    """Load the settings, and use them as a command does first."""
+    settings = load(directory, text)
+    Database(settings.state.url, directory)
+    for cluster in settings.clusters.values():
+        client = ConnectClient(cluster, ManualClock())
+        client.close()
+        for credential in (cluster.token, cluster.password, *cluster.headers.values()):
+            if credential is not None:
+                credential.read()
+    if settings.repository.url:
+        parse_address(settings.repository.url)
+
+
+@pytest.mark.parametrize("group", ["named", "named_with_the_file"])
+def test_the_setting_is_named(tmp_path: Path, group: str) -> None:
+    for case in CASES[group]:
+        with pytest.raises(UsageError) as raised:
+            use(tmp_path, case["text"])
+        assert case["error"] in str(raised.value)
+        assert group == "named" or "gitops-connect.toml" in str(raised.value), case
+
+
+def test_no_message_quotes_a_secret(tmp_path: Path) -> None:
+    for text in CASES["secret"]:
+        with pytest.raises(UsageError) as raised:
+            use(tmp_path, text)
+        assert SECRET in text
+        assert SECRET not in str(raised.value)
+
+
+def test_the_ledger_is_named_without_the_parameters_of_its_url(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg", reason="the driver of PostgreSQL is an extra")
+    place = Database(f"postgresql+psycopg://u:{SECRET}@h/x?password={SECRET}", tmp_path).place
+    assert SECRET not in place
+    assert "u:***@h/x" in place
+
+
+def test_a_blank_before_the_address_is_passed_over() -> None:
+    address = parse_address(f"  https://u:{SECRET}@host/r.git")
+    assert (address.url, address.password) == ("https://host/r.git", SECRET)
+    assert SECRET not in repr(address)
+
+
+def test_a_credential_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(SECRET + "\n")
+    assert Credential(file=file).read() == SECRET
+    os.truncate(file, 64 * 1024**3)
+    with pytest.raises(UsageError, match="at most 64 KiB") as caught:
+        Credential(file=file).read()
+    assert SECRET not in str(caught.value)

@@ -6,6 +6,7 @@ import pytest
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.strimzi import NEWEST, StrimziOptions, StrimziVersion
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ClusterMode, LogFormat, Settings
@@ -148,3 +149,25 @@ def test_a_credential_that_cannot_be_read_is_named_by_its_setting(
     assert str(raised.value).startswith(f"{file}: {setting}: ")
     assert "hunter2" not in str(raised.value)
     assert "0xe9" not in str(raised.value)
+
+
+CLUSTERS = """
+[clusters.local]
+url = ["http://a:8083"]
+strimzi = ["my-connect", "my-mirror"]
+[clusters.prod]
+url = ["http://b:8083"]
+"""
+
+
+def test_the_options_for_strimzi_resources(tmp_path: Path) -> None:
+    text = CLUSTERS + '[strimzi]\nversion = "0.45.1"\n[strimzi.placeholders]\n"strimzienv:" = "env:"\n'
+    names = dict.fromkeys(("my-connect", "my-mirror"), ClusterName("local"))
+    expected = StrimziOptions(StrimziVersion(0, 45), names, {"strimzienv:": "env:"})
+    assert load(tmp_path, text).strimzi_options == expected
+    assert load(tmp_path, CLUSTERS).strimzi_options.version == NEWEST > StrimziVersion(0, 49)
+
+
+def test_other_branches_are_accepted(tmp_path: Path) -> None:
+    for name in ("", "offsets", "main-offsets", "offsets/main", "headsman"):
+        assert load(tmp_path, f'[strimzi]\noutput_branch = "{name}"\n').strimzi.output_branch == name

@@ -29,8 +29,12 @@ SECOND_SANDBOX = (
     "tests/test_a_starting_worker.py",
 )
 """The rest of them: in one process, the tests with a sandbox would take as long as all others in three processes."""
-REPLICAS = ("tests/daemon/test_replicas.py", "tests/ledger/test_postgresql.py")
-"""Files whose tests need the PostgreSQL server, too."""
+REPLICAS = (
+    "tests/daemon/test_replicas.py",
+    "tests/ledger/test_database.py::test_a_statement_",
+    "tests/ledger/test_database.py::test_every_statement_",
+)
+"""Prefixes of the ids of other tests that need the PostgreSQL server."""
 FORGES = "tests/forge/"
 """The tests of this directory share a Gitea server, and one repository in it. Other files start one of their own."""
 SPARK = tuple(
