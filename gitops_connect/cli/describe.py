@@ -28,7 +28,7 @@ from gitops_connect.observe import observe
 from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import Situation
-from gitops_connect.report.connector_view import PluginView, describe_connector
+from gitops_connect.report.connector_status import PluginView, describe_connector
 from gitops_connect.report.table import outline
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.runtime import Runtime

@@ -13,7 +13,7 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, listing
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.suggestions import did_you_mean
-from gitops_connect.report.connector_view import HEADERS, connector_row
+from gitops_connect.report.connector_status import CONNECTOR_HEADERS, connector_row
 
 app = typer.Typer(help="List connectors or connector plugins.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -43,7 +43,7 @@ def connectors(
         clusters = chosen_in(runtime.settings, cluster)
         found, failures = each_cluster(clusters, one)
     values = [value for rows in found for value in rows]
-    emit(listing(HEADERS, [list(value.values()) for value in values], values, output))
+    emit(listing(CONNECTOR_HEADERS, [list(value.values()) for value in values], values, output))
     if failures:
         return worst(failures)
     missing = [name for name in dict.fromkeys(names or ()) if name not in known]

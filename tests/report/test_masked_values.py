@@ -17,7 +17,7 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.report import markdown, plan_json
-from gitops_connect.report.connector_view import PluginView, describe_connector
+from gitops_connect.report.connector_status import PluginView, describe_connector
 from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.text import TextReport
 
