@@ -36,7 +36,7 @@ from gitops_connect.offset_changes.subject import clients_of, locate
 from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
 from gitops_connect.plan.restarts import find_unhealthy, restart_for
 from gitops_connect.plan.situation import Situation
-from gitops_connect.report.connector_view import HEADERS, PluginView, connector_row, describe_connector
+from gitops_connect.report.connector_status import CONNECTOR_HEADERS, PluginView, connector_row, describe_connector
 from gitops_connect.report.table import outline
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.runtime import Runtime, SystemClock, open_families
@@ -71,7 +71,7 @@ def connectors(
         shown = [key for key in sorted(there) if not names or key in names]
         return [connector_row(name, there[key], ownership.get(key)) for key in shown]
 
-    clusters, failures = _list(context, cluster, HEADERS, rows, output)
+    clusters, failures = _list(context, cluster, CONNECTOR_HEADERS, rows, output)
     if failures:
         return worst(failures)
     missing = [name for name in dict.fromkeys(names or ()) if name not in known]

@@ -31,11 +31,13 @@ _LARGEST_DIFF = 1024 * 1024
 
 
 class GiteaForge(GithubStyleForge):
-    """The pull requests of a repository on Gitea or Forgejo. `url` may end with the path of the API."""
+    """The pull requests of a repository on Gitea or Forgejo. `url` may end with the path of the API.
+
+    Gitea does not limit the length of a comment, but pages with longer comments than those of GitHub are slow.
+    """
 
     roles = ("write", "admin", "owner")
     commit_parameters: Mapping[str, str] = {"stat": "false", "verification": "false", "files": "false"}
-    # Gitea has no limit for the length of a comment. Pages with longer comments are slow.
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:
         failures = Failures("Gitea", url, settings.repository, token, clock)
@@ -95,11 +97,9 @@ class GiteaForge(GithubStyleForge):
             if not review["user"].is_null and review["user"]["login"].text() == user:
                 number = review["id"].number()
                 comments = self._api.ask("GET", f"{path}/reviews/{number}/comments").items()
-                yield (
-                    number,
-                    frozenset(
-                        LineComment(one["path"].text(), one["position"].number(), one["body"].text())
-                        for one in comments
-                        if is_line_comment(one["body"].text())
-                    ),
-                )
+                shown = [one for one in comments if is_line_comment(one["body"].text())]
+                yield number, frozenset(map(_line_comment, shown))
+
+
+def _line_comment(found: AnswerValue) -> LineComment:
+    return LineComment(found["path"].text(), found["position"].number(), found["body"].text())

@@ -55,11 +55,11 @@ def rule_explanations() -> Mapping[str, RuleExplanation]:
     """The explanation of each rule by its id: docs/reference/rules.md lists them, code-scanning views show them."""
     text = files("gitops_connect.report").joinpath("rules.yaml").read_text(encoding="utf-8")
     found: Mapping[str, dict[str, Any]] = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe
-    usual = {
-        rule: None if rule.startswith("manifest/") else Severity(fields.pop("severity", "error"))
-        for rule, fields in found.items()
-    }
-    return {rule: RuleExplanation(**fields, severity=usual[rule]) for rule, fields in found.items()}
+    explained = {}
+    for rule, fields in found.items():
+        severity = None if rule.startswith("manifest/") else Severity(fields.pop("severity", "error"))
+        explained[rule] = RuleExplanation(**fields, severity=severity)
+    return explained
 
 
 def sarif(diagnostics: Diagnostics) -> Iterator[str]:

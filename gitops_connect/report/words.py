@@ -128,6 +128,7 @@ def plural(count: int, noun: str) -> str:
 # Connectors that do not work
 
 _REMEDY = "fix the cause, then run: {}"
+_RESTART = "gitops-connect restart connector {} --failed"
 
 
 def connector_path(connector: str) -> str:
@@ -159,7 +160,7 @@ def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
 
 def remedy(connector: str) -> str:
     """How to fix failed parts."""
-    return _REMEDY.format(f"gitops-connect restart connector {shlex.quote(connector)} --failed")
+    return _REMEDY.format(_RESTART.format(shlex.quote(connector)))
 
 
 def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
@@ -174,7 +175,7 @@ def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
     failed = [one.name for one in unhealthy if one.failures]
     if failed:
         name = shlex.quote(failed[0] if len(failed) == 1 else "NAME")
-        yield Sentence.of(f"hint: {_REMEDY}", f"gitops-connect restart connector {name} --failed")
+        yield Sentence.of(f"hint: {_REMEDY}", _RESTART.format(name))
 
 
 def unhealthy_sentence(count: int) -> Iterator[str]:

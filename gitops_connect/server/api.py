@@ -12,17 +12,21 @@ from gitops_connect.model.operations import OperationRecord
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
 from gitops_connect.report.words import auto_restart_status
-from gitops_connect.server import queries, values
+from gitops_connect.server import values
 from gitops_connect.server.access import Access
 from gitops_connect.server.error_answers import JSONAnswer
 from gitops_connect.server.openapi import document
 from gitops_connect.server.pages import plan_text
-from gitops_connect.server.queries import ConnectorFilter
 from gitops_connect.server.served import (
+    MOST,
+    USUAL,
+    ConnectorFilter,
     Served,
     cluster_diagnostics,
     cluster_in,
     connector_in,
+    number,
+    page_size,
     pull_request_in,
     served,
 )
@@ -77,14 +81,14 @@ def connector(request: Request) -> Response:
         next((each.restarts for each in view.plan.unhealthy if each.name == found.name), None) if view.plan else None
     )
     changes = [record for record in _records(one, view.cluster) if record.connector == found.name]
-    steps = one.ledger.status.steps(view.cluster, found.name, limit=queries.USUAL)
+    steps = one.ledger.status.steps(view.cluster, found.name, limit=USUAL)
     return JSONAnswer(
         {
             **values.connector_value(found),
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(one.ledger.restarts.of(view.cluster).get(found.name), outlook),
             "autoRestart": auto_restart_status(found.name, one.ledger.restarts.of(view.cluster).get(found.name)),
-            "operations": [values.operation_value(view.cluster, record) for record in changes[: queries.MOST]],
+            "operations": [values.operation_value(view.cluster, record) for record in changes[:MOST]],
             "journal": values.journal_values(steps),
         }
     )
@@ -102,7 +106,7 @@ def operations(request: Request) -> Response:
         and params.get("state", record.state.value) == record.state.value
     ]
     found.sort(key=lambda value: str(value["since"]), reverse=True)
-    return JSONAnswer({"total": len(found), "operations": found[: queries.page_size(params)]})
+    return JSONAnswer({"total": len(found), "operations": found[: page_size(params)]})
 
 
 def operation(request: Request) -> Response:
@@ -111,18 +115,18 @@ def operation(request: Request) -> Response:
     name = cluster_in(one.snapshot, request.path_params["cluster"]).cluster
     record = operation_in(one, name, request.path_params["operation"])
     difference = recorded_difference(one.ledger.operations, name, record)
-    changed = values.moves_value(difference, queries.page_size(request.query_params))
+    changed = values.moves_value(difference, page_size(request.query_params))
     return JSONAnswer({**values.operation_value(name, record), "offsets": changed})
 
 
 def journal(request: Request) -> Response:
     """Steps, the newest first, with the parameters for the next page."""
     one, params = served(request), request.query_params
-    limit = queries.page_size(params)
+    limit = page_size(params)
     entries = one.ledger.status.steps(
         ClusterName(params["cluster"]) if params.get("cluster") else None,
         ConnectorName(params["connector"]) if params.get("connector") else None,
-        before=queries.number(params, "before", None),
+        before=number(params, "before", None),
         limit=limit,
     )
     following = entries[-1].id if len(entries) == limit else None

@@ -13,10 +13,20 @@ from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
-from gitops_connect.server import page_values, queries
+from gitops_connect.server import page_values
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
-from gitops_connect.server.queries import ConnectorFilter
-from gitops_connect.server.served import Served, cluster_diagnostics, cluster_in, connector_in, pull_request_in, served
+from gitops_connect.server.served import (
+    MOST,
+    USUAL,
+    ConnectorFilter,
+    Served,
+    cluster_diagnostics,
+    cluster_in,
+    connector_in,
+    number,
+    pull_request_in,
+    served,
+)
 
 _RECENT = 12
 """Steps of the first page."""
@@ -155,7 +165,7 @@ def offset_changes(request: Request) -> Response:
     """`/offset-changes`."""
     one, snapshot = served(request), served(request).snapshot
     lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
-    changes = lines[: queries.MOST]
+    changes = lines[:MOST]
     return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=changes)
 
 
@@ -166,11 +176,11 @@ def journal(request: Request) -> Response:
     entries = one.ledger.status.steps(
         ClusterName(cluster_name) if cluster_name else None,
         ConnectorName(name) if name else None,
-        before=queries.number(params, "before", None),
-        limit=queries.USUAL,
+        before=number(params, "before", None),
+        limit=USUAL,
     )
     kept = {key: value for key, value in (("cluster", cluster_name), ("connector", name)) if value}
-    following = urlencode({**kept, "before": str(entries[-1].id)}) if len(entries) == queries.USUAL else ""
+    following = urlencode({**kept, "before": str(entries[-1].id)}) if len(entries) == USUAL else ""
     of = " / ".join(kept.values())
     return _page("journal.html", "Journal", one.snapshot, path="/journal", steps=entries, following=following, of=of)
 
@@ -178,7 +188,7 @@ def journal(request: Request) -> Response:
 def problems(request: Request) -> Response:
     """`/problems`."""
     one, snapshot = served(request), served(request).snapshot
-    found = _problems(one, snapshot)[: queries.MOST]
+    found = _problems(one, snapshot)[:MOST]
     return _page("problems.html", "Problems", snapshot, path="/problems", problems=found)
 
 

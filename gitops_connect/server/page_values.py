@@ -17,7 +17,7 @@ from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.report.words import plural
-from gitops_connect.server.queries import ConnectorFilter
+from gitops_connect.server.served import ConnectorFilter
 
 _MOST_CHANGES = 8
 """Offset changes in the narrow column of the first page."""

@@ -26,7 +26,7 @@ from gitops_connect.report.page import THEME, own_templates, templates
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
 from gitops_connect.server.page_values import Values, look_of
-from gitops_connect.server.queries import HEALTH_STATES, SYNC_STATES
+from gitops_connect.server.served import HEALTH_STATES, SYNC_STATES
 
 MOST_LINES = 1500
 """Lines of a plan on a page. The whole plan is at `/clusters/X/plan.txt`."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import pytest
@@ -129,13 +130,8 @@ class GiteaServer:
 
     def add_user(self, name: str, *scopes: str) -> str:
         """Create a user. Returns an access token with these scopes."""
-        account = {
-            "username": name,
-            "email": f"{name}@example.org",
-            "password": PASSWORD,
-            "must_change_password": False,
-        }
-        self.ask("POST", "/admin/users", account)
+        account = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
+        self.ask("POST", "/admin/users", {**account, "must_change_password": False})
         content = {"name": "test", "scopes": list(scopes) or ["all"]}
         url = f"{self.url}/api/v1/users/{name}/tokens"
         response = requests.post(url, json=content, auth=(name, PASSWORD), timeout=60)
@@ -164,15 +160,9 @@ def gitea_server(program: Path, directory: Path) -> Iterator[GiteaServer]:
                 is_starting = running.poll() is None and time.monotonic() < until
                 assert is_starting, (directory / "server.log").read_text()
                 time.sleep(0.05)
-            account = [
-                "--username",
-                _ADMINISTRATOR,
-                "--password",
-                PASSWORD,
-                "--email",
-                "administrator@example.org",
-                "--admin",
-            ]
+            account = (
+                f"--username {_ADMINISTRATOR} --password {PASSWORD} --email administrator@example.org --admin".split()
+            )
             create = [*command, "admin", "user", "create", *account, "--must-change-password=false", "--access-token"]
             done = subprocess.run(create, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
@@ -190,29 +180,9 @@ def _answers(url: str) -> bool:
 
 
 def _config(program: Path, directory: Path, port: int) -> str:
-    """Everything that the tests do not need is off, and webhooks may be sent to this machine."""
-    sections = {
-        "server": {
-            "HTTP_ADDR": "127.0.0.1",
-            "HTTP_PORT": port,
-            "ROOT_URL": f"http://127.0.0.1:{port}/",
-            "STATIC_ROOT_PATH": program,
-            "DISABLE_SSH": "true",
-            "OFFLINE_MODE": "true",
-            "LFS_START_SERVER": "false",
-        },
-        "database": {"DB_TYPE": "sqlite3", "PATH": directory / "gitea.db", "SQLITE_JOURNAL_MODE": "WAL"},
-        "security": {"INSTALL_LOCK": "true", "SECRET_KEY": "tests", "PASSWORD_HASH_ALGO": "pbkdf2_v1"},
-        "indexer": {"ISSUE_INDEXER_TYPE": "db"},
-        "webhook": {"ALLOWED_HOST_LIST": "loopback"},
-        "log": {"MODE": "console", "LEVEL": "Warn"},
-        **{name: {"ENABLED": "false"} for name in ("actions", "cron", "mailer", "oauth2", "packages")},
-    }
+    template = Template(Path(__file__).with_name("gitea.ini").read_text())
     user = pwd.getpwuid(os.geteuid()).pw_name
-    lines = [f"RUN_USER = {user}", "I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true"]
-    for name, values in sections.items():
-        lines += [f"[{name}]", *(f"{key} = {value}" for key, value in values.items())]
-    return "\n".join(lines) + "\n"
+    return template.substitute(user=user, program=program, directory=directory, port=port)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from gitops_connect.settings.sections import ForgeKind
 
 RESET = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 LIMIT = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(RESET.timestamp()))}
+LAST, SOON = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), START + timedelta(seconds=60)
+SECOND = timedelta(seconds=1)
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 
 
@@ -71,6 +73,18 @@ CASES: tuple[tuple[int, dict[str, str], str, type[GitopsConnectError], str, date
     (403, {}, SECONDARY, ForgeUnavailable, "until 2026-11-21 10:01:00 UTC", START + timedelta(seconds=60)),
     (429, {"Retry-After": "90"}, "Slow", ForgeUnavailable, "until 2026-11-21 10:01:30", START + timedelta(seconds=90)),
     (429, {"Retry-After": "Sat, 21 Nov 2026 11:00:00 GMT"}, "Slow", ForgeUnavailable, "11:00:00 UTC", RESET),
+    (429, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, "Slow", ForgeUnavailable, "until 9999-12-31", LAST),
+    (429, {"Retry-After": "Fri, 31 Dec 9999 23:59:59 -1200"}, "Slow", ForgeUnavailable, "until 2026", SOON),
+    (
+        429,
+        {"Retry-After": "99999999999"},
+        "Slow",
+        ForgeUnavailable,
+        "until 5195",
+        START + timedelta(seconds=99999999999),
+    ),
+    (429, {"Retry-After": "0"}, "Slow", ForgeUnavailable, "until 2026-11-21 10:01:00", SOON),
+    (403, {**LIMIT, "X-RateLimit-Reset": "1"}, "Limit", ForgeUnavailable, "until 2026-11-21 10:01:00", SOON),
     (429, {"Retry-After": "soon"}, "Slow", ForgeUnavailable, "10:01:00 UTC", START + timedelta(seconds=60)),
 )
 

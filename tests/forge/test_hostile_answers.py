@@ -148,7 +148,6 @@ def test_a_page_that_is_too_large_is_read_in_smaller_parts(kind: ForgeKind) -> N
     assert forge_server.requests == [asked, asked]
 
 
-LAST = "Fri, 31 Dec 9999 23:59:59"
 UNUSABLE: dict[str, tuple[Parts, type[GitopsConnectError], str]] = {
     "an endless body": (endless, ForgeRefused, "larger than 8,388,608 bytes"),
     "an endless error": (lambda: endless(500), ForgeRefused, "larger than 8,388,608 bytes"),
@@ -163,23 +162,6 @@ UNUSABLE: dict[str, tuple[Parts, type[GitopsConnectError], str]] = {
     "a very long header": (lambda: iter([head(200, "X: " + "1" * 100_000)]), ForgeUnavailable, "no valid HTTP"),
     "a very long link": (whole(b"[]", 200, "Link: " + "<a>; rel=next, " * 4000), ForgeRefused, "results"),
     "a redirect to nowhere": (whole(b"", 302, "Location: http://["), ForgeRefused, r"redirects to http://\["),
-    "year 9999": (
-        whole(b"{}", 429, "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"),
-        ForgeUnavailable,
-        "until 9999-12-31",
-    ),
-    "year 9999 elsewhere": (
-        whole(b"{}", 429, "Retry-After: Fri, 31 Dec 9999 23:59:59 -1200"),
-        ForgeUnavailable,
-        "until 2026",
-    ),
-    "a long wait": (whole(b"{}", 429, "Retry-After: 99999999999"), ForgeUnavailable, "until 5195"),
-    "no wait": (whole(b"{}", 429, "Retry-After: 0"), ForgeUnavailable, "until 2026-11-21 10:01:00"),
-    "a limit in the past": (
-        whole(b"{}", 403, "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1"),
-        ForgeUnavailable,
-        "until 2026-11-21 10:01:00",
-    ),
     "a deep error": (whole(b"[" * 100_000, 500), ForgeUnavailable, "HTTP 500"),
     "an error of another type": (whole(b'{"message": [null]}', 422), ForgeRefused, "HTTP 422"),
 }

@@ -126,13 +126,6 @@ def test_every_kind_of_comment(name: str, text: str) -> None:
     assert_golden(name, text)
 
 
-def test_the_summary_has_the_counts_and_distances_of_the_plan() -> None:
-    made = planned()
-    assert "\n**2 to change, 1 offset change: rewinds 148 records. Offset changes: 1 blocked." in review_comment(
-        made, OPTIONS
-    )
-
-
 def test_a_large_plan_is_cut_to_the_limit() -> None:
     text = review_comment(many(2000), OPTIONS)
     assert 60_000 < len(text) <= OPTIONS.longest
@@ -265,13 +258,6 @@ def test_a_marker_is_found_again(kind: CommentKind, commit: Revision | None, dig
     assert find_marker(f"{marker.line}\nmore") == marker
     assert find_marker(marker.line.replace("\n", "\r\n")) == marker
     assert find_marker(marker.line.strip()) == marker
-
-
-def test_every_comment_has_its_marker() -> None:
-    assert find_marker(review_comment(planned(), OPTIONS)) == Marker(CommentKind.REVIEW, 7, REVISION, DIGEST)
-    assert find_marker(review_comment(FORK, OPTIONS)) == Marker(CommentKind.REVIEW, 7, REVISION)
-    assert find_marker(blocked_comment(planned(), CHANGES, OPTIONS)) == Marker(CommentKind.BLOCKED, 7, REVISION, DIGEST)
-    assert find_marker(help_comment(7)) == Marker(CommentKind.HELP, 7)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,13 @@ class Merge:
         """The errors."""
         return [str(error) for error in self.reports.report()]
 
+    def follow(self, revision: Revision) -> None:
+        """Pull request 7 is merged, looked up, reconciled and reported."""
+        self.merge(revision)
+        self.report()
+        self.reconcile()
+        self.report()
+
     def states(self) -> list[str]:
         return self.forge.states(REVISION, APPLY)
 
@@ -145,10 +152,7 @@ def test_a_commit_is_looked_up_until_its_pull_request_is_known(merge: Merge) -> 
     merge.reconcile()
     merge.report()
     assert (merge.daemon.reconciliations.last, merge.states()) == (1, [])
-    merge.merge(REVISION)
-    merge.report()
-    merge.reconcile()
-    merge.report()
+    merge.follow(REVISION)
     merge.report()
     assert (merge.daemon.reconciliations.last, merge.states()) == (2, ["pending", "success"])
 
@@ -165,23 +169,10 @@ def test_a_commit_that_was_pending_when_the_next_one_followed_is_applied_with_it
     assert merge.forge.states(LATER, APPLY) == ["pending", "success"]
 
 
-def test_a_commit_that_failed_remains_failed(merge: Merge) -> None:
-    merge.merge(REVISION)
-    merge.report()
-    merge.reconcile()
-    merge.report()
-    merge.show()
-    merge.merge(LATER)
-    merge.report()
-    merge.reconcile()
-    merge.report()
-    assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])
-
-
-def test_a_plan_that_nobody_has_reviewed_is_reported(merge: Merge) -> None:
-    merge.merge(REVISION)
-    merge.report()
-    merge.reconcile()
-    merge.report()
+def test_a_plan_that_nobody_has_reviewed_is_reported_and_remains_failed(merge: Merge) -> None:
+    merge.follow(REVISION)
     assert merge.states() == ["pending", "failure"]
     assert "Blocked" in merge.forge.comments(7)[0].body
+    merge.show()
+    merge.follow(LATER)
+    assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])

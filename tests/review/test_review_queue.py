@@ -165,26 +165,17 @@ def test_a_bug_in_one_pull_request_is_contained_and_said() -> None:
         if one.number == 2:
             raise KeyError("x")
 
-    queue.planner.before = fail
-    assert queue.review() == [3, 2, 1]
-    (error,) = queue.errors
-    assert isinstance(error, KeyError)
-    assert error.__notes__ == ["while pull request 2 was planned"]
-    assert "Not planned: gitops-connect failed with an internal error." in queue.body(2)
-    assert queue.forge.states(revision(2), PLAN) == ["failure"]
-    assert queue.forge.states(revision(1), PLAN) == ["success"]
-
-
-def test_a_bug_while_one_is_published_is_contained() -> None:
-    queue = Queue(1, 2, 3)
-
-    def fail(method: str) -> None:
-        if method == "write_comment" and queue.planner.planned[-1] == 2:
+    def fail_later(method: str) -> None:
+        if method == "write_comment" and queue.planner.planned[-1] == 3:
             raise KeyError("x")
 
-    queue.forge.before = fail
+    queue.planner.before, queue.forge.before = fail, fail_later
     assert queue.review() == [3, 2, 1]
-    assert [type(error) for error in queue.errors] == [KeyError]
+    assert [type(error) for error in queue.errors] == [KeyError, KeyError]
+    notes = ["while the plan of pull request 3 was published", "while pull request 2 was planned"]
+    assert [error.__notes__ for error in queue.errors] == [[note] for note in notes]
+    assert "Not planned: gitops-connect failed with an internal error." in queue.body(2)
+    assert queue.forge.states(revision(2), PLAN) == ["failure"]
     assert queue.forge.states(revision(1), PLAN) == ["success"]
 
 

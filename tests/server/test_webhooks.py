@@ -134,12 +134,6 @@ def test_a_signed_body_that_is_no_push_is_a_problem(client: TestClient, body: by
     assert deliver(client, "gitea", body).status_code == 400
 
 
-@pytest.mark.parametrize("length", [b"\xb2", b"9" * 5000])
-def test_odd_lengths(client: TestClient, length: bytes) -> None:
-    """h11 rejects them; so does this, with any other server."""
-    assert deliver(client, "github", Content_Length=length).status_code in (202, 413)
-
-
 def test_a_body_of_50_mb_is_cut_off(client: TestClient, made: World) -> None:
     sent = 0
 
@@ -152,6 +146,8 @@ def test_a_body_of_50_mb_is_cut_off(client: TestClient, made: World) -> None:
     assert client.post("/webhooks/github", content=chunks()).status_code == 413
     announced = client.post("/webhooks/github", content=b"x", headers={"Content-Length": str(LARGEST + 1)})
     assert announced.status_code == 413
+    for odd in (b"\xb2", b"9" * 5000):  # h11 rejects them, and other servers may not
+        assert deliver(client, "gitlab", b"{}", Content_Length=odd).status_code in (202, 413)
     assert deliver(client, "github", {**PUSH, "more": "x" * (LARGEST - 200)}).status_code == 202
     assert made.daemon.polls == 1
 

@@ -26,6 +26,6 @@ def served(app: Starlette) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{opened.getsockname()[1]}"
         finally:
-            app.state.served.changes.close_soon()
+            app.state.served.events.close_soon()
             server.should_exit = True
             thread.join(30)
