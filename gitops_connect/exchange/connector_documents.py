@@ -100,7 +100,6 @@ def problems_of(converted: Converted, target: TargetFormat) -> list[Diagnostic]:
 
 
 def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
-    """An error for each secret that no variable can replace."""
     elsewhere = {"labels": source.labels, "annotations": source.annotations, **source.fields}
     for pointer, kind in clear_secrets({"metadata": elsewhere}, {}):
         place = ".".join(map(str, pointer[1:]))
