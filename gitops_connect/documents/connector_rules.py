@@ -63,7 +63,6 @@ def _secrets(document: Document, config: Mapping[str, str]) -> Iterator[Diagnost
 
 
 def _annotations(document: Document) -> Iterator[Diagnostic]:
-    """Warn of a misspelt gitops-connect annotation, which would have no effect."""
     for name in sorted(annotations_of(document)):
         if name.startswith(OWN_ANNOTATIONS) and name != ALLOW_UNKNOWN_KEYS:
             summary, place = f"unknown annotation {name!r}", document.locate(("metadata", "annotations", name))

@@ -74,8 +74,6 @@ def build(
 
 @dataclass(slots=True)
 class _StateDraft:
-    """One cluster while its state is being built."""
-
     documents: dict[ConnectorName, list[Document]] = field(default_factory=lambda: defaultdict(list))
     connectors: dict[ConnectorName, DesiredConnector] = field(default_factory=dict)
     changes: dict[OperationName, list[Document]] = field(default_factory=lambda: defaultdict(list))

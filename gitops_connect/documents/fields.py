@@ -272,7 +272,7 @@ class _Reader:
         lines: dict[str, int] = {}
         merged: list[Node] = []
         for key_node, value in node.pairs:
-            if _is_merge(key_node):
+            if isinstance(key_node, ScalarNode) and key_node.plain and key_node.text == _MERGE:
                 if self._rules.last_merge_wins:
                     fields |= self._all_merged([value], depth + 1)
                 else:
@@ -325,7 +325,3 @@ class _Reader:
 
     def _refuse(self, rule: str, summary: str, place: Place, hint: str = "") -> None:
         self.refusals.append(Refused(rule, summary, place, hint))
-
-
-def _is_merge(node: Node) -> bool:
-    return isinstance(node, ScalarNode) and node.plain and node.text == _MERGE

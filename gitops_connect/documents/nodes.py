@@ -238,16 +238,12 @@ def _place(mark: Any, text: str) -> tuple[int, int]:
 
 def _words(problem: str, character: str) -> tuple[str, str]:
     if "cannot start any token" in problem:
-        return _forbidden_start(character)
+        if character == "\t":
+            return "the indentation contains a tab", "indent YAML with spaces only"
+        named = repr(character) if character else "this character"
+        return f"a string cannot begin with {named}", "put the string in quotes"
     found = next((one for one in _explanations() if one["parser"] in problem), {"summary": _one_line(problem)})
     return found["summary"], found.get("hint", "")
-
-
-def _forbidden_start(character: str) -> tuple[str, str]:
-    if character == "\t":
-        return "the indentation contains a tab", "indent YAML with spaces only"
-    named = f"{character!r}" if character else "this character"
-    return f"a string cannot begin with {named}", "put the string in quotes"
 
 
 def _one_line(text: str) -> str:

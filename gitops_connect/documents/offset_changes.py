@@ -225,12 +225,10 @@ class ManifestFiles:
         return Vocabulary(known if self._suggestions <= _MOST_SUGGESTIONS else ())
 
     def _inside(self, directory: str) -> Iterator[str]:
-        """The first files that are directly in the directory."""
         start = f"{directory}/" if directory else ""
         return islice((path for path in self._under(start) if "/" not in path[len(start) :]), _NEIGHBOURS)
 
     def _under(self, start: str) -> Sequence[str]:
-        """The paths that begin with `start`."""
         return self._paths[bisect_left(self._paths, start) : bisect_left(self._paths, start + "\U0010ffff")]
 
     def _is_directory(self, path: str) -> bool:

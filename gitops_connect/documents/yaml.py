@@ -62,9 +62,8 @@ def _refuse_too_many(text: str) -> None:
     for number, found in enumerate(_DOCUMENT.finditer(text), start=1):
         if number > MAX_DOCUMENTS:
             summary = f"the file has more than {MAX_DOCUMENTS:,} documents"
-            raise Refused(
-                "document/too-many", summary, place_after(text[: found.start()]), "split it into several files"
-            )
+            place = place_after(text[: found.start()])
+            raise Refused("document/too-many", summary, place, "split it into several files")
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:
@@ -199,13 +198,10 @@ def _integer(plain: str) -> int | None:
     found = _INTEGER.fullmatch(plain)
     if found is None:
         return None
-    number = next(int(digits.lower().removeprefix("0o"), base) for digits, base in _digits(found) if digits)
+    bases = zip(found.groups(), _BASES, strict=True)
+    number = next(int(digits.lower().removeprefix("0o"), base) for digits, base in bases if digits)
     number = -number if plain[0] == "-" else number
     return number if _LEAST <= number <= _MOST else None
-
-
-def _digits(found: re.Match[str]) -> zip[tuple[str | None, int]]:
-    return zip(found.groups(), _BASES, strict=True)
 
 
 def _as_json(number: float) -> int | float:

@@ -98,7 +98,6 @@ def problems_of(converted: Converted, target: TargetFormat) -> list[Diagnostic]:
 
 
 def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
-    """An error for each secret that no variable can replace."""
     elsewhere = {"labels": source.labels, "annotations": source.annotations, **source.fields}
     for pointer, kind in clear_secrets({"metadata": elsewhere}, {}):
         place = ".".join(map(str, pointer[1:]))
@@ -113,12 +112,10 @@ def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
 
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, SecretReference]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
-        shown = reference_of(expression)
-        summary = f"the value of {key!r} is {shown}, which is unknown: it is read from {secrets[key].name}"
-        if key in _NEVER_SECRET:
-            yield _problem(source, "convert/unknown-value", f"the value of {key!r} is {shown}", key, is_error=True)
-        else:
-            yield _problem(source, "convert/unknown-value", summary, key)
+        is_error = key in _NEVER_SECRET
+        read_from = "" if is_error else f", which is unknown: it is read from {secrets[key].name}"
+        summary = f"the value of {key!r} is {reference_of(expression)}{read_from}"
+        yield _problem(source, "convert/unknown-value", summary, key, is_error=is_error)
 
 
 def _placeholders(source: ConnectorDeclaration) -> Iterator[Diagnostic]:

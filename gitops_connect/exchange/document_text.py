@@ -146,7 +146,6 @@ def lost_in_resource(document: ConnectorDeclaration) -> Iterator[str]:
 
 
 def _resource(document: ConnectorDeclaration) -> str:
-    """The `KafkaConnector` as YAML, of a document with references."""
     config = dict(sorted(document.config.items()))
     spec: list[tuple[str, Any]] = [("class", config.pop(CLASS))]
     spec += [("tasksMax", int(config.pop(TASKS)))] if TASKS in config else []

@@ -19,7 +19,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.observe import MAX_HELD, observe_at_rest
 from gitops_connect.offset_changes.offset_files import OffsetFile, number_of, temporary_directory
 from gitops_connect.safe_files import new_directory
@@ -62,26 +62,19 @@ def read_cluster(client: ConnectClient, selectors: Collection[str], clock: Clock
             raise NotFound(f"cluster {client.cluster} has no connector that matches {pattern!r}")
     declarations, notes = [], []
     failed = {name: "the workers did not report its state and config" for name in chosen if name in observed.unknown}
-    described = _described_by(client, observed.version)
-    if not PLUGIN_KEYS.is_in(observed.version):
+    has_keys, described = PLUGIN_KEYS.is_in(observed.version), cache(partial(_password_keys, client))
+    if not has_keys:
         notes.append(f"{PLUGIN_KEYS.missing(observed.version)}, so every config value counts as a secret")
     for one in (observed.connectors[name] for name in chosen if name in observed.connectors):
-        passwords = _all_password_keys(one, described)
+        passwords = _all_password_keys(one, described) if has_keys else None
         if isinstance(passwords, GitopsConnectError):
             failed[one.name] = f"cannot determine which config keys are passwords: {passwords}"
             continue
-        if passwords is None and PLUGIN_KEYS.is_in(observed.version):
+        if passwords is None and has_keys:
             notes.append(f"connector {one.name}: no worker has its plugin, so every config value counts as a secret")
         sensitive = frozenset(one.config) if passwords is None else passwords
         declarations.append(_declaration(client.cluster, one, sensitive))
     return ClusterConnectors(tuple(declarations), failed, frozenset(names), tuple(notes))
-
-
-def _described_by(client: ConnectClient, version: ConnectVersion) -> Callable[[str, str], PasswordKeys]:
-    """A function from a class and its version to its keys of type PASSWORD."""
-    if PLUGIN_KEYS.is_in(version):
-        return cache(partial(_password_keys, client))
-    return lambda _class_name, _version: None
 
 
 def _password_keys(client: ConnectClient, class_name: str, version: str) -> PasswordKeys:

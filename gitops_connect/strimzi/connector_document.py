@@ -173,23 +173,15 @@ def with_worker_converters(connector: ConnectorSpec) -> ConnectorSpec:
 
     A converter in the config of the connector is kept.
     """
-    missing = [key for key in _CONVERTERS if key not in connector.config]
+    target = {key.removeprefix(_TARGET): one for key, one in connector.config.items() if key.startswith(_TARGET)}
     added, places = dict(connector.config), dict(connector.places)
-    for key in missing:
-        chosen = _chosen(connector, key)
-        added |= chosen or {key: _BYTES}
-        origin = {name: connector.places.get(f"{_TARGET}{name}", connector.pointer) for name in chosen}
-        places |= origin or {key: connector.pointer}
+    for key in (one for one in _CONVERTERS if one not in connector.config):
+        chosen = {name: one for name, one in target.items() if name == key or name.startswith(f"{key}.")}
+        if key not in chosen:
+            chosen = {key: _BYTES}
+        added |= chosen
+        places |= {name: connector.places.get(f"{_TARGET}{name}", connector.pointer) for name in chosen}
     return replace(connector, config=added, places=places)
-
-
-def _chosen(connector: ConnectorSpec, key: str) -> Mapping[str, object]:
-    """The converter of the worker and its options, as the target's config declares them; empty if it does not."""
-    names = [name.removeprefix(_TARGET) for name in connector.config if name.startswith(f"{_TARGET}{key}")]
-    declared = {
-        name: connector.config[f"{_TARGET}{name}"] for name in names if name == key or name.startswith(f"{key}.")
-    }
-    return declared if key in declared else {}
 
 
 # A connector as a Strimzi resource declares it, before it becomes a `Connector` document.

@@ -48,11 +48,6 @@ class Rules:
         api = str(resource.value.get("apiVersion")).rpartition("/")[2]
         return Rules(max(version, NEW_SHAPE) if api == "v1" else min(version, _LAST_WITH_OLD_API), api)
 
-    @property
-    def preserves_unknown_fields(self) -> bool:
-        """Whether fields that the CRD does not have reach the operator."""
-        return self.version < _PRESERVED_BEFORE
-
     def have(self, one: Schema) -> bool:
         """Whether a field or a value exists in this API version and operator version."""
         before = one.get("x-before")
@@ -117,7 +112,7 @@ class _Checker:
     def _pairs(
         self, value: Mapping[str, Any], pointer: Pointer, fields: Mapping[str, Schema], known: Mapping[str, Schema]
     ) -> Iterator[tuple[str, Any]]:
-        preserved = self.rules.preserves_unknown_fields
+        preserved = self.rules.version < _PRESERVED_BEFORE
         readable = fields if preserved else known
         for key, one in value.items():
             if one is None:

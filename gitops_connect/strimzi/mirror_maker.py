@@ -59,7 +59,6 @@ def expand(resource: Document, version: StrimziVersion) -> Expansion:
 
 
 def _check_api(resource: Document, version: StrimziVersion, problems: Problems) -> None:
-    """Report an API version that no operator reads, or that this operator does not read."""
     api = str(resource.value.get("apiVersion")).rpartition("/")[2]
     if api == "v1" and version < NEW_SHAPE:
         summary = f"Strimzi {version} does not read API version v1 of KafkaMirrorMaker2"
@@ -237,7 +236,6 @@ def _mirrors(spec: ResourceSection, rules: Rules) -> tuple[Mirror, ...]:
 
 
 def _clusters(spec: ResourceSection) -> Mapping[str, ResourceSection]:
-    """The entries of `spec.clusters` by alias."""
     found: dict[str, ResourceSection] = {}
     for cluster in spec.sections("clusters"):
         alias = cluster.get("alias")

@@ -97,7 +97,6 @@ def _document_of(
     options: StrimziOptions,
     problems: Problems,
 ) -> Document:
-    """The document of a connector for the workers that run it."""
     if not options.workers:
         if resource.value.get("kind") == MIRROR_MAKER:
             connector = with_worker_converters(connector)

@@ -6,7 +6,7 @@ import pytest
 from support.files.document_files import LOCAL, config, connector, declare, declare_one, rules
 
 from gitops_connect.documents.desired_state import UNNAMED
-from gitops_connect.model.desired import Mode, OnDelete, OnManualPause, SecretReference, SecretSource, TargetState
+from gitops_connect.model.desired import Mode, OnDelete, OnManualPause, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRequest
 
@@ -46,22 +46,11 @@ def test_every_field() -> None:
 """
     found = declare_one(connector("orders", spec))
     assert found.name == "orders"
-    assert found.config == {
-        "connector.class": "X",
-        "connector.plugin.version": "[1.0,2.0)",
-        "tasks.max": "16",
-        "a": "1.10",
-    }
-    assert found.secrets == {
-        "p": SecretReference(SecretSource.ENV, "P"),
-        "q": SecretReference(SecretSource.FILE, "/q"),
-    }
-    assert (found.state, found.mode, found.suspend, found.ignore) == (
-        TargetState.STOPPED,
-        Mode.OBSERVE,
-        True,
-        ("x.*",),
-    )
+    config = {"connector.class": "X", "connector.plugin.version": "[1.0,2.0)", "tasks.max": "16", "a": "1.10"}
+    assert found.config == config
+    assert {key: str(one) for key, one in found.secrets.items()} == {"p": "env:P", "q": "file:/q"}
+    assert (found.state, found.mode) == (TargetState.STOPPED, Mode.OBSERVE)
+    assert (found.suspend, found.ignore) == (True, ("x.*",))
     assert found.on_manual_pause is OnManualPause.RESPECT
     assert found.auto_restart == AutoRestart(False, 3, ("Timeout",), ("Authentication",))
     assert found.restarts == (

@@ -133,23 +133,7 @@ def test_a_change_and_a_connector_may_have_one_name() -> None:
     assert len(states[LOCAL].connectors) == len(states[LOCAL].operations) == 1
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        change("bad", "  operation: alter\n"),
-        change("bad", "  operation: alter\n  operation: reset\n"),
-        change("bad", from_file("nowhere.json")),
-        change("bad").replace("OffsetChange", "OfsetChange"),
-        change("bad").replace("kind: OffsetChange\n", ""),
-        change("bad").replace("gitops-connect/v1", "gitops-connect.io/v1"),
-        change("bad").replace("apiVersion: gitops-connect/v1\n", ""),
-        change("bad").replace("  name: bad\n", "  nme: bad\n"),
-        change("bad", metadata="  cluster: nowhere\n"),
-        change("7"),
-        change("bad", to="[]"),
-    ],
-    ids=["field", "key", "file", "kind", "no-kind", "version", "no-version", "name", "cluster", "number", "connector"],
-)
+@pytest.mark.parametrize("broken", rows(__file__, "broken_changes"))
 def test_a_broken_change_holds_up_nothing_else(broken: str) -> None:
     states, diagnostics = declare({"a.yaml": broken, "b.yaml": change("good"), "c.yaml": connector("orders")}, [LOCAL])
     assert diagnostics.errors

@@ -130,20 +130,11 @@ def test_lists_and_several_documents_are_read() -> None:
     assert [found.location.line for found in listed.declarations] == [4]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (f'{{"name": "a", "config": {{{SOURCE}}}}}', FileFormat.JSON),
-        (PROPERTIES, FileFormat.PROPERTIES),
-        (SQL + ");", FileFormat.KSQLDB),
-        (RESOURCE + 'name = "a"\n' + CLASS + "}\n}\n", FileFormat.TERRAFORM),
-        (JIKKOU + "spec: {connectorClass: A}\n", FileFormat.JIKKOU),
-    ],
-)
-def test_a_file_without_a_suffix_is_recognized_by_its_content(content: str, expected: FileFormat) -> None:
-    assert connector("-", content).format is expected
-    (forced,) = reading("file.txt", content, expected).declarations
-    assert forced.format is expected
+@pytest.mark.parametrize(("content", "expected"), rows(__file__, "recognized_by_content"))
+def test_a_file_without_a_suffix_is_recognized_by_its_content(content: str, expected: str) -> None:
+    assert connector("-", content).format.value == expected
+    (forced,) = reading("file.txt", content, FileFormat(expected)).declarations
+    assert forced.format.value == expected
 
 
 def test_the_user_can_name_the_format_of_another_group() -> None:

@@ -134,25 +134,19 @@ def test_a_list_names_the_entry(text: str, expected: tuple[str, ...]) -> None:
 
 
 OFFSET_LIST = {"offsets": [SOURCE_OFFSETS]}
-UNUSABLE = [
-    ({}, "", "missing property alterOffsets in KafkaMirrorMaker2 CR"),
-    (FROM, "", "missing ConfigMap found in the namespace kafka in the repository"),
-    (FROM, config_map(ENTRY, OFFSET_LIST, namespace="other"), "missing ConfigMap found"),
-    (
-        FROM,
-        config_map(MIRROR.replace("->", "-") + ".json", OFFSET_LIST),
-        f"missing entry {ENTRY} in the ConfigMap found",
-    ),
-    (FROM, config_map(ENTRY, "{"), f"invalid JSON in the entry {ENTRY} of the ConfigMap found: "),
-    (FROM, config_map(ENTRY, '{"offsets": [NaN]}'), "NaN is not a number of JSON"),
-    (FROM, config_map(ENTRY, {"offsets": []}), "with at least one offset"),
-    (FROM, config_map(ENTRY, [SOURCE_OFFSETS]), "with at least one offset"),
-]
 
 
-@pytest.mark.parametrize(("source", "found", "problem"), UNUSABLE)
-def test_offsets_that_cannot_be_used(source: Mapping[str, object], found: str, problem: str) -> None:
-    files = {"mm2.json": mirror_maker(ALTER, **source), **({"found.yaml": found} if found else {})}
+def test_offsets_without_a_config_map_cannot_be_used() -> None:
+    missing = only_change({"mm2.json": mirror_maker(ALTER)})[1]
+    assert missing == "missing property alterOffsets in KafkaMirrorMaker2 CR"
+    for files in ({}, {"found.yaml": config_map(ENTRY, OFFSET_LIST, namespace="other")}):
+        problem = only_change({"mm2.json": mirror_maker(ALTER, **FROM), **files})[1]
+        assert problem == "missing ConfigMap found in the namespace kafka in the repository"
+
+
+@pytest.mark.parametrize(("entry", "offsets", "problem"), rows(__file__, "unusable"))
+def test_offsets_that_cannot_be_used(entry: str, offsets: object, problem: str) -> None:
+    files = {"mm2.json": mirror_maker(ALTER, **FROM), "found.yaml": config_map(entry, offsets)}
     assert problem in only_change(files)[1]
 
 

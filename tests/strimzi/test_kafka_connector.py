@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.files.document_files import connector as own_document
@@ -43,31 +44,15 @@ def test_every_field_reaches_the_connector() -> None:
     assert connector.locate_config("tasks.max") == Location("a.yaml", 8, 3)
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        ("", AutoRestart(enabled=False)),
-        ("  autoRestart: {}\n", AutoRestart(enabled=True, max_restarts=10_000)),
-        ("  autoRestart: {enabled: false}\n", AutoRestart(enabled=False, max_restarts=10_000)),
-        ("  autoRestart: {enabled: true, maxRestarts: 0}\n", AutoRestart(enabled=True, max_restarts=0)),
-    ],
-)
-def test_automatic_restarts_are_those_of_strimzi(lines: str, expected: AutoRestart) -> None:
-    assert one(kafka_connector(SPEC + lines)).auto_restart == expected
+@pytest.mark.parametrize(("lines", "expected"), rows(__file__, "automatic_restarts"))
+def test_automatic_restarts_are_those_of_strimzi(lines: str, expected: dict[str, Any]) -> None:
+    assert one(kafka_connector(SPEC + lines)).auto_restart == AutoRestart(**expected)
 
 
-@pytest.mark.parametrize(
-    ("version", "lines", "state", "problems"),
-    [
-        ("v1beta2", "  pause: true\n", TargetState.PAUSED, []),
-        ("v1alpha1", "  pause: false\n", TargetState.RUNNING, []),
-        ("v1beta2", "  pause: true\n  state: running\n", TargetState.RUNNING, ["strimzi/ignored-field"]),
-        ("v1", "  pause: true\n", TargetState.RUNNING, ["strimzi/ignored-field"]),
-    ],
-)
-def test_the_older_field_pause(version: str, lines: str, state: TargetState, problems: list[str]) -> None:
+@pytest.mark.parametrize(("version", "lines", "state", "problems"), rows(__file__, "pause"))
+def test_the_older_field_pause(version: str, lines: str, state: str, problems: list[str]) -> None:
     declared, diagnostics = read(kafka_connector(SPEC + lines, version=version))
-    assert [connector.state for connector in declared.connectors] == [state]
+    assert [connector.state for connector in declared.connectors] == [TargetState(state)]
     assert rules(diagnostics) == problems
 
 

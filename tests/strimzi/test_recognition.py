@@ -85,17 +85,7 @@ def _indented(text: str) -> str:
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{{{{- if .Values.orders }}}}\n{kafka_connector()}{{{{- end }}}}\n",
-        kafka_connector(name="{{ .Release.Name }}-orders"),
-        kafka_connector(name='"{{ .Release.Name }}-orders"'),
-        kafka_connector(SPEC + "  tasksMax: {{ .Values.tasks }}\n"),
-        "apiVersion: template.openshift.io/v1\nkind: Template\nobjects:\n- "
-        + _indented(kafka_connector("  class: x\n  tasksMax: ${{TASKS}}\n", name="${NAME}")).lstrip(),
-    ],
-)
+@pytest.mark.parametrize("text", rows(__file__, "templates"))
 def test_a_template_is_named_and_not_reported_as_broken(text: str) -> None:
     state, diagnostics = read(text)
     assert [(item.severity, item.rule) for item in diagnostics] == [(Severity.WARNING, "strimzi/template")]

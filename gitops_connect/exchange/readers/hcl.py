@@ -270,7 +270,6 @@ class Attribute:
 
     name: str
     value: Value
-    at: int
 
 
 def items(text: str, start: int = 0, end: int | None = None) -> Iterator[HclBlock | Attribute]:
@@ -284,7 +283,7 @@ def items(text: str, start: int = 0, end: int | None = None) -> Iterator[HclBloc
         following = _skip_inline(text, name.end())
         if text.startswith("=", following) and not text.startswith("==", following):
             value, after = _value_at(text, _skip_inline(text, following + 1))
-            yield Attribute(name.group(), value, at)
+            yield Attribute(name.group(), value)
         else:
             block = _block(text, name.group(), at, following)
             yield block

@@ -232,13 +232,10 @@ class _KsqlReader:
     def _substituted(self, text: str) -> tuple[str, bool]:
         """The text with the values of variables: `${name}`, or `${name:-default}`. `$${` means `${`."""
         end = text.rfind("}") + 1  # without it, each of many `${` would be searched for its end
-        if any(self._is_unknown(found) for found in _VARIABLE.finditer(text[:end])):
+        names = [found.group(1) or "" for found in _VARIABLE.finditer(text[:end])]
+        if any(_VARIABLE_NAME.fullmatch(name) and name not in self.defined for name in names):
             return text, False
         return _VARIABLE.sub(self._value, text[:end]) + text[end:].replace("$${", "${"), True
-
-    def _is_unknown(self, found: re.Match[str]) -> bool:
-        name = found.group(1) or ""
-        return _VARIABLE_NAME.fullmatch(name) is not None and name not in self.defined
 
     def _value(self, found: re.Match[str]) -> str:
         if found.group(1) is None:

@@ -103,7 +103,6 @@ def _texts_of(resource: Document, field: str) -> dict[str, str]:
 
 
 def _with_cluster(resource: Document, cluster: ClusterName | None) -> Document:
-    """The resource with the label of the cluster, if it has none."""
     if cluster is None or connect_cluster(resource) is not None:
         return resource
     metadata: Mapping[str, Any] = resource.value.get("metadata") or {}

@@ -144,7 +144,6 @@ def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
 
 
 def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None:
-    """Read a document, or each item of a list of documents."""
     listed = part if isinstance(part.value, list) else part.get("items")
     if isinstance(listed.value, list) and (listed is part or str(part.get("kind").value).endswith("List")):
         for item in items_of(listed.document, listed.value, listed.pointer):
