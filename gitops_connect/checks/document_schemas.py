@@ -145,7 +145,6 @@ def _missing_fields(failure: SchemaFailure) -> Iterator[Problem]:
 
 
 def _misspelt(failure: SchemaFailure) -> Iterator[Pointer]:
-    """The known fields for which unknown ones are misspellings."""
     for field in failure.unknown:
         meant = closest(field, failure.fields)
         if meant is not None:

@@ -185,7 +185,6 @@ def _masked(verdict: Answer, secrets: frozenset[str]) -> Answer:
 
 
 def _contained(connector: DesiredConnector, verdict: Answer, catalogue: Catalogue) -> Iterable[Diagnostic]:
-    """The problems of one connector; a bug is one of them."""
 
     def find() -> list[Diagnostic]:
         if isinstance(verdict, Exception) and not isinstance(verdict, GitopsConnectError):

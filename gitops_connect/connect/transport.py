@@ -238,7 +238,6 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _up_to(most: int, content: Iterator[bytes]) -> Iterator[bytes]:
-    """The content. Raises ConnectRefused after `most` bytes."""
     size = 0
     for piece in content:
         size += len(piece)

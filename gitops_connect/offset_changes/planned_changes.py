@@ -277,7 +277,6 @@ class LargeOffsetChange:
         return current
 
     def _send(self, declared: SavedOffsets) -> None:
-        """Set the offsets to send."""
         self._declared, self._reader = declared, PatchReader(declared.path)
 
     def _request(self, offsets: SavedOffsets, current: SavedOffsets) -> LargeManifest:

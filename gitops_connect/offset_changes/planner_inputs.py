@@ -118,7 +118,6 @@ def _with_read(
     operations: Sequence[DesiredOperation],
     connectors: Set[ConnectorName],
 ) -> tuple[Situation, Diagnostics]:
-    """Read the current offsets of the connectors, and check the manifests of the operations."""
     own = read_own_schemas(checkout)
     families = runtime.families.with_schemas(own.schemas)
     with workspace(runtime.spark.directory) as directory:

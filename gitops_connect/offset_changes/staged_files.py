@@ -153,7 +153,6 @@ class Store:
 
 
 def _moved(file: LargeFile, source: Path, target: Path) -> LargeFile:
-    """The file after its directory `source` was moved to `target`."""
     places = None if file.places is None else str(target / Path(file.places).relative_to(source))
     return replace(file, path=str(target / Path(file.path).relative_to(source)), places=places)
 

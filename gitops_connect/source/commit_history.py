@@ -115,7 +115,6 @@ class CommitHistory(Repository):
         return commit is not None and clone.descends(later, commit)
 
     def _still_holds(self, known: Revision, tip: Revision, path: str) -> bool:
-        """Whether what is known about a revision also holds for a later one."""
         if known == tip:
             return True
         clone = self._clone()

@@ -151,7 +151,6 @@ def _is_odd(character: str) -> bool:
 
 
 def _resolve(item: FoundFile, by_path: dict[bytes, FoundFile], directories: set[bytes]) -> FoundFile:
-    """The file that is read at this path."""
     if item.kind is PathKind.FILE:
         return item
     if item.kind is not PathKind.LINK:

@@ -225,7 +225,6 @@ def _write(stream: IO[bytes] | None, content: bytes) -> None:
 
 
 def _end_group(process: Popen[bytes]) -> None:
-    """Kill the process, with everything that it started."""
     # The leader of the group is not reaped before this, so its number cannot belong to another process yet.
     if process.returncode is None:
         try:

@@ -46,25 +46,22 @@ def test_a_commit_is_followed_and_an_unchanged_checkout_is_the_same_value(
     assert contents(first) == {"x.yaml": b"1"}
 
 
-def test_a_force_push_is_followed_and_reported_once(upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit({"x.yaml": "1"})
-    source = open_repository()
-    before = source.fetch().revision
-    after = upstream.commit({"x.yaml": "2"}, rewrite=True)
-    checkout = source.fetch()
-    assert (checkout.revision, checkout.rewritten) == (after, before)
-    assert source.fetch().rewritten is None
-
-
-def test_a_branch_that_goes_back_to_an_old_commit_is_a_force_push(upstream: Upstream, open_repository: Open) -> None:
-    old = upstream.commit({"x.yaml": "1"})
+@pytest.mark.parametrize("to_an_old_commit", [False, True])
+def test_a_force_push_is_followed_and_reported_once(
+    upstream: Upstream, open_repository: Open, *, to_an_old_commit: bool
+) -> None:
+    after = upstream.commit({"x.yaml": "1"})
     upstream.clock += 100 * 24 * 3600
-    new = upstream.commit({"x.yaml": "2"})
+    before = upstream.commit({"x.yaml": "2"})
     source = open_repository()
     source.fetch()
-    upstream.git("update-ref", "refs/heads/main", old)
+    if to_an_old_commit:
+        upstream.git("update-ref", "refs/heads/main", after)
+    else:
+        after = upstream.commit({"x.yaml": "1"}, rewrite=True)
     checkout = source.fetch()
-    assert (checkout.revision, checkout.rewritten, contents(checkout)) == (old, new, {"x.yaml": b"1"})
+    assert (checkout.revision, checkout.rewritten, contents(checkout)) == (after, before, {"x.yaml": b"1"})
+    assert source.fetch().rewritten is None
 
 
 def test_many_commits_at_once_and_a_merge_are_not_a_force_push(upstream: Upstream, open_repository: Open) -> None:
@@ -399,12 +396,6 @@ def test_a_changed_byte_of_the_clone_is_repaired_by_the_second_fetch(
         whole = index.read_bytes()
 
 
-def test_only_the_requested_part_of_a_long_file_is_kept(upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit({"a.yaml": "x" * 3_000_000, "b.yaml": "short"})
-    checkout = open_repository().fetch()
-    assert [len(blob.content) for blob in checkout.blobs(checkout.entries, at_most=10)] == [10, 5]
-
-
 def test_a_file_of_any_size_is_streamed_and_fetched_if_necessary(upstream: Upstream, open_repository: Open) -> None:
     long = "".join(f"{number}\n" for number in range(500_000))
     upstream.commit({"a.jsonl": long, "b.jsonl": "", "c.jsonl": "short"})
@@ -412,6 +403,7 @@ def test_a_file_of_any_size_is_streamed_and_fetched_if_necessary(upstream: Upstr
     pieces = [list(checkout.stream(entry)) for entry in checkout.entries]
     assert [b"".join(one).decode() for one in pieces] == [long, "", "short"]
     assert [len(one) for one in pieces] == [4, 0, 1]
+    assert [len(blob.content) for blob in checkout.blobs(checkout.entries, at_most=10)] == [10, 0, 5]
 
 
 def test_thousands_of_files_go_through_one_process(upstream: Upstream, open_repository: Open) -> None:

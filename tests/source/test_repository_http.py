@@ -97,14 +97,6 @@ def test_a_poll_in_which_nothing_moved_is_one_look(
     assert second.rewritten is None
 
 
-def test_a_force_push_is_said(url: str, filled: Upstream, open_repository: Open) -> None:
-    source = open_repository(url)
-    before = source.fetch().revision
-    filled.commit({"x.yaml": "9"}, rewrite=True)
-    checkout = source.fetch()
-    assert (checkout.rewritten, contents(checkout)) == (before, {"x.yaml": b"9"})
-
-
 @pytest.mark.parametrize("filters", ["true", "false"])
 @pytest.mark.parametrize("old", [True, False])
 def test_a_server_that_can_do_less_gives_the_same(
@@ -308,19 +300,6 @@ def test_each_status_says_whether_waiting_helps(
     server.behaviour.status = status
     with pytest.raises(kind, match=expected):
         open_repository(f"{server.url}/o.git").fetch()
-
-
-@pytest.mark.usefixtures("filled")
-def test_the_last_good_revision_outlives_the_process_and_the_server(
-    server: GitServer, url: str, open_repository: Open
-) -> None:
-    revision = open_repository(url).fetch().revision
-    server.behaviour.status = 500
-    source = open_repository(url)
-    with pytest.raises(SourceUnavailable):
-        source.fetch()
-    assert source.last_good is not None
-    assert source.last_good.revision == revision
 
 
 def test_nobody_there_is_said(open_repository: Open) -> None:
