@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from gitops_connect.documents.encoding import Refused
 from gitops_connect.documents.nodes import (
     MAX_DEPTH,
     MAX_NODES,
     MappingNode,
     Node,
-    Refused,
     ScalarNode,
     SequenceNode,
     Value,

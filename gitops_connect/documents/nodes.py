@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from gitops_connect.documents.encoding import Refused
+
 MAX_DEPTH = 50
 """Levels of lists and mappings, with aliases resolved. A gitops-connect document has five."""
 MAX_NODES = 100_000
@@ -125,20 +127,6 @@ def too_deep(place: tuple[int, int]) -> Refused:
 def too_many(place: tuple[int, int]) -> Refused:
     """The refusal of a document with too many values."""
     return Refused("yaml/nodes", f"with its aliases resolved, the document has more than {MAX_NODES:,} values", place)
-
-
-# Why a document is not read any further; `desired.yaml` converts it to a diagnostic.
-
-
-class Refused(Exception):
-    """One reason, with its place: line and column from 1, in the whole file."""
-
-    def __init__(self, rule: str, summary: str, place: tuple[int, int], hint: str = "") -> None:
-        super().__init__(summary)
-        self.rule = rule
-        self.summary = summary
-        self.place = place
-        self.hint = hint
 
 
 # The value of a scalar without quotes: the core schema of YAML 1.2 (section 10.3.2), and not YAML 1.1.

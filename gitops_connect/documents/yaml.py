@@ -6,7 +6,6 @@ so that a syntax error affects only its own document.
 
 from __future__ import annotations
 
-import codecs
 import math
 import re
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
-from gitops_connect.connect.unreadable import MARK, not_utf8
+from gitops_connect.documents.encoding import Refused, decode, place_after, refuse_control_characters
 from gitops_connect.documents.fields import CORE_SCHEMA, ScalarRules, read
 from gitops_connect.documents.nodes import (
     FLOAT,
@@ -22,7 +21,6 @@ from gitops_connect.documents.nodes import (
     NUMBER_STARTS,
     MappingNode,
     Node,
-    Refused,
     ScalarNode,
     Value,
     compose,
@@ -105,49 +103,6 @@ def _is_empty(root: Node) -> bool:
 
 def _diagnostic(refused: Refused, path: str) -> Diagnostic:
     return Diagnostic(Severity.ERROR, refused.rule, refused.summary, Location(path, *refused.place), refused.hint)
-
-
-# Decodes the bytes of a file: UTF-8, and nothing else.
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
-_OTHERS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
-_SAVE_AS_UTF8 = "save the file as UTF-8"
-
-
-def decode(content: bytes) -> str:
-    """The text, without a byte order mark. Raises Refused."""
-    refuse_others(content)
-    try:
-        return content.decode().removeprefix(MARK)
-    except UnicodeDecodeError as error:
-        place = place_after(content[: error.start].decode().removeprefix(MARK))
-        summary = f"the file is not UTF-8: {not_utf8(content[error.start])}"
-        raise Refused("yaml/encoding", summary, place, _SAVE_AS_UTF8) from error
-
-
-def refuse_others(content: bytes) -> None:
-    """Raise Refused if the file begins with the mark of another encoding."""
-    for mark, encoding in _OTHERS.items():
-        if content.startswith(mark):
-            raise Refused("yaml/encoding", f"the file is encoded in {encoding}, expected UTF-8", (1, 1), _SAVE_AS_UTF8)
-
-
-def refuse_control_characters(text: str) -> None:
-    """Raise Refused for a character that YAML does not allow (section 5.1)."""
-    if found := _CONTROL.search(text):
-        summary = f"the character U+{ord(found.group()):04X} is not allowed in YAML"
-        hint = "remove it, or write it as an escape in double quotes"
-        raise Refused("yaml/character", summary, place_after(text[: found.start()]), hint)
-
-
-def place_after(before: str) -> tuple[int, int]:
-    """The line and column of the character that follows the text."""
-    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 # The values of a Kubernetes resource as `kubectl` reads them: `sigs.k8s.io/yaml`, which is go-yaml v2 and then JSON.

@@ -11,8 +11,9 @@ from posixpath import dirname
 from typing import Any
 
 from gitops_connect.documents.desired_state import RequestedChange, Requests
+from gitops_connect.documents.encoding import Refused
 from gitops_connect.documents.fields import read
-from gitops_connect.documents.nodes import Refused, compose
+from gitops_connect.documents.nodes import compose
 from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import gitops_connect
-from gitops_connect.spark.executor_modules import packed
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.spark.executor_modules import PACKAGES, packed
 
 PACKAGE = Path(gitops_connect.__file__).parent
 
@@ -25,3 +29,22 @@ def test_the_rules_are_read_from_the_zip_file(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from gitops_connect.offsets.rules import rules; print(rules.__file__)"]
     printed = subprocess.check_output(command, env={"PYTHONPATH": file}, cwd=tmp_path, text=True)
     assert printed.strip() == f"{file}/gitops_connect/offsets/rules/rules.py"
+
+
+def test_executors_need_no_other_package(tmp_path: Path) -> None:
+    """docs/reference/spark.md lists what executors need: no other dependency of ours is imported there."""
+    ours = {re.match(r"[\w-]+", one)[0].lower() for one in requires("gitops-connect") or () if "extra" not in one}
+    modules = {name for name, projects in packages_distributions().items() if ours & {one.lower() for one in projects}}
+    program = f"""
+import pickle, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(modules - {*PACKAGES})!r}: raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Refuse())
+from gitops_connect.offsets.spark import check_job, join, patch_files, violations
+assert any(pickle.load(sys.stdin.buffer))
+"""
+    assert {"yaml", "sqlalchemy", "pyspark"} <= modules - {*PACKAGES}
+    environment = {"PYTHONPATH": str(packed(tmp_path))}
+    shapes = pickle.dumps([BUILT_IN.shape({"connector.class": name}) for name in BUILT_IN.classes])
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, input=shapes, check=True)

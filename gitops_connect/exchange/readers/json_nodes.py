@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from gitops_connect.documents.nodes import MAX_DEPTH, MappingNode, Node, Refused, ScalarNode, SequenceNode, too_deep
+from gitops_connect.documents.encoding import Refused
+from gitops_connect.documents.nodes import MAX_DEPTH, MappingNode, Node, ScalarNode, SequenceNode, too_deep
 from gitops_connect.exchange.readers.reading import LineStarts
 
 _BLANK = re.compile(r"[ \t\r\n]*")

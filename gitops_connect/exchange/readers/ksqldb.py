@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
+from gitops_connect.documents.encoding import Refused, decode
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.load import MAX_SIZE
-from gitops_connect.documents.nodes import Refused
-from gitops_connect.documents.yaml import decode
 from gitops_connect.exchange.declarations import FileFormat
 from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
 from gitops_connect.families.jdbc import CONFLUENT_SOURCE

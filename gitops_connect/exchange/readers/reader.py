@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from gitops_connect.documents import recognition
+from gitops_connect.documents.encoding import Refused, decode
 from gitops_connect.documents.fields import items_of
 from gitops_connect.documents.fields import read as read_values
 from gitops_connect.documents.load import MAX_SIZE
-from gitops_connect.documents.nodes import Refused
 from gitops_connect.documents.recognition import GROUP, JIKKOU
-from gitops_connect.documents.yaml import decode, parse, parse_each
+from gitops_connect.documents.yaml import parse, parse_each
 from gitops_connect.exchange.declarations import FileFormat, FileReading
 from gitops_connect.exchange.readers import jikkou, json_configs, json_nodes, ksqldb, properties, terraform
 from gitops_connect.exchange.readers.reading import Findings, Part

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitops_connect.documents.encoding import Refused
 from gitops_connect.documents.fields import CLASS, NAME
-from gitops_connect.documents.nodes import Refused
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading, reference_of
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gitops_connect.documents.nodes import Refused
-from gitops_connect.documents.yaml import decode, place_after
+from gitops_connect.documents.encoding import Refused, decode, place_after
 from gitops_connect.exchange.declarations import FileFormat, reference_of
 from gitops_connect.exchange.readers.hcl import (
     Attribute,

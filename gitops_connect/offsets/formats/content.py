@@ -13,8 +13,7 @@ import zstandard
 
 from gitops_connect.connect import unreadable
 from gitops_connect.connect.unreadable import COMPRESSION, ENCODING, FORMAT, START, TOO_LARGE, Place, Unreadable
-from gitops_connect.documents import yaml
-from gitops_connect.documents.nodes import Refused
+from gitops_connect.documents.encoding import Refused, place_after, refuse_others
 from gitops_connect.model.manifests import LineFault
 
 MAX_SIZE = 16 * 1024 * 1024
@@ -89,7 +88,7 @@ def decode(content: bytes) -> str:
     A byte that is not UTF-8 becomes a lone surrogate (PEP 383): only its entry cannot be read.
     """
     try:
-        yaml.refuse_others(content)
+        refuse_others(content)
     except Refused as refused:
         raise _no_utf8(refused) from refused
     return content.decode(errors="surrogateescape").removeprefix(unreadable.MARK)
@@ -98,7 +97,7 @@ def decode(content: bytes) -> str:
 def refuse_nul(text: str) -> None:
     """Raise Unreadable for a NUL character: the content is binary."""
     if (at := text.find("\0")) >= 0:
-        raise Unreadable(ENCODING, unreadable.NUL, yaml.place_after(text[:at]))
+        raise Unreadable(ENCODING, unreadable.NUL, place_after(text[:at]))
 
 
 def texts(packed: Content, compression: str) -> Iterator[str]:
@@ -110,7 +109,7 @@ def texts(packed: Content, compression: str) -> Iterator[str]:
         if len(first) >= _LONGEST_MARK:
             break
     try:
-        yaml.refuse_others(first)
+        refuse_others(first)
         yield from unreadable.texts(chain([first], pieces), "surrogateescape")
     except Refused as refused:
         _read_on(pieces)

@@ -16,10 +16,10 @@ from gitops_connect.connect.unreadable import (
     no_list,
     stray_in,
 )
+from gitops_connect.documents.encoding import Refused, place_after, refuse_control_characters
 from gitops_connect.documents.fields import Reading
 from gitops_connect.documents.fields import read as read_node
-from gitops_connect.documents.nodes import Node, Refused, ScalarNode, compose
-from gitops_connect.documents.yaml import place_after, refuse_control_characters
+from gitops_connect.documents.nodes import Node, ScalarNode, compose
 from gitops_connect.model.documents import Pointer
 from gitops_connect.offsets.formats.content import MAX_SIZE, Faults
 
