@@ -32,7 +32,7 @@ def test_the_rules_are_read_from_the_zip_file(tmp_path: Path) -> None:
 
 
 def test_executors_need_no_other_package(tmp_path: Path) -> None:
-    """docs/reference/spark.md lists what executors need: no other dependency of ours is imported there."""
+    """docs/reference/spark.md lists what executors need: no other dependency is imported there."""
     ours = {re.match(r"[\w-]+", one)[0].lower() for one in requires("gitops-connect") or () if "extra" not in one}
     modules = {name for name, projects in packages_distributions().items() if ours & {one.lower() for one in projects}}
     program = f"""
