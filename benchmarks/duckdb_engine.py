@@ -21,7 +21,7 @@ import pyarrow as pa  # noqa: E402
 
 from gitops_connect.families.registry import BUILT_IN  # noqa: E402
 from gitops_connect.model.names import ConnectorName  # noqa: E402
-from gitops_connect.model.operations import OperationKind  # noqa: E402
+from gitops_connect.model.offset_changes import OffsetChangeKind  # noqa: E402
 from gitops_connect.offsets.context import ManifestContext  # noqa: E402
 from gitops_connect.offsets.formats.manifest_parser import read_lines  # noqa: E402
 from gitops_connect.offsets.rules.entries import EntryChecker  # noqa: E402
@@ -72,7 +72,7 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, path: str) -> None:
 def checked(slow: list[tuple[int, str]]) -> tuple[Counter[str], list[tuple[str, int, int]]]:
     """Check lines of other forms with the rule function: the counts of violations, and the keys of valid lines."""
     checker = EntryChecker(
-        ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG)), OperationKind.ALTER
+        ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG)), OffsetChangeKind.ALTER
     )
     counts: Counter[str] = Counter()
     keys = []

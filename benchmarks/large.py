@@ -27,7 +27,7 @@ from benchmarks.spark_engine import CONFIG
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.formats.manifest_parser import parse
 from gitops_connect.offsets.rules import small
@@ -123,7 +123,7 @@ def _decided(path: Path) -> float:
     """The time to read and check a manifest in this process."""
     context = ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG))
     begun = time.perf_counter()
-    verdict = small.check(parse(Blob(path.name, "", path.read_bytes())), context, OperationKind.ALTER)
+    verdict = small.check(parse(Blob(path.name, "", path.read_bytes())), context, OffsetChangeKind.ALTER)
     if verdict.offsets is None or "pyspark" in sys.modules:
         raise NotMeasured("it was not decided, or not in this process")
     return time.perf_counter() - begun

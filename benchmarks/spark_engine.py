@@ -20,7 +20,7 @@ from gitops_connect.families.registry import BUILT_IN  # noqa: E402 - imports ar
 from gitops_connect.model.diagnostics import Location  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.manifests import LargeFile  # noqa: E402 - imports are part of the measured time
 from gitops_connect.model.names import ConnectorName  # noqa: E402 - imports are part of the measured time
-from gitops_connect.model.operations import OperationKind  # noqa: E402 - imports are part of the measured time
+from gitops_connect.model.offset_changes import OffsetChangeKind  # noqa: E402 - imports are part of the measured time
 from gitops_connect.offset_changes.manifest_source import SparkChecks, workspace  # noqa: E402 - see above
 from gitops_connect.offsets.context import LargeManifest, ManifestContext  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
@@ -34,7 +34,7 @@ def main(manifest: str, saved: str, cache: str, master: str = "local[*]", ready:
     context = ManifestContext(ConnectorName("orders"), CONFIG, shape=BUILT_IN.shape(CONFIG))
     current = LargeFile("the current offsets", saved)
     files = (LargeFile(manifest, manifest),)
-    request = LargeManifest(Location(manifest), files, context, OperationKind.ALTER, current)
+    request = LargeManifest(Location(manifest), files, context, OffsetChangeKind.ALTER, current)
     seconds = []
     with closing(SharedSession(SparkSettings(master), os.environ, Path(cache))) as sessions:
         spark = SparkChecks(sessions, lambda _: None)

@@ -79,7 +79,7 @@ def reconcile(
         execution = ExecuteOptions(
             clock=clock,
             journal=records,
-            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, ledger.operations),
+            changes=PlannedChanges(runtime, declared.checkout, proposal.situation, ledger.offset_changes),
             parallelism=settings.parallelism,
             settle_timeout=settings.settle_timeout,
             min_running=settings.min_running,

@@ -16,20 +16,20 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import (
-    Operation,
-    OperationKind,
-    OperationRecord,
-    OperationState,
+from gitops_connect.model.offset_changes import (
+    OffsetChange,
+    OffsetChangeKind,
+    OffsetChangeRecord,
+    OffsetChangeState,
     clear_name,
     seed_name,
 )
+from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.restart_records import RestartRecord
-from gitops_connect.plan.operation_status import is_cleared, withdrawn_seeds
+from gitops_connect.plan.offset_change_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restarts import seen_before_managed, uncounted
 from gitops_connect.plan.rollbacks import begin_trial, next_histories
@@ -45,7 +45,7 @@ class LedgerRecords:
     def __init__(self, ledger: Ledger, situation: Situation, plan: Plan, clock: Clock) -> None:
         """`ledger` is under the lease of the cluster."""
         self._ledger = ledger
-        self._operations = ledger.operations
+        self._offset_changes = ledger.offset_changes
         self._situation = situation
         self._plan = plan
         self._clock = clock
@@ -73,26 +73,26 @@ class LedgerRecords:
         is_in_sync = self._left[connector.name] == 1 and connector.name not in self._partial
         return record if is_in_sync else replace(record, desired=None, applied={})
 
-    def intend(self, operation: Operation) -> None:
-        self._operations.intend(self._cluster, operation, self._clock.now())
+    def intend(self, offset_change: OffsetChange) -> None:
+        self._offset_changes.intend(self._cluster, offset_change, self._clock.now())
 
-    def begin(self, operation: Operation, before: Offsets) -> None:
-        self._operations.begin(self._cluster, operation, before, self._clock.now())
+    def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
+        self._offset_changes.begin(self._cluster, offset_change, before, self._clock.now())
 
-    def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
-        self._operations.settle(self._cluster, operation.name, after, warning, self._clock.now())
+    def settle(self, offset_change: OffsetChange, after: Offsets, warning: str) -> None:
+        self._offset_changes.settle(self._cluster, offset_change.name, after, warning, self._clock.now())
 
-    def record(self, operation: Operation) -> None:
+    def record(self, offset_change: OffsetChange) -> None:
         """Record in one transaction, so that a killed process has recorded all of it or nothing."""
-        is_unread = operation.is_large or operation.kind is OperationKind.LIST
-        current = None if is_unread else self._situation.offsets.current[operation.connector]
-        self._operations.record(self._cluster, operation, current, self._clock.now())
+        is_unread = offset_change.is_large or offset_change.kind is OffsetChangeKind.LIST
+        current = None if is_unread else self._situation.offsets.current[offset_change.connector]
+        self._offset_changes.record(self._cluster, offset_change, current, self._clock.now())
 
-    def fail(self, operation: Operation, message: str, *, final: bool) -> None:
-        self._operations.fail(self._cluster, operation, message, final=final, at=self._clock.now())
+    def fail(self, offset_change: OffsetChange, message: str, *, final: bool) -> None:
+        self._offset_changes.fail(self._cluster, offset_change, message, final=final, at=self._clock.now())
 
-    def note(self, operation: Operation, message: str) -> None:
-        self._operations.note(self._cluster, operation.name, message)
+    def note(self, offset_change: OffsetChange, message: str) -> None:
+        self._offset_changes.note(self._cluster, offset_change.name, message)
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
@@ -106,7 +106,7 @@ class LedgerRecords:
 
     def before(self) -> None:
         """Record changes without a step: documents that match their connector, and deleted connectors."""
-        self._record_operations()
+        self._record_offset_changes()
         attempted = self._ledger.revisions(self._cluster).attempted
         if attempted is None or attempted.revision != self._revision:
             self._ledger.record_attempt(self._cluster, self._revision, self._clock.now())
@@ -129,26 +129,27 @@ class LedgerRecords:
         changed = {name: one for name, one in now.items() if before.get(name) != one}
         self._ledger.status.offset_positions.record(self._cluster, changed, before.keys() - now.keys())
 
-    def _record_operations(self) -> None:
-        """Record operations without a step, before the revision: a ledger with a revision is no longer new."""
-        unknown = [one for one in self._plan.operations if one.status is OperationStatus.UNKNOWN]
+    def _record_offset_changes(self) -> None:
+        """Record offset changes without a step, before the revision: a ledger with a revision is no longer new."""
+        unknown = [one for one in self._plan.offset_changes if one.status is OffsetChangeStatus.UNKNOWN]
         if unknown:
-            self._operations.mark(self._cluster, *map(self._unknown, unknown))
+            self._offset_changes.mark(self._cluster, *map(self._unknown, unknown))
         for name in withdrawn_seeds(self._situation):
-            self._operations.drop(self._cluster, name)
+            self._offset_changes.drop(self._cluster, name)
         for name, record in self._situation.offsets.records.items():
             if is_cleared(self._situation, record.connector) and name == clear_name(record.connector):
                 self._record_cleared(record.connector)
-            elif record.kind is OperationKind.CLEAR and record.state is OperationState.SETTLED:
-                self._operations.release(self._cluster, name)
+            elif record.kind is OffsetChangeKind.CLEAR and record.state is OffsetChangeState.SETTLED:
+                self._offset_changes.release(self._cluster, name)
 
-    def _unknown(self, one: PlannedOperation) -> OperationRecord:
-        """The record of an operation in state UNKNOWN. If it was begun, the fields of its earlier record are kept."""
-        state, now = OperationState.UNKNOWN, self._clock.now()
+    def _unknown(self, one: PlannedOffsetChange) -> OffsetChangeRecord:
+        """The record of an offset change in state UNKNOWN. If it was begun, the fields of its earlier record are
+        kept."""
+        state, now = OffsetChangeState.UNKNOWN, self._clock.now()
         begun = self._situation.offsets.records.get(one.name)
         if begun is not None:
             return replace(begun, state=state, since=now, message=one.message)
-        return OperationRecord(one.name, one.connector, one.kind, state, one.digest, self._revision, now)
+        return OffsetChangeRecord(one.name, one.connector, one.kind, state, one.digest, self._revision, now)
 
     def _record_cleared(self, connector: ConnectorName) -> None:
         """Record that the connector was deleted with its offsets: a new connector of that name is seeded again.
@@ -156,10 +157,10 @@ class LedgerRecords:
         The deletion itself is released last: if it is not released, the next reconciliation does the rest.
         """
         seed = self._situation.offsets.records.get(seed_name(connector))
-        if seed is not None and seed.state is OperationState.SETTLED:
-            self._operations.release(self._cluster, seed_name(connector))
-        self._operations.settle(self._cluster, clear_name(connector), {}, "", self._clock.now())
-        self._operations.release(self._cluster, clear_name(connector))
+        if seed is not None and seed.state is OffsetChangeState.SETTLED:
+            self._offset_changes.release(self._cluster, seed_name(connector))
+        self._offset_changes.settle(self._cluster, clear_name(connector), {}, "", self._clock.now())
+        self._offset_changes.release(self._cluster, clear_name(connector))
 
     def after(self, outcome: StepOutcome) -> StepOutcome:
         """Record the step and its effect. Returns the outcome with the id of the step."""
@@ -175,10 +176,10 @@ class LedgerRecords:
         Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
         those without a review unless they undo drift or roll back, and the stop of one whose config has errors.
         """
-        name, action, operation = outcome.step.connector, outcome.step.action, outcome.step.operation
+        name, action, offset_change = outcome.step.connector, outcome.step.action, outcome.step.offset_change
         self._record_facts(outcome.step)
         self._left[name] -= 1
-        if action is Action.RESET and operation is not None and operation.kind is OperationKind.CLEAR:
+        if action is Action.RESET and offset_change is not None and offset_change.kind is OffsetChangeKind.CLEAR:
             self._clearing.add(name)
         if action is Action.DELETE:
             if name in self._clearing:
@@ -224,7 +225,7 @@ class LedgerRecords:
             author=self._situation.author,
             connector=step.connector,
             action=step.action,
-            operation=step.operation.name if step.operation is not None else "",
+            offset_change=step.offset_change.name if step.offset_change is not None else "",
             result=outcome.result,
             reason=step.reason,
             message=outcome.message,

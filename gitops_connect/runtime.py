@@ -20,7 +20,7 @@ from gitops_connect.ledger.ledger import Ledger, read_history
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import RollbackOptions
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.operations import OperationHistory
+from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
@@ -64,8 +64,8 @@ def _ignore(text: str) -> None:
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
-    `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long operations, in
-    the thread that runs them.
+    `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long offset
+    changes, in the thread that runs them.
     """
 
     settings: Settings
@@ -178,7 +178,7 @@ def open_ledger(settings: Settings) -> Ledger:
     return Ledger.open(settings.state.url, settings.directory, key)
 
 
-def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
+def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OffsetChangeHistory]:
     """The offset changes that the ledger knows, without its key; a missing ledger is not created.
 
     Raises UsageError, LedgerUnusable or LedgerBusy.

@@ -8,14 +8,14 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
 from gitops_connect.model.desired import OnDelete, TargetState
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
@@ -59,7 +59,7 @@ REVIEWED = ReviewedPlan(
     Digest("d" * 64),
     {LOCAL: {NAME: ReviewedConnector((Digest("e" * 64),), (DestructiveEffect(DestructiveKind.DELETE), REWIND))}},
 )
-LARGE = replace(SKIP, name=OperationName("very-large"), offsets={}, is_large=True)
+LARGE = replace(SKIP, name=OffsetChangeName("very-large"), offsets={}, is_large=True)
 BLOCK_BEFORE = b'{"partition":{"filename":"/0"},"offset":{"position":7}}\n'
 BLOCK_DECLARED = BLOCK_BEFORE.replace(b"7", b"1") + b'{"partition":{"filename":"/1"},"offset":null}\n'
 
@@ -77,7 +77,7 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.stopped.record(LOCAL, {NAME: TargetState.RUNNING})
     ledger.reviews.record(REVIEWED, PlanPurpose.REVIEW, NOON)
     assert ledger.reviews.approve(Approval(7, REVIEWED.digest, "ana", LATER, "https://git.example/7#1"))
-    _fill_operations(ledger)
+    _fill_offset_changes(ledger)
     _fill_status(ledger)
     return ledger
 
@@ -97,17 +97,17 @@ def edit(directory: Path, table: str, column: str, value: Any) -> None:
         assert done.rowcount == 1
 
 
-def _fill_operations(ledger: Ledger) -> None:
-    operations = ledger.operations
-    operations.begin(LOCAL, SKIP, STOOD, NOON)
-    operations.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
-    operations.begin(LOCAL, replace(SKIP, name=OperationName("open")), STOOD, NOON)
-    unknown = replace(record_of(SKIP), name=OperationName("unknown"), state=OperationState.UNKNOWN, digest=None)
-    operations.mark(LOCAL, unknown)
-    operations.begin_large(LOCAL, LARGE, [BLOCK_BEFORE], [BLOCK_DECLARED], NOON)
-    operations.sent(LOCAL, LARGE.name, 1)
-    operations.fail(LOCAL, replace(SKIP, name=OperationName("refused")), "400: no", final=True, at=LATER)
-    operations.intend(LOCAL, replace(SKIP, name=OperationName("seed")), NOON)
+def _fill_offset_changes(ledger: Ledger) -> None:
+    offset_changes = ledger.offset_changes
+    offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    offset_changes.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
+    offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("open")), STOOD, NOON)
+    unknown = replace(record_of(SKIP), name=OffsetChangeName("unknown"), state=OffsetChangeState.UNKNOWN, digest=None)
+    offset_changes.mark(LOCAL, unknown)
+    offset_changes.begin_large(LOCAL, LARGE, [BLOCK_BEFORE], [BLOCK_DECLARED], NOON)
+    offset_changes.sent(LOCAL, LARGE.name, 1)
+    offset_changes.fail(LOCAL, replace(SKIP, name=OffsetChangeName("refused")), "400: no", final=True, at=LATER)
+    offset_changes.intend(LOCAL, replace(SKIP, name=OffsetChangeName("seed")), NOON)
 
 
 def _fill_status(ledger: Ledger) -> None:

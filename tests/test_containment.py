@@ -252,8 +252,8 @@ def test_a_bug_in_the_check_of_a_manifest_blocks_only_this_change(tmp_path: Path
 
 
 class Inline:
-    def manifest(self, operation: Any) -> Any:
-        return operation.manifest
+    def manifest(self, offset_change: Any) -> Any:
+        return offset_change.manifest
 
 
 def test_a_bug_in_one_cluster_leaves_the_others(capsys: pytest.CaptureFixture[str]) -> None:

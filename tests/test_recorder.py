@@ -25,7 +25,7 @@ from support.planner.situations import (
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName, Digest, Revision
-from gitops_connect.model.operations import Operation, OperationKind, clear_name, seed_name
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
@@ -182,7 +182,7 @@ def test_a_connector_of_which_only_an_offset_change_is_finished_is_not_recorded_
     orders, back = wanted("orders"), change("back", "orders", acknowledge=["rewind"])
     carry_out(ledger, situation([orders], [as_observed(orders)]))
     before, applied = ledger.ownership(CLUSTER), ledger.revisions(CLUSTER).applied
-    begun = Operation(back.name, ORDERS, OperationKind.ALTER, back.digest, REVISION, current_offsets(a=4))
+    begun = OffsetChange(back.name, ORDERS, OffsetChangeKind.ALTER, back.digest, REVISION, current_offsets(a=4))
     offsets = OffsetSituation(
         {back.name: record(back, "in_progress")},
         {back.name: Unfinished(begun, current_offsets(a=20))},
@@ -304,7 +304,7 @@ class TestOperations:
     """Offset changes that need no step, and the results of those that have one."""
 
     def known(self, ledger: Ledger) -> dict[str, str]:
-        return {name: one.state.value for name, one in ledger.operations.records(CLUSTER).items()}
+        return {name: one.state.value for name, one in ledger.offset_changes.records(CLUSTER).items()}
 
     def test_changes_of_unknown_outcome_are_recorded_before_the_revision(self, ledger: WatchedLedger) -> None:
         about = situation(
@@ -324,7 +324,7 @@ class TestOperations:
         self, ledger: WatchedLedger, state: str
     ) -> None:
         seed = record(change(seed_name(ORDERS), "orders", "seed"), state)
-        ledger.operations.mark(CLUSTER, seed)
+        ledger.offset_changes.mark(CLUSTER, seed)
         about = situation(
             [wanted("orders")],
             [as_observed(wanted("orders"))],
@@ -335,22 +335,22 @@ class TestOperations:
 
     def test_a_deletion_with_its_offsets_lets_a_later_connector_be_seeded(self, ledger: WatchedLedger) -> None:
         seed = record(change(seed_name(ORDERS), "orders", "seed"), "applied")
-        ledger.operations.mark(CLUSTER, seed)
+        ledger.offset_changes.mark(CLUSTER, seed)
         gone = replace(wanted("orders", "absent"), on_delete=OnDelete.RESET)
         about = situation([gone], [seen("orders")], offsets=OffsetSituation({seed.name: seed}))
         ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
-        clear = plan(replace(about, ownership=ledger.ownership(CLUSTER))).steps[1].operation
+        clear = plan(replace(about, ownership=ledger.ownership(CLUSTER))).steps[1].offset_change
         assert clear is not None
-        ledger.operations.begin(CLUSTER, clear, current_offsets(a=1), NOW)
+        ledger.offset_changes.begin(CLUSTER, clear, current_offsets(a=1), NOW)
         carry_out(ledger, about)
         assert self.known(ledger) == {clear_name(ORDERS): "released", seed.name: "released"}
         assert owned(ledger) == {}
 
     def test_an_interrupted_deletion_is_recognized_from_the_cluster(self, ledger: WatchedLedger) -> None:
-        clear = Operation(clear_name(ORDERS), ORDERS, OperationKind.CLEAR, Digest("d"), REVISION)
-        ledger.operations.begin(CLUSTER, clear, current_offsets(a=1), NOW)
+        clear = OffsetChange(clear_name(ORDERS), ORDERS, OffsetChangeKind.CLEAR, Digest("d"), REVISION)
+        ledger.offset_changes.begin(CLUSTER, clear, current_offsets(a=1), NOW)
         unfinished = {clear.name: Unfinished(clear, current_offsets(a=1))}
-        records = ledger.operations.records(CLUSTER)
+        records = ledger.offset_changes.records(CLUSTER)
         carry_out(ledger, situation([], [], offsets=OffsetSituation(records, unfinished)))
         assert self.known(ledger) == {clear.name: "released"}
 

@@ -105,7 +105,7 @@ def _situation() -> Situation:
         _seen("orders-sink", {"topics": "orders", "connection.url": "jdbc:postgresql://db/shop", "batch.size": "100"}),
         _seen("legacy-import", {"topics": "imports"}),
     ]
-    (change,) = desired.operations
+    (change,) = desired.offset_changes
     assert change.manifest is not None  # noqa: S101 - the document above declares offsets
     declared = {
         partition_text(entry.value["partition"]): offset_text(entry.value["offset"])

@@ -15,7 +15,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart
@@ -34,8 +34,8 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """
     if step.action is Action.CREATE:
         return _create(step, context)
-    if step.operation is not None:
-        return _carry_out_operation(step, step.operation, context)
+    if step.offset_change is not None:
+        return _carry_out_offset_change(step, step.offset_change, context)
     if step.restart is not None:
         if step.restart.request is None:  # counted before it is sent: a killed process cannot restart without end
             context.options.journal.count_restart(step.connector)
@@ -47,23 +47,23 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
     return ""
 
 
-def _carry_out_operation(step: Step, operation: Operation, context: StepContext) -> StepResult:
+def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: StepContext) -> StepResult:
     if step.action is Action.RECORD:
-        return _recorded(partial(context.options.journal.record, operation))
+        return _recorded(partial(context.options.journal.record, offset_change))
     if step.listing is not None:
-        return _list(operation, step.listing, context)
+        return _list(offset_change, step.listing, context)
     # A deletion is planned before the connector's offsets are read: only now it is known whether they fit into memory.
-    if operation.kind is OperationKind.CLEAR and context.options.changes.has_too_many_offsets(operation):
-        operation = replace(operation, is_large=True)
-    return change_offsets(operation, context)
+    if offset_change.kind is OffsetChangeKind.CLEAR and context.options.changes.has_too_many_offsets(offset_change):
+        offset_change = replace(offset_change, is_large=True)
+    return change_offsets(offset_change, context)
 
 
 def _create(step: Step, context: StepContext) -> str:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
-    if step.operation is not None:
-        context.options.journal.intend(step.operation)
+    if step.offset_change is not None:
+        context.options.journal.intend(step.offset_change)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
-    return leftovers(step.connector, context) if step.operation is None and context.tells_offsets else ""
+    return leftovers(step.connector, context) if step.offset_change is None and context.tells_offsets else ""
 
 
 def _recorded(record: Callable[[], None]) -> StepResult:
@@ -74,13 +74,13 @@ def _recorded(record: Callable[[], None]) -> StepResult:
     return StepResult(Result.APPLIED)
 
 
-def _list(operation: Operation, listing: RequestedListing, context: StepContext) -> StepResult:
+def _list(offset_change: OffsetChange, listing: RequestedListing, context: StepContext) -> StepResult:
     """Write the current offsets, and record that. A failed write is retried in the next reconciliation."""
     try:
         place = context.options.changes.write_listing(listing, context.cluster.offsets(listing.connector))
-        context.options.journal.record(operation)
+        context.options.journal.record(offset_change)
     except GitopsConnectError as error:
-        return record_failure(operation, context, StepFailed(str(error), certain=True))
+        return record_failure(offset_change, context, StepFailed(str(error), certain=True))
     return StepResult(Result.APPLIED, f"written to {place}")
 
 

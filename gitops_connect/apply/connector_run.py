@@ -15,7 +15,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 
@@ -59,8 +59,8 @@ class ConnectorRun:
 
         False for a connector that is to be seeded: it has not run yet.
         """
-        kinds = {step.operation.kind for step in self.plan.steps if step.operation is not None}
-        for_offsets = bool(kinds) and OperationKind.SEED not in kinds
+        kinds = {step.offset_change.kind for step in self.plan.steps if step.offset_change is not None}
+        for_offsets = bool(kinds) and OffsetChangeKind.SEED not in kinds
         return self._was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
 
     def execution(self, now: float) -> StepExecution:
@@ -147,7 +147,7 @@ def advice(before: Iterable[StepOutcome], step: Step) -> str:
     An undo of an offset change also reverts the later offset changes of the connector.
     """
     applied = [outcome.step for outcome in before if outcome.result is Result.APPLIED]
-    changes = [one.operation for one in applied if one.action in _CHANGES_OFFSETS and one.operation is not None]
+    changes = [one.offset_change for one in applied if one.action in _CHANGES_OFFSETS and one.offset_change is not None]
     actions = {one.action for one in (*applied, step)}
     parts = []
     if changes:

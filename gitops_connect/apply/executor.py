@@ -187,10 +187,10 @@ class _Run:
 
     def _take_in(self) -> None:
         ended = [future for future in self._sending if future.done()]
-        latest = {}  # the latest progress of each operation is reported, before the end of its step
+        latest = {}  # the latest progress of each offset change is reported, before the end of its step
         while not self._progress.empty():
             progress = self._progress.get()
-            latest[progress.operation] = progress
+            latest[progress.offset_change] = progress
         for progress in latest.values():
             self._report(self._options.on_progress, progress)
         for future in ended:

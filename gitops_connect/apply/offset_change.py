@@ -37,13 +37,13 @@ from gitops_connect.errors import (
 )
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, merged, patch_between
-from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.outcomes import Result, SendingProgress
 
 T = TypeVar("T")
 
-_REMOVES_ALL = (OperationKind.RESET, OperationKind.CLEAR)
+_REMOVES_ALL = (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
 _POLLS = 3
 """If accepted offsets are not seen after this many polls, they are sent again: an abandoned task may have written once
 more (`Worker` cancels those that do not stop in time, and only exactly-once sources are fenced)."""
@@ -68,43 +68,43 @@ class _Interrupted(Exception):
     """Nothing more may begin."""
 
 
-def change_offsets(operation: Operation, context: StepContext) -> StepResult:
+def change_offsets(offset_change: OffsetChange, context: StepContext) -> StepResult:
     """Carry out the change. Raises nothing except for bugs.
 
     The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
-    if not operation.is_large:
-        return _SmallChange(operation, context).run()
+    if not offset_change.is_large:
+        return _SmallChange(offset_change, context).run()
     try:
-        with context.options.changes.large(operation) as change:
-            return _ChunkedChange(operation, context, change).run()
+        with context.options.changes.large(offset_change) as change:
+            return _ChunkedChange(offset_change, context, change).run()
     except GitopsConnectError as error:
         return StepResult(Result.FAILED, str(error))
 
 
-def record_failure(operation: Operation, context: StepContext, failed: StepFailed) -> StepResult:
-    """Record in the ledger how this attempt at the operation failed."""
+def record_failure(offset_change: OffsetChange, context: StepContext, failed: StepFailed) -> StepResult:
+    """Record in the ledger how this attempt at the offset change failed."""
     journal = context.options.journal
     try:
         if failed.certain:
-            journal.fail(operation, str(failed), final=failed.final)
+            journal.fail(offset_change, str(failed), final=failed.final)
         else:
-            journal.note(operation, str(failed))
+            journal.note(offset_change, str(failed))
     except GitopsConnectError as error:
         return StepResult(Result.FAILED, f"{failed}; the ledger could not record this: {error}")
-    return StepResult(Result.FAILED, str(failed), harmless=failed.certain and _may_run(operation))
+    return StepResult(Result.FAILED, str(failed), harmless=failed.certain and _may_run(offset_change))
 
 
-def _may_run(operation: Operation) -> bool:
+def _may_run(offset_change: OffsetChange) -> bool:
     """Whether the connector may continue: not if it was to be seeded before it runs, or to be deleted."""
-    return operation.kind not in (OperationKind.SEED, OperationKind.CLEAR)
+    return offset_change.kind not in (OffsetChangeKind.SEED, OffsetChangeKind.CLEAR)
 
 
 class _OffsetChange:
     """`_begun`: the ledger has recorded the change. `_touched`: offsets may have changed."""
 
-    def __init__(self, operation: Operation, context: StepContext, *, begun: bool) -> None:
-        self._operation = operation
+    def __init__(self, offset_change: OffsetChange, context: StepContext, *, begun: bool) -> None:
+        self._offset_change = offset_change
         self._context = context
         self._clock, self._cluster, self._journal = context.options.clock, context.cluster, context.options.journal
         self._timeout = context.options.settle_timeout
@@ -115,20 +115,21 @@ class _OffsetChange:
         """The offsets changed after the plan was made: a person must check that, and the connector continues."""
         reasons = "; ".join(refusal.message for refusal in review.refusals)
         text = f"blocked, because the current offsets changed after the plan was made: {reasons}"
-        result = record_failure(self._operation, self._context, StepFailed(text, certain=not self._begun))
-        return replace(result, harmless=_may_run(self._operation))
+        result = record_failure(self._offset_change, self._context, StepFailed(text, certain=not self._begun))
+        return replace(result, harmless=_may_run(self._offset_change))
 
     def _fail(self, failed: StepFailed, state: str = _MAY_BE_APPLIED) -> StepResult:
-        """Record a failed attempt. With an uncertain outcome, the operation stays in `state`, and can be abandoned."""
+        """Record a failed attempt. With an uncertain outcome, the offset change stays in `state`, and can be
+        abandoned."""
         if not failed.certain:
-            command = f"gitops-connect ledger resolve {self._operation.name} --not-applied"
+            command = f"gitops-connect ledger resolve {self._offset_change.name} --not-applied"
             way_out = f"to abandon it, remove the change from Git and run `{command}`"
             failed = StepFailed(f"{failed}; {state}; {way_out}", certain=False)
-        return record_failure(self._operation, self._context, failed)
+        return record_failure(self._offset_change, self._context, failed)
 
     def _end_unrecorded(self, error: GitopsConnectError) -> StepResult:
         """What the ledger does not record was not done, and what it records as in progress is finished later."""
-        return StepResult(Result.FAILED, str(error), harmless=not self._begun and _may_run(self._operation))
+        return StepResult(Result.FAILED, str(error), harmless=not self._begun and _may_run(self._offset_change))
 
     def _unreadable(self, what: str, error: GitopsConnectError, *, is_late: bool = False) -> StepFailed:
         late = f"not applied after {self._timeout:g} s: " if is_late else ""
@@ -143,9 +144,9 @@ class _OffsetChange:
 
     def _group(self) -> str:
         """The consumer group of a sink (`SinkUtils.consumerGroupId`, or the group that its config sets)."""
-        default = f"connect-{self._operation.connector}"
+        default = f"connect-{self._offset_change.connector}"
         try:
-            seen = self._cluster.connectors()[0].get(self._operation.connector)
+            seen = self._cluster.connectors()[0].get(self._offset_change.connector)
         except GitopsConnectError:
             seen = None
         if seen is None:
@@ -166,18 +167,18 @@ def _is_without_effect(error: GitopsConnectError) -> bool:
 class _SmallChange(_OffsetChange):
     """A change that fits into one request, with the offsets before and after it in memory."""
 
-    def __init__(self, operation: Operation, context: StepContext) -> None:
-        super().__init__(operation, context, begun=context.options.changes.is_begun(operation))
+    def __init__(self, offset_change: OffsetChange, context: StepContext) -> None:
+        super().__init__(offset_change, context, begun=context.options.changes.is_begun(offset_change))
         self._deadline = self._clock.monotonic() + self._timeout
 
     def run(self) -> StepResult:
         try:
             before = self._read("the current offsets")
-            review = self._context.options.changes.review(self._operation, before)
+            review = self._context.options.changes.review(self._offset_change, before)
             self._begun = review.partial
             if review.refusals:
                 return self._block(review)
-            self._journal.begin(self._operation, before)
+            self._journal.begin(self._offset_change, before)
             self._begun = True
             warning = self._carry_out(before, review)
         except StepFailed as failed:
@@ -196,8 +197,8 @@ class _SmallChange(_OffsetChange):
             seen = self._see(review, after)
             if self._is_in_effect(seen, review, after):
                 break
-        if self._operation.kind is not OperationKind.CLEAR:
-            self._journal.settle(self._operation, seen, warning)
+        if self._offset_change.kind is not OffsetChangeKind.CLEAR:
+            self._journal.settle(self._offset_change, seen, warning)
         return warning
 
     def _send(self, review: Review, after: Offsets) -> str:
@@ -205,9 +206,9 @@ class _SmallChange(_OffsetChange):
         doubtful = False
         for pause in RETRY:
             try:
-                if self._operation.kind in _REMOVES_ALL:
-                    return self._cluster.reset_offsets(self._operation.connector)
-                return self._cluster.alter_offsets(self._operation.connector, review.patch)
+                if self._offset_change.kind in _REMOVES_ALL:
+                    return self._cluster.reset_offsets(self._offset_change.connector)
+                return self._cluster.alter_offsets(self._offset_change.connector, review.patch)
             except LedgerBusy:  # the lease was lost, and nothing was sent
                 raise
             except (ConnectRefused, Waiting) as error:
@@ -238,7 +239,7 @@ class _SmallChange(_OffsetChange):
             certain = is_unchanged and not doubtful
             return StepFailed(message, certain=certain, final=certain and final)
         try:
-            self._cluster.alter_offsets(self._operation.connector, patch_between(seen, before))
+            self._cluster.alter_offsets(self._offset_change.connector, patch_between(seen, before))
         except GitopsConnectError as second:
             text = f"{message}; some offsets were changed and could not be restored: {second}"
             return StepFailed(text, certain=False)
@@ -261,7 +262,7 @@ class _SmallChange(_OffsetChange):
 
     def _is_in_effect(self, seen: Offsets, review: Review, after: Offsets) -> bool:
         """Whether the offsets have the effect: on every partition of an alter or seed, else on all."""
-        if self._operation.kind in (OperationKind.ALTER, OperationKind.SEED):
+        if self._offset_change.kind in (OffsetChangeKind.ALTER, OffsetChangeKind.SEED):
             return all(seen.get(one) == offset for one, offset in review.patch.items())
         return seen == after
 
@@ -269,7 +270,7 @@ class _SmallChange(_OffsetChange):
         """The current offsets. Raises StepFailed if the cluster does not answer; a sent change may have an effect."""
         for pause in RETRY:
             try:
-                return self._cluster.offsets(self._operation.connector)
+                return self._cluster.offsets(self._offset_change.connector)
             except Waiting as error:
                 if self._is_late(pause):
                     raise self._unreadable(what, error, is_late=True) from error
@@ -313,8 +314,8 @@ class _Retries:
 class _ChunkedChange(_OffsetChange):
     """A large change. `_done` entries were accepted. `_doubtful`: a request may still take effect."""
 
-    def __init__(self, operation: Operation, context: StepContext, change: LargeChange) -> None:
-        super().__init__(operation, context, begun=change.is_begun)
+    def __init__(self, offset_change: OffsetChange, context: StepContext, change: LargeChange) -> None:
+        super().__init__(offset_change, context, begun=change.is_begun)
         self._change = change
         self._doubtful = change.is_begun
         self._reviewed = False
@@ -333,7 +334,7 @@ class _ChunkedChange(_OffsetChange):
         except _Interrupted:
             if self._begun:
                 return self._end_failed(StepFailed("interrupted", certain=False))
-            return StepResult(Result.SKIPPED, "skipped: interrupted", harmless=_may_run(self._operation))
+            return StepResult(Result.SKIPPED, "skipped: interrupted", harmless=_may_run(self._offset_change))
         except (LedgerBusy, LedgerUnusable, OperationSettled) as error:
             return self._end_unrecorded(error)
         except GitopsConnectError as error:
@@ -353,7 +354,7 @@ class _ChunkedChange(_OffsetChange):
         if self._change.entries:
             self._carry_out()
         warning = _warning_of(self._warning, review)
-        if self._operation.kind is not OperationKind.CLEAR:
+        if self._offset_change.kind is not OffsetChangeKind.CLEAR:
             self._change.settle(warning)
         return StepResult(Result.APPLIED, warning)
 
@@ -368,7 +369,7 @@ class _ChunkedChange(_OffsetChange):
 
     def _send(self) -> None:
         self._retries = _Retries(self._context)
-        if self._operation.kind in _REMOVES_ALL:
+        if self._offset_change.kind in _REMOVES_ALL:
             self._reset()
             return
         self._send_began = self._done, self._clock.monotonic()
@@ -383,7 +384,7 @@ class _ChunkedChange(_OffsetChange):
         try:
             with self._context.sending:
                 began = self._clock.monotonic()
-                warning = self._cluster.alter_offsets_with(self._operation.connector, chunk.body)
+                warning = self._cluster.alter_offsets_with(self._offset_change.connector, chunk.body)
                 seconds = self._clock.monotonic() - began
         except LedgerBusy:  # the lease was lost, and nothing was sent
             raise
@@ -406,7 +407,7 @@ class _ChunkedChange(_OffsetChange):
         while True:
             self._check_interrupted()
             try:
-                self._warning = self._cluster.reset_offsets(self._operation.connector) or self._warning
+                self._warning = self._cluster.reset_offsets(self._offset_change.connector) or self._warning
             except LedgerBusy:
                 raise
             except (ConnectRefused, Waiting) as error:
@@ -429,7 +430,7 @@ class _ChunkedChange(_OffsetChange):
             if self._retries.ends():
                 raise self._give_up(error) from error
             self._retries.wait()
-            if self._operation.kind not in _REMOVES_ALL:
+            if self._offset_change.kind not in _REMOVES_ALL:
                 self._change.mark(self._done)  # raises LedgerBusy if the lease was lost
             try:
                 self._cluster.await_herder()  # a restarted worker may still be reading
@@ -480,11 +481,11 @@ class _ChunkedChange(_OffsetChange):
         seconds = self._clock.monotonic() - began
         rate = (self._done - done) / seconds if seconds > 0 and self._done > done else None
         remaining = None if rate is None else (self._change.entries - self._done) / rate
-        name, connector = self._operation.name, self._operation.connector
+        name, connector = self._offset_change.name, self._offset_change.connector
         self._context.progress(SendingProgress(name, connector, self._done, self._change.entries, rate, remaining))
 
     def _end_failed(self, failed: StepFailed) -> StepResult:
-        if not self._reviewed or self._operation.kind in _REMOVES_ALL:
+        if not self._reviewed or self._offset_change.kind in _REMOVES_ALL:
             return self._fail(failed)
         progress = f"{self._done:,} of {self._change.entries:,} offsets are set"
         return self._fail(failed, f"{progress}: the connector stays stopped, and the next reconciliation continues")

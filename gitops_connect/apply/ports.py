@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_changes import OffsetChange
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Operation
 from gitops_connect.model.strimzi import RequestedListing
 
 
@@ -88,20 +88,20 @@ class LargeChange(Protocol):
 class OffsetChanges(Protocol):
     """The offset changes of one plan. Used by several threads at once."""
 
-    def is_begun(self, operation: Operation) -> bool:
-        """Whether an earlier reconciliation began the operation, so that some of it may have been sent."""
+    def is_begun(self, offset_change: OffsetChange) -> bool:
+        """Whether an earlier reconciliation began the offset change, so that some of it may have been sent."""
 
-    def review(self, operation: Operation, current: Offsets) -> Review:
-        """What the operation would do to these offsets, and whether it may."""
+    def review(self, offset_change: OffsetChange, current: Offsets) -> Review:
+        """What the offset change would do to these offsets, and whether it may."""
 
-    def has_too_many_offsets(self, operation: Operation) -> bool:
+    def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
         """Whether the connector's current offsets are too many for memory; False if that is unknown."""
 
     def write_listing(self, listing: RequestedListing, offsets: Offsets) -> str:
         """Write the current offsets to the entry of the ConfigMap. Returns where. Raises a GitopsConnectError."""
 
-    def large(self, operation: Operation) -> AbstractContextManager[LargeChange]:
-        """The large change of this operation. Leaving the context removes its files."""
+    def large(self, offset_change: OffsetChange) -> AbstractContextManager[LargeChange]:
+        """The large change of this offset change. Leaving the context removes its files."""
 
 
 class Journal(Protocol):
@@ -113,26 +113,27 @@ class Journal(Protocol):
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         """Record that these connectors, which exist on the cluster, are managed from now on: all of them, or none."""
 
-    def intend(self, operation: Operation) -> None:
-        """Record that a connector is about to be created that must not run before this operation."""
+    def intend(self, offset_change: OffsetChange) -> None:
+        """Record that a connector is about to be created that must not run before this offset change."""
 
-    def begin(self, operation: Operation, before: Offsets) -> None:
-        """Record that the operation is about to be sent, with the current offsets.
+    def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
+        """Record that the offset change is about to be sent, with the current offsets.
 
         Offsets of an earlier begin are kept.
         """
 
-    def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
-        """Record that the operation took effect and was observed."""
+    def settle(self, offset_change: OffsetChange, after: Offsets, warning: str) -> None:
+        """Record that the offset change took effect and was observed."""
 
-    def record(self, operation: Operation) -> None:
-        """Record an operation as applied without a request: the plan found every partition at the declared offset."""
+    def record(self, offset_change: OffsetChange) -> None:
+        """Record an offset change as applied without a request: the plan found every partition at the declared
+        offset."""
 
-    def fail(self, operation: Operation, message: str, *, final: bool) -> None:
-        """Record that the operation certainly had no effect. `final`: it never will have one."""
+    def fail(self, offset_change: OffsetChange, message: str, *, final: bool) -> None:
+        """Record that the offset change certainly had no effect. `final`: it never will have one."""
 
-    def note(self, operation: Operation, message: str) -> None:
-        """Record that the operation was begun and that its outcome is unknown."""
+    def note(self, offset_change: OffsetChange, message: str) -> None:
+        """Record that the offset change was begun and that its outcome is unknown."""
 
     def stopping(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be stopped, if a later step of the plan starts it again."""

@@ -18,9 +18,9 @@ from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, group,
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.tables import OffsetsPart
-from gitops_connect.model.names import ClusterName, OperationName, Revision
+from gitops_connect.model.names import ClusterName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text, to_json
-from gitops_connect.model.operations import OperationRecord
 from gitops_connect.model.revisions import short
 from gitops_connect.offset_changes import recorded_changes
 from gitops_connect.offset_changes.recorded_changes import large_value
@@ -51,7 +51,7 @@ def show(
     """List the recorded offset changes, newest first."""
     with cluster_commands.opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
-        known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
+        known = [(one, record) for one in clusters for record in runtime.ledger.offset_changes.records(one).values()]
         if name is not None:
             return _show_one(runtime, [(one, record) for one, record in known if record.name == name], name, output)
     # The sort is stable: the last sort decides, the first one decides among equal values.
@@ -62,13 +62,13 @@ def show(
     return ExitCode.DONE
 
 
-def _row(cluster: ClusterName, record: OperationRecord) -> list[str]:
+def _row(cluster: ClusterName, record: OffsetChangeRecord) -> list[str]:
     since, message = f"{record.since:%Y-%m-%dT%H:%M:%SZ}", record.message or record.warning
     what = [cluster, record.name, record.connector, record.kind.value, record.state.value]
     return [*what, since, short(record.revision), message.partition("\n")[0] or "-"]
 
 
-def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
+def _value(cluster: ClusterName, record: OffsetChangeRecord) -> dict[str, Any]:
     return {
         "cluster": cluster,
         "name": record.name,
@@ -87,7 +87,7 @@ def _value(cluster: ClusterName, record: OperationRecord) -> dict[str, Any]:
 
 
 def _show_one(
-    runtime: Runtime, found: list[tuple[ClusterName, OperationRecord]], name: str, output: TableOutput
+    runtime: Runtime, found: list[tuple[ClusterName, OffsetChangeRecord]], name: str, output: TableOutput
 ) -> ExitCode:
     if not found:
         echo(f"error: the ledger has no offset change {name!r}; run `gitops-connect ledger show` to list all")
@@ -98,12 +98,12 @@ def _show_one(
     return ExitCode.DONE
 
 
-def _in_full(runtime: Runtime, cluster: ClusterName, record: OperationRecord, *, text: bool) -> dict[str, Any]:
-    name: OperationName = record.name
-    operations = runtime.ledger.operations
-    declared, before = operations.declared(cluster, name), operations.snapshot(cluster, name)
+def _in_full(runtime: Runtime, cluster: ClusterName, record: OffsetChangeRecord, *, text: bool) -> dict[str, Any]:
+    name: OffsetChangeName = record.name
+    offset_changes = runtime.ledger.offset_changes
+    declared, before = offset_changes.declared(cluster, name), offset_changes.snapshot(cluster, name)
     has_pieces = record.entries is not None and text
-    large = {part: _first_lines(operations.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
+    large = {part: _first_lines(offset_changes.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
     value = _value(cluster, record) | {
         "declared": large.get(OffsetsPart.DECLARED) or _offsets(declared, text=text),
         "before": large.get(OffsetsPart.BEFORE) or _offsets(before, text=text),

@@ -38,8 +38,8 @@ from gitops_connect.errors import ConnectRefused, NotFound, UsageError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text, to_json
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.offset_changes import manifest_checks, recorded_changes
 from gitops_connect.offset_changes.manifest_checks import CheckOptions
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
@@ -192,8 +192,8 @@ def diff(
     return code
 
 
-def _kind(replace: bool) -> OperationKind:
-    return OperationKind.REPLACE if replace else OperationKind.ALTER
+def _kind(replace: bool) -> OffsetChangeKind:
+    return OffsetChangeKind.REPLACE if replace else OffsetChangeKind.ALTER
 
 
 def _read_subject(

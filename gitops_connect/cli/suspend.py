@@ -19,7 +19,7 @@ from gitops_connect.cli.options import Cluster, group
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.report.printable import one_line
@@ -154,10 +154,10 @@ def _why_cluster_is_suspended(settings: Settings, ledger: Ledger, cluster: Clust
     return "by the settings" if settings.clusters[cluster].suspend else ""
 
 
-def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[OperationRecord]:
-    return [one for one in ledger.operations.records(cluster).values() if one.state is OperationState.OPEN]
+def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[OffsetChangeRecord]:
+    return [one for one in ledger.offset_changes.records(cluster).values() if one.state is OffsetChangeState.OPEN]
 
 
-def _tell_of_changes(begun: Sequence[OperationRecord]) -> None:
+def _tell_of_changes(begun: Sequence[OffsetChangeRecord]) -> None:
     for one in begun:
         echo(f"note: offset change {one.name} of {one.connector} is in progress, and is finished first")

@@ -34,7 +34,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.operations import OperationHistory
+from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.offset_changes.manifest_source import ManifestSource, check_manifests
 from gitops_connect.report import problems
 from gitops_connect.runtime import SystemClock, open_families, open_spark, read_ledger
@@ -111,10 +111,10 @@ def _check_manifests(settings: Settings, declared: Declared, update: Update) -> 
     return found, skipped
 
 
-def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OperationHistory], str]:
+def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterName, OffsetChangeHistory], str]:
     """The ledger's records of each cluster's offset changes, and why they may be incomplete. No ledger is created."""
-    nothing = {cluster: OperationHistory() for cluster in declared.states}
-    if not any(desired.declares_operations for desired in declared.states.values()):
+    nothing = {cluster: OffsetChangeHistory() for cluster in declared.states}
+    if not any(desired.declares_offset_changes for desired in declared.states.values()):
         return nothing, ""
     try:
         known = read_ledger(settings, declared.states)

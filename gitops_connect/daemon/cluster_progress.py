@@ -242,8 +242,8 @@ def _trace(outcome: StepOutcome) -> None:
         return
     step, error = outcome.step, "" if outcome.result is Result.APPLIED else "StepFailed"
     attributes: dict[str, str | int] = {"gitops_connect.connector": step.connector}
-    if step.operation is not None:
-        attributes["gitops_connect.offset_change"] = step.operation.name
+    if step.offset_change is not None:
+        attributes["gitops_connect.offset_change"] = step.offset_change.name
     if outcome.id is not None:
         attributes["gitops_connect.step"] = outcome.id
     ended_span(f"step {step.action.value}", outcome.seconds, attributes, error)

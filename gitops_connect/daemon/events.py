@@ -83,7 +83,7 @@ def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[Conne
 
 def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -> None:
     """One event for each step. If a successful step has a message, it is a warning: the effect may be another one."""
-    operation, restart = outcome.step.operation, outcome.step.restart
+    offset_change, restart = outcome.step.offset_change, outcome.step.restart
     say(
         WARNING if is_warned_of(outcome) else _LEVELS[outcome.result],
         f"step_{outcome.result.value}",
@@ -92,7 +92,7 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
         revision=revision,
         connector=outcome.step.connector,
         action=outcome.step.action.value,
-        offset_change=operation.name if operation is not None else None,
+        offset_change=offset_change.name if offset_change is not None else None,
         restart=None if restart is None else "automatic" if restart.request is None else "requested",
         reason=outcome.step.reason,
         message=outcome.message,
@@ -110,7 +110,7 @@ def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress)
         cluster=cluster,
         revision=revision,
         connector=progress.connector,
-        offset_change=progress.operation,
+        offset_change=progress.offset_change,
         done=progress.done,
         entries=progress.entries,
         rate=None if progress.rate is None else round(progress.rate),
@@ -179,7 +179,7 @@ def abandoned(cluster: ClusterName, step: Step, timeout: float) -> None:
         cluster=cluster,
         connector=step.connector,
         action=step.action.value,
-        offset_change=step.operation.name if step.operation is not None else None,
+        offset_change=step.offset_change.name if step.offset_change is not None else None,
         reason=step.reason,
         message=f"still in progress after shutdown_timeout ({timeout:g}s); the next start finishes it",
     )

@@ -9,18 +9,18 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from gitops_connect.documents import connector_rules, offset_changes
+from gitops_connect.documents import connector_rules, offset_change_fields
 from gitops_connect.documents.fields import connector_of, secret_references
-from gitops_connect.documents.offset_changes import ManifestFiles
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState
+from gitops_connect.documents.offset_change_fields import ManifestFiles
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.documents import Document, Documents, Entry
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
 from gitops_connect.model.suggestions import did_you_mean
 
 States = Mapping[ClusterName, DesiredState]
-Name = TypeVar("Name", ConnectorName, OperationName)
+Name = TypeVar("Name", ConnectorName, OffsetChangeName)
 _MOST_PLACES = 5
 """Other documents of the same name that an error lists: each of 10,000 documents has such an error."""
 
@@ -76,8 +76,8 @@ def build(
 class _StateDraft:
     documents: dict[ConnectorName, list[Document]] = field(default_factory=lambda: defaultdict(list))
     connectors: dict[ConnectorName, DesiredConnector] = field(default_factory=dict)
-    changes: dict[OperationName, list[Document]] = field(default_factory=lambda: defaultdict(list))
-    operations: dict[OperationName, DesiredOperation] = field(default_factory=dict)
+    changes: dict[OffsetChangeName, list[Document]] = field(default_factory=lambda: defaultdict(list))
+    offset_changes: dict[OffsetChangeName, DesiredOffsetChange] = field(default_factory=dict)
     listings: list[RequestedListing] = field(default_factory=list)
     warnings: list[AnnotationWarning] = field(default_factory=list)
 
@@ -117,27 +117,30 @@ class _Builder:
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
         """A broken offset change blocks nothing: no connector depends on its name, and none becomes undeclared."""
-        name = document.operation
+        name = document.offset_change
         draft = self._draft(document)
         if name is None or draft is None:
             return
         draft.changes[name].append(document)
         if not sound:
             return
-        operation = offset_changes.change(document, self._files)
-        if isinstance(operation, Diagnostic):
-            self.found.append(operation)
+        offset_change = offset_change_fields.change(document, self._files)
+        if isinstance(offset_change, Diagnostic):
+            self.found.append(offset_change)
         else:
-            draft.operations[name] = operation
+            draft.offset_changes[name] = offset_change
 
     def add_requests(self, requests: Requests) -> None:
         """Add what annotations request to the clusters of their connectors, if the settings have these clusters."""
         for change in requests.changes:
-            draft, operation = self._known(change.document.cluster), offset_changes.change(change.document, self._files)
-            if draft is not None and isinstance(operation, DesiredOperation):
-                operation = replace(operation, annotation=change.action, problem=change.problem)
-                draft.changes[operation.name].append(change.document)
-                draft.operations[operation.name] = operation
+            draft, offset_change = (
+                self._known(change.document.cluster),
+                offset_change_fields.change(change.document, self._files),
+            )
+            if draft is not None and isinstance(offset_change, DesiredOffsetChange):
+                offset_change = replace(offset_change, annotation=change.action, problem=change.problem)
+                draft.changes[offset_change.name].append(change.document)
+                draft.offset_changes[offset_change.name] = offset_change
         for listing in requests.listings:
             if (draft := self._known(listing.cluster)) is not None:
                 draft.listings.append(listing)
@@ -158,7 +161,7 @@ class _Builder:
 
     def _read(self, draft: _StateDraft, document: Document) -> None:
         problems = [*connector_rules.check(document)]
-        seed = offset_changes.seed(document, self._files)
+        seed = offset_change_fields.seed(document, self._files)
         if isinstance(seed, Diagnostic):
             problems.append(seed)
         elif not Diagnostics.of(problems).errors:
@@ -179,7 +182,7 @@ class _Builder:
         for change, documents in repeated.items():
             hint = "give each offset change its own name"
             self.found.extend(_shared(f"offset change {change!r}", "offsets/same-name", cluster, documents, hint))
-        good = draft.operations.keys() - repeated.keys()
+        good = draft.offset_changes.keys() - repeated.keys()
         left_out = [document for name in draft.changes.keys() - good for document in draft.changes[name]]
         sound = {name: connector for name, connector in draft.connectors.items() if name not in shared}
         held = frozenset((draft.documents.keys() | self._homeless.keys()) - sound.keys())
@@ -193,7 +196,7 @@ class _Builder:
             connectors=tuple(sound[name] for name in sorted(sound)),
             held=held,
             complete=complete,
-            operations=tuple(draft.operations[name] for name in sorted(good)),
+            offset_changes=tuple(draft.offset_changes[name] for name in sorted(good)),
             listings=tuple(sorted(draft.listings, key=lambda one: one.name)),
             annotation_warnings=tuple(draft.warnings),
             broken_changes=frozenset(one.connector for one in left_out if one.connector is not None),

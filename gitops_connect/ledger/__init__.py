@@ -1,1 +1,1 @@
-"""Stores what later reconciliations need in a database: ownership, operations, revisions and leases."""
+"""Stores what later reconciliations need in a database: ownership, offset changes, revisions and leases."""

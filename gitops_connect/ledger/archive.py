@@ -29,11 +29,11 @@ from gitops_connect.ledger.tables import (
     OffsetsPart,
     get_property,
 )
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offsets_digest, unpack
-from gitops_connect.model.operations import OperationState
 
 FORMAT_VERSION = 6
-"""Version 1 had no large operations, 2 no restarts, 3 no rollbacks, 4 no reviews, and 5 no references of secrets.
+"""Version 1 had no large offset changes, 2 no restarts, 3 no rollbacks, 4 no reviews, and 5 no references of secrets.
 
 All can be read.
 """
@@ -112,7 +112,7 @@ def put_in(connection: Connection, archive: Archive, *, replace: bool) -> Restor
 
 
 def _counts(rows: Mapping[str, ArchiveRows]) -> dict[str, int]:
-    """The rows of each table, without pieces: those belong to their operations."""
+    """The rows of each table, without pieces: those belong to their offset changes."""
     return {name: len(found) for name, found in rows.items() if name != PIECES.name}
 
 
@@ -204,10 +204,13 @@ def _require_fields(where: str, found: Mapping[str, Any], expected: set[str]) ->
 
 
 def _require_finishable(row: ArchiveRow, where: str) -> None:
-    """Raise ValueError if fields are missing that are needed to finish a started operation."""
+    """Raise ValueError if fields are missing that are needed to finish a started offset change."""
     small = ("digest", "declared", "snapshot")
     large = ("digest", "digest_before", "sent")
-    needed = {OperationState.OPEN: small if row["entries"] is None else large, OperationState.INTENDED: ("digest",)}
+    needed = {
+        OffsetChangeState.OPEN: small if row["entries"] is None else large,
+        OffsetChangeState.INTENDED: ("digest",),
+    }
     for name in needed.get(row["state"], ()):
         if row[name] is None:
             raise ValueError(f"{where} is {row['state'].value}, but has no {name}")
@@ -233,26 +236,26 @@ def _key(table: Table, row: ArchiveRow) -> tuple[str, ...]:
     )
 
 
-def _referenced(operations: ArchiveRows, pieces: ArchiveRows) -> ArchiveRows:
+def _referenced(offset_changes: ArchiveRows, pieces: ArchiveRows) -> ArchiveRows:
     """The pieces without those that are left over from an interrupted attempt."""
-    known = {(row["cluster"], row["name"]): row for row in operations}
+    known = {(row["cluster"], row["name"]): row for row in offset_changes}
     return [piece for piece in pieces if _is_referenced(known.get((piece["cluster"], piece["name"])), piece["part"])]
 
 
-def _is_referenced(operation: ArchiveRow | None, part: OffsetsPart) -> bool:
-    if operation is None:
+def _is_referenced(offset_change: ArchiveRow | None, part: OffsetsPart) -> bool:
+    if offset_change is None:
         return False
     if part is OffsetsPart.DECLARED:
-        return operation["entries"] is not None
-    return operation["digest_before"] is not None and operation["snapshot"] is None
+        return offset_change["entries"] is not None
+    return offset_change["digest_before"] is not None and offset_change["snapshot"] is None
 
 
-def _require_whole(operations: ArchiveRows, pieces: ArchiveRows) -> None:
+def _require_whole(offset_changes: ArchiveRows, pieces: ArchiveRows) -> None:
     """Raise ValueError if declared offsets (which are sent) or earlier offsets (which are the undo) are incomplete."""
     found: dict[tuple[str, str, OffsetsPart], list[ArchiveRow]] = defaultdict(list)
     for piece in pieces:
         found[piece["cluster"], piece["name"], piece["part"]].append(piece)
-    for row in operations:
+    for row in offset_changes:
         key = row["cluster"], row["name"]
         of = f"of {row['name']} on {row['cluster']}"
         declared, before = (found.pop((*key, part), []) for part in (OffsetsPart.DECLARED, OffsetsPart.BEFORE))
@@ -260,7 +263,7 @@ def _require_whole(operations: ArchiveRows, pieces: ArchiveRows) -> None:
         if sent.entries != (row["entries"] or 0) or (row["sent"] or 0) > sent.entries:
             raise ValueError(f"the declared offsets {of}: found {sent.entries} entries, expected {row['entries']}")
         earlier = _joined(before, f"the earlier offsets {of}")
-        needed = row["entries"] is not None and row["state"] is OperationState.OPEN
+        needed = row["entries"] is not None and row["state"] is OffsetChangeState.OPEN
         if (before or needed) and earlier.digest != row["digest_before"]:
             raise ValueError(f"the earlier offsets {of} are not those of digest_before")
     for cluster, name, part in found:

@@ -17,8 +17,8 @@ from sqlalchemy.engine import Dialect
 
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
+from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.offsets import pack, unpack
-from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.reviewed_plans import ReviewedPlan, read_reviewed_plan
 
 _LARGEST = 2**31 - 1

@@ -246,7 +246,7 @@ def _renewed(lease: Lease) -> Iterator[None]:
 
 
 def require_idle(connection: Connection, now: datetime) -> None:
-    """Raise LedgerBusy if a process works on any cluster: for operations on the whole ledger."""
+    """Raise LedgerBusy if a process works on any cluster: for offset changes on the whole ledger."""
     for row in connection.execute(select(LEASES).order_by(LEASES.c.name)):
         if not _is_free(row, _time(connection, now)):
             raise LedgerBusy(_in_use(row))

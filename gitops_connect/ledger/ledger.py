@@ -17,7 +17,7 @@ from gitops_connect.ledger.archive import Archive, Restored, put_in, take_out
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import LEADER, LEASE_SECONDS, Lease, held, require_idle, writes_under
-from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.schema import find_version, is_current, prepare
 from gitops_connect.ledger.status_store import ReviewStore, StatusStore
 from gitops_connect.ledger.tables import (
@@ -35,7 +35,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.operations import OperationHistory
+from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
@@ -58,7 +58,7 @@ class Ledger:
         self._database = database
         self._write = writes_under(database, lease)
         self.key = key
-        self.operations = Operations(database, lease)
+        self.offset_changes = OffsetChangeStore(database, lease)
         self.status = StatusStore(database)
         self.reviews = ReviewStore(database)
         self.configs = RecordedValues[ConnectorName, ConfigHistory](database, self._write, CONFIG_HISTORIES)
@@ -205,7 +205,9 @@ class Ledger:
         self._database.close()
 
 
-def read_history(url: str, directory: Path, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OperationHistory]:
+def read_history(
+    url: str, directory: Path, clusters: Iterable[ClusterName]
+) -> Mapping[ClusterName, OffsetChangeHistory]:
     """The offset changes of each cluster, from a ledger that may not exist: nothing is created, upgraded or locked.
 
     A relative path in an SQLite URL starts from the given directory. The key of the ledger is not needed. Raises
@@ -229,8 +231,8 @@ def _require_current(connection: Connection, database: Database) -> None:
         )
 
 
-def _history(database: Database, cluster: ClusterName) -> OperationHistory:
+def _history(database: Database, cluster: ClusterName) -> OffsetChangeHistory:
     """The history of a cluster. It is incomplete if the ledger has never worked on the cluster."""
     with database.read() as connection:
         has_worked = connection.execute(select(REVISIONS).filter_by(cluster=cluster)).first() is not None
-    return OperationHistory(Operations(database).records(cluster), is_complete=has_worked)
+    return OffsetChangeHistory(OffsetChangeStore(database).records(cluster), is_complete=has_worked)

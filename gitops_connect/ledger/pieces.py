@@ -1,4 +1,4 @@
-"""The offsets of large operations: lines in pieces, so that all of them are never in memory at once.
+"""The offsets of large offset changes: lines in pieces, so that all of them are never in memory at once.
 
 Each piece is written and read in its own transaction. On SQLite, one transaction over all pieces would block every
 other user of the database, including the thread that renews the lease.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select
 
 from gitops_connect.ledger.tables import PIECES, OffsetsPart
-from gitops_connect.model.names import ClusterName, Digest, OperationName
+from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
 
 PIECE = 2 << 20
 """Bytes of lines in a piece, before compression; a longer line is a piece by itself."""
@@ -34,10 +34,10 @@ class StoredBlock:
 
 
 class PartKey(NamedTuple):
-    """One part of one operation, by the names of the columns."""
+    """One part of one offset change, by the names of the columns."""
 
     cluster: ClusterName
-    name: OperationName
+    name: OffsetChangeName
     part: OffsetsPart
 
 
@@ -114,7 +114,7 @@ def count(connection: Connection, key: PartKey) -> tuple[int, int]:
     return int(pieces), int(entries)
 
 
-def remove(connection: Connection, cluster: ClusterName, name: OperationName, *parts: OffsetsPart) -> None:
-    """Delete the pieces of these parts of an operation."""
+def remove(connection: Connection, cluster: ClusterName, name: OffsetChangeName, *parts: OffsetsPart) -> None:
+    """Delete the pieces of these parts of an offset change."""
     these = delete(PIECES).filter_by(cluster=cluster, name=name).where(PIECES.c.part.in_(parts))
     connection.execute(these)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from operator import attrgetter
+from typing import Any
 
 from sqlalchemy import delete, insert, select
 
@@ -31,7 +32,7 @@ from gitops_connect.model.status import Condition, ConditionKey
 
 KEPT_STEPS = 5000
 """Steps of each cluster that are kept. Older ones are removed."""
-_STEP = [column.name for column in STEPS.c if column.name != "id"]
+_STEP = [column.key for column in STEPS.c if column.key != "id"]
 
 
 class StatusStore:
@@ -79,11 +80,11 @@ class StatusStore:
         """The last steps, the newest first; only those with a smaller id than `before`, if it is given."""
         given = {"cluster": cluster, "connector": connector}
         chosen = {name: value for name, value in given.items() if value is not None}
-        query = select(STEPS).filter_by(**chosen).order_by(STEPS.c.id.desc()).limit(limit)
+        query = select(*STEPS.c[(*_STEP, "id")]).filter_by(**chosen).order_by(STEPS.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
-            return [JournalEntry(**row) for row in connection.execute(query).mappings()]
+            return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
 
 
 class ReviewStore:

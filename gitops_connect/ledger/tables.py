@@ -29,7 +29,7 @@ from gitops_connect.ledger.column_types import (
 from gitops_connect.ledger.database import Database, Write
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.operations import OperationKind, OperationState
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
@@ -42,12 +42,12 @@ V = TypeVar("V")
 
 
 class OffsetsPart(Enum):
-    """A set of offsets of an operation."""
+    """A set of offsets of an offset change."""
 
     DECLARED = "declared"
     """The offsets that are sent."""
     BEFORE = "before"
-    """The current offsets before the operation."""
+    """The current offsets before the offset change."""
 
 
 METADATA = MetaData()
@@ -89,7 +89,7 @@ OPERATIONS = Table(
     "operations",
     METADATA,
     *_key(cluster=ShortText, name=ShortText),
-    *_required(connector=ShortText, kind=EnumText(OperationKind), state=EnumText(OperationState)),
+    *_required(connector=ShortText, kind=EnumText(OffsetChangeKind), state=EnumText(OffsetChangeState)),
     *_optional(digest=ShortText),
     *_required(revision=ShortText, since=UtcTime, failures=Count, final=Flag, message=LongText, warning=LongText),
     *_optional(digest_before=ShortText, digest_after=ShortText),
@@ -98,7 +98,7 @@ OPERATIONS = Table(
 )
 """Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
 
-`entries` and `sent` exist since version 3, for large operations: their offsets are in pieces and not in the row.
+`entries` and `sent` exist since version 3, for large offset changes: their offsets are in pieces and not in the row.
 """
 
 PIECES = Table(
@@ -109,7 +109,7 @@ PIECES = Table(
 )
 """Since version 3. `part` is `declared` or `before`; `number` counts from 0; `content` is lines compressed by zlib.
 
-Pieces without a row in `operations` are left over from an attempt that was killed.
+Pieces without a row in `offset_changes` are left over from an attempt that was killed.
 """
 
 REVISIONS = Table(
@@ -147,10 +147,11 @@ STEPS = Table(
     METADATA,
     Column("id", Count, primary_key=True),
     *_required(cluster=ShortText, at=UtcTime, revision=ShortText, author=ShortText, connector=ShortText),
-    *_required(action=EnumText(Action), operation=ShortText, result=EnumText(Result), reason=LongText),
-    *_required(message=LongText, seconds=Number),
+    *_required(action=EnumText(Action)),
+    Column("operation", ShortText, key="offset_change", nullable=False),
+    *_required(result=EnumText(Result), reason=LongText, message=LongText, seconds=Number),
 )
-"""Since version 5. The last steps of each cluster; `operation` is empty for a step without an offset change."""
+"""Since version 5. The last steps of each cluster; `offset_change` is empty for a step without an offset change."""
 
 SUSPENSIONS = Table(
     "suspensions", METADATA, *_key(**_CONNECTOR), *_required(who=ShortText, since=UtcTime, reason=LongText)

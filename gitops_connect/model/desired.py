@@ -13,8 +13,8 @@ from gitops_connect.model.config_histories import RollbackOptions, RolledBack
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.manifests import Manifest
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
-from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.restart_records import AutoRestart, RestartRequest
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
@@ -91,16 +91,16 @@ class ManifestUri:
 
 
 @dataclass(frozen=True, slots=True)
-class DesiredOperation:
+class DesiredOffsetChange:
     """One `OffsetChange` document, or the `initialOffsets` of a connector.
 
     `manifest` is in files that are read when needed, or in the document itself. It is None for a reset, which has no
     manifest. `digest` covers the connector, the kind and the content of the manifest.
     """
 
-    name: OperationName
+    name: OffsetChangeName
     connector: ConnectorName
-    kind: OperationKind
+    kind: OffsetChangeKind
     digest: Digest
     document: Document = field(repr=False, compare=False)
     pointer: Pointer
@@ -121,7 +121,7 @@ class DesiredOperation:
         return AnnotationWarning(self.annotation, message, self.locate(), connector=self.connector)
 
     def locate(self, *pointer: str | int) -> Location:
-        """The location of a field of the operation, as in `locate("acknowledge")`."""
+        """The location of a field of the offset change, as in `locate("acknowledge")`."""
         return self.document.locate((*self.pointer, *pointer))
 
 
@@ -149,7 +149,7 @@ class DesiredConnector:
     """Config keys (glob patterns) that the plugin need not define."""
     mode: Mode = Mode.ENFORCE
     suspend: bool = False
-    initial_offsets: DesiredOperation | None = None
+    initial_offsets: DesiredOffsetChange | None = None
     on_delete: OnDelete = OnDelete.KEEP
     on_manual_pause: OnManualPause | None = None
     """None: what the settings of the cluster say."""
@@ -182,17 +182,17 @@ class DesiredConnector:
 class DesiredState:
     """All connectors and offset changes that the repository declares for one cluster, each sorted by name.
 
-    `operations` are the `OffsetChange` documents; the `initialOffsets` of a connector are not among them. `held` names
-    the connectors whose documents have errors: they are neither changed nor pruned. `broken_changes` names the
-    connectors of `OffsetChange` documents that have errors and are therefore not in `operations`. `complete` is False
-    if some file could not be read: a connector that looks undeclared may be declared in that file.
+    `offset_changes` are the `OffsetChange` documents; the `initialOffsets` of a connector are not among them. `held`
+    names the connectors whose documents have errors: they are neither changed nor pruned. `broken_changes` names the
+    connectors of `OffsetChange` documents that have errors and are therefore not in `offset_changes`. `complete` is
+    False if some file could not be read: a connector that looks undeclared may be declared in that file.
     """
 
     cluster: ClusterName
     connectors: tuple[DesiredConnector, ...] = ()
     held: frozenset[ConnectorName] = frozenset()
     complete: bool = True
-    operations: tuple[DesiredOperation, ...] = ()
+    offset_changes: tuple[DesiredOffsetChange, ...] = ()
     broken_changes: frozenset[ConnectorName] = frozenset()
     listings: tuple[RequestedListing, ...] = ()
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
@@ -208,21 +208,21 @@ class DesiredState:
         """The connectors by their names."""
         return {connector.name: connector for connector in self.connectors}
 
-    def operations_of(self, connector: ConnectorName) -> Sequence[DesiredOperation]:
-        """All operations of one connector in the order of execution: initial offsets first, the others by name."""
+    def offset_changes_of(self, connector: ConnectorName) -> Sequence[DesiredOffsetChange]:
+        """All offset changes of one connector in the order of execution: initial offsets first, the others by name."""
         return self._by_connector.get(connector, ())
 
     @cached_property
-    def _by_connector(self) -> Mapping[ConnectorName, Sequence[DesiredOperation]]:
-        found = defaultdict[ConnectorName, list[DesiredOperation]](list)
+    def _by_connector(self) -> Mapping[ConnectorName, Sequence[DesiredOffsetChange]]:
+        found = defaultdict[ConnectorName, list[DesiredOffsetChange]](list)
         for connector in self.connectors:
             if connector.initial_offsets is not None:
                 found[connector.name].append(connector.initial_offsets)
-        for operation in self.operations:
-            found[operation.connector].append(operation)
+        for offset_change in self.offset_changes:
+            found[offset_change.connector].append(offset_change)
         return dict(found)
 
     @property
-    def declares_operations(self) -> bool:
+    def declares_offset_changes(self) -> bool:
         """Whether the repository declares any offset change, or a connector with `initialOffsets`."""
-        return bool(self.operations) or any(one.initial_offsets is not None for one in self.connectors)
+        return bool(self.offset_changes) or any(one.initial_offsets is not None for one in self.connectors)

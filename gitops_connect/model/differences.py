@@ -1,4 +1,4 @@
-"""What an operation does to each partition, as values: in which direction its offset moves, and how far."""
+"""What an offset change does to each partition, as values: in which direction its offset moves, and how far."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, PartitionText
-from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.units import Scale
 
 
@@ -77,7 +77,8 @@ class ResumeLine:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All partitions of an operation: how many move in each direction, how far in all, and the moves, largest first.
+    """All partitions of an offset change: how many move in each direction, how far in all, and the moves, largest
+    first.
 
     `moves` contains no partition whose offset stays the same. `scale` says what a distance counts and how it is
     written. `exact` is False if the current offsets can only be read after the connector is created. `resume` says what
@@ -93,7 +94,7 @@ class Difference:
 
     @property
     def changes_nothing(self) -> bool:
-        """True if every partition already has the declared offset, or the operation concerns no partition."""
+        """True if every partition already has the declared offset, or the offset change concerns no partition."""
         return self.exact and not any(count for way, count in self.counts.items() if way is not Direction.SAME)
 
     def is_unknown(self, direction: Direction) -> bool:
@@ -103,9 +104,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an operation is rejected for the current offsets.
+    """Why an offset change is rejected for the current offsets.
 
-    `missing` is the acknowledgement that would allow the operation, or None if no acknowledgement would.
+    `missing` is the acknowledgement that would allow the offset change, or None if no acknowledgement would.
     """
 
     message: str
@@ -114,11 +115,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """An operation compared with the current offsets: the patch to send, its effect, and the reasons to reject it.
+    """An offset change compared with the current offsets: the patch to send, its effect, and the reasons to reject it.
 
-    `patch` is empty if every offset is as declared. `before` has the offsets at the time when the operation began.
-    `partial` is True if the current offsets differ from `before`: an earlier reconciliation has sent the operation or a
-    part. `unchecked` is the warning for a change that the connector's class has not checked; empty if that means
+    `patch` is empty if every offset is as declared. `before` has the offsets at the time when the offset change began.
+    `partial` is True if the current offsets differ from `before`: an earlier reconciliation has sent the offset change
+    or a part. `unchecked` is the warning for a change that the connector's class has not checked; empty if that means
     nothing for the class.
     """
 

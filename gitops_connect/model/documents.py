@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.suggestions import closest
 
 T = TypeVar("T")
@@ -66,9 +66,9 @@ class Document:
         return ConnectorName(name) if isinstance(name, str) and name else None
 
     @property
-    def operation(self) -> OperationName | None:
+    def offset_change(self) -> OffsetChangeName | None:
         """The name of an `OffsetChange` that need not be valid, or None for another kind or without a name."""
-        return OperationName(self._name) if self.is_offset_change and self._name is not None else None
+        return OffsetChangeName(self._name) if self.is_offset_change and self._name is not None else None
 
     @property
     def cluster(self) -> ClusterName | None:

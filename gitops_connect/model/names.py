@@ -13,5 +13,5 @@ Revision = NewType("Revision", str)
 Digest = NewType("Digest", str)
 """Hex of a SHA-256 over canonical JSON, or of an HMAC-SHA-256 if the value may contain a secret."""
 
-OperationName = NewType("OperationName", str)
-"""The name of an `OffsetChange`, or a name that `operations` derives from a connector's; unique in its cluster."""
+OffsetChangeName = NewType("OffsetChangeName", str)
+"""The name of an `OffsetChange`, or a name that `offset_changes` derives from a connector's; unique in its cluster."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.plans import Action, Plan, Step
 
 
@@ -46,7 +46,7 @@ class SendingProgress:
     reconciliation.
     """
 
-    operation: OperationName
+    offset_change: OffsetChangeName
     connector: ConnectorName
     done: int
     entries: int
@@ -86,7 +86,8 @@ class ReconciliationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One step. `author` is the author of the commit (empty without Git), `operation` the name of its offset change.
+    """One step. `author` is the author of the commit (empty without Git), `offset_change` the name of its offset
+    change.
 
     `reason` is why the step was planned, `message` the error or the warning. No text contains a secret. `id` is 0 until
     the entry is stored.
@@ -98,7 +99,7 @@ class JournalEntry:
     author: str
     connector: ConnectorName
     action: Action
-    operation: str
+    offset_change: str
     result: Result
     reason: str
     message: str

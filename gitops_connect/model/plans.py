@@ -14,10 +14,10 @@ from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import PartitionText
-from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.restart_records import Restart, RestartRecord
 from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind, UnreviewedChange
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, reviewed_name
@@ -115,10 +115,10 @@ class Step:
     """One action on one connector, with its reason: one effect on the cluster, or one record in the ledger.
 
     `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
-    values no message may show. `initial_state` is set if a create requests a state other than running. `operation` is
-    set if the step carries out an operation (reset, alter), or if an operation must follow the create: the ledger
-    records it before the connector is created. `restart` is set for a restart, `listing` for a list. `offset_effects`
-    are warnings, and not part of the digest.
+    values no message may show. `initial_state` is set if a create requests a state other than running. `offset_change`
+    is set if the step carries out an offset change (reset, alter), or if an offset change must follow the create: the
+    ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list.
+    `offset_effects` are warnings, and not part of the digest.
     """
 
     connector: ConnectorName
@@ -128,7 +128,7 @@ class Step:
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
     sensitive: frozenset[str] = frozenset()
     initial_state: TargetState | None = None
-    operation: Operation | None = None
+    offset_change: OffsetChange | None = None
     restart: Restart | None = None
     listing: RequestedListing | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
@@ -142,7 +142,7 @@ class HeapEstimate:
     arithmetic: str
 
 
-class OperationStatus(Enum):
+class OffsetChangeStatus(Enum):
     """The status of a declared offset change in a plan."""
 
     PLANNED = "planned"
@@ -158,16 +158,16 @@ class OperationStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedOperation:
+class PlannedOffsetChange:
     """One offset change in a plan: its effect, or the reason why it does nothing (`message`).
 
     `heap` is what a large change needs of each worker's memory. `annotation` is set if annotations request the change.
     """
 
-    name: OperationName
+    name: OffsetChangeName
     connector: ConnectorName
-    kind: OperationKind
-    status: OperationStatus
+    kind: OffsetChangeKind
+    status: OffsetChangeStatus
     message: str = ""
     reason: str = ""
     difference: Difference | None = None
@@ -196,7 +196,7 @@ class ConnectorPlan:
     applicable: bool = True
     drifted: bool = False
     out_of_sync: bool = False
-    operations: tuple[PlannedOperation, ...] = ()
+    offset_changes: tuple[PlannedOffsetChange, ...] = ()
     suspension: Suspension | None = None
     unreviewed: UnreviewedChange | None = None
 
@@ -236,8 +236,8 @@ class Plan:
     refusals: tuple[str, ...] = ()
     forgotten: tuple[ConnectorName, ...] = ()
     unmanaged: tuple[ConnectorName, ...] = ()
-    applied: tuple[PlannedOperation, ...] = ()
-    strays: tuple[PlannedOperation, ...] = ()
+    applied: tuple[PlannedOffsetChange, ...] = ()
+    strays: tuple[PlannedOffsetChange, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     unhealthy: tuple[UnhealthyConnector, ...] = ()
     unread: tuple[ConnectorName, ...] = ()
@@ -253,9 +253,9 @@ class Plan:
         return tuple(step for connector in self.connectors if connector.applicable for step in connector.steps)
 
     @property
-    def operations(self) -> tuple[PlannedOperation, ...]:
+    def offset_changes(self) -> tuple[PlannedOffsetChange, ...]:
         """Every declared or unfinished offset change that was not applied before."""
-        return (*(one for connector in self.connectors for one in connector.operations), *self.strays)
+        return (*(one for connector in self.connectors for one in connector.offset_changes), *self.strays)
 
     @property
     def adopted(self) -> tuple[ConnectorName, ...]:
@@ -301,24 +301,26 @@ _ORDER = list(DestructiveKind)
 
 def destructive_effects(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
     """The destructive effects of the steps, the worst first, whether the steps are applied or only shown."""
-    return tuple(sorted(_effects(connector), key=lambda one: (_ORDER.index(one.kind), one.operation or "")))
+    return tuple(sorted(_effects(connector), key=lambda one: (_ORDER.index(one.kind), one.offset_change or "")))
 
 
 def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
     carried_out = set()
     for step in connector.steps:
-        if step.operation is not None:
-            carried_out.add(step.operation.name)
+        if step.offset_change is not None:
+            carried_out.add(step.offset_change.name)
         if step.action is Action.DELETE:
             yield DestructiveEffect(DestructiveKind.DELETE)
-        if step.action is Action.RESET and step.operation is not None:
-            yield DestructiveEffect(DestructiveKind.RESET, reviewed_name(step.operation.name), step.operation.digest)
-    for one in connector.operations:
+        if step.action is Action.RESET and step.offset_change is not None:
+            yield DestructiveEffect(
+                DestructiveKind.RESET, reviewed_name(step.offset_change.name), step.offset_change.digest
+            )
+    for one in connector.offset_changes:
         if one.name in carried_out and one.difference is not None:
-            yield from _of_operation(one, one.difference)
+            yield from _of_offset_change(one, one.difference)
 
 
-def _of_operation(operation: PlannedOperation, difference: Difference) -> Iterator[DestructiveEffect]:
+def _of_offset_change(offset_change: PlannedOffsetChange, difference: Difference) -> Iterator[DestructiveEffect]:
     for direction, kind in _DIRECTIONS.items():
         count = difference.counts.get(direction, 0)
         if not count:
@@ -327,8 +329,8 @@ def _of_operation(operation: PlannedOperation, difference: Difference) -> Iterat
         distance = difference.distances.get(direction) if is_known else None
         yield DestructiveEffect(
             kind,
-            reviewed_name(operation.name),
-            operation.digest,
+            reviewed_name(offset_change.name),
+            offset_change.digest,
             count,
             _partitions(difference, direction, count),
             distance,

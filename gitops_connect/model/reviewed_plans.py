@@ -6,13 +6,13 @@ The distance of a rewind is not part of it, because it grows while the connector
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offsets import PartitionText
 
 
@@ -51,13 +51,13 @@ class DestructiveKind(Enum):
 class DestructiveEffect:
     """One destructive effect on a connector.
 
-    `operation` and `digest` are those of the offset change, None for a deletion. `count` partitions are concerned;
+    `offset_change` and `digest` are those of the offset change, None for a deletion. `count` partitions are concerned;
     `partitions` are their texts, None if not all are known or if there are too many to store. `distance` is how far a
     skip goes in the unit of the connector's class, None if that is unknown; `far` is the same in words.
     """
 
     kind: DestructiveKind
-    operation: OperationName | None = None
+    offset_change: OffsetChangeName | None = None
     digest: Digest | None = None
     count: int = 0
     partitions: tuple[PartitionText, ...] | None = None
@@ -66,7 +66,7 @@ class DestructiveEffect:
 
     def covers(self, planned: DestructiveEffect) -> bool:
         """Whether a reviewer who saw this effect has seen the planned one: it is the same change, and not more."""
-        if (self.operation, self.digest) != (planned.operation, planned.digest):
+        if (self.offset_change, self.digest) != (planned.offset_change, planned.digest):
             return False
         if self.kind is DestructiveKind.RESET:
             return planned.kind in (DestructiveKind.RESET, DestructiveKind.REMOVED)
@@ -83,7 +83,7 @@ class DestructiveEffect:
     @property
     def words(self) -> str:
         """As in `rewind of 2 partitions (offset change back)`."""
-        source = f" (offset change {self.operation})" if self.operation else ""
+        source = f" (offset change {self.offset_change})" if self.offset_change else ""
         partitions = f" of {self.count:,} partition{'s' if self.count > 1 else ''}" if self.count else ""
         return f"{self.kind.value}{partitions}{f' by {self.far}' if self.far else ''}{source}"
 
@@ -182,11 +182,23 @@ def connectors_value(connectors: ReviewedConnectors) -> dict[str, Any]:
         cluster: {
             name: {
                 "steps": list(one.steps),
-                "effects": [{**asdict(effect), "kind": effect.kind.value} for effect in one.effects],
+                "effects": list(map(_effect_value, one.effects)),
             }
             for name, one in found.items()
         }
         for cluster, found in connectors.items()
+    }
+
+
+def _effect_value(effect: DestructiveEffect) -> dict[str, Any]:
+    return {
+        "kind": effect.kind.value,
+        "operation": effect.offset_change,
+        "digest": effect.digest,
+        "count": effect.count,
+        "partitions": effect.partitions,
+        "distance": effect.distance,
+        "far": effect.far,
     }
 
 
@@ -212,11 +224,11 @@ def _read_connector(value: Any) -> ReviewedConnector:
 
 
 def _read_effect(value: Any) -> DestructiveEffect:
-    operation, declared = value["operation"], value["digest"]
+    offset_change, declared = value["operation"], value["digest"]
     partitions, distance = value["partitions"], value["distance"]
     return DestructiveEffect(
         DestructiveKind(value["kind"]),
-        None if operation is None else OperationName(_text(operation)),
+        None if offset_change is None else OffsetChangeName(_text(offset_change)),
         None if declared is None else Digest(_text(declared)),
         _number(value["count"]),
         None if partitions is None else tuple(PartitionText(_text(one)) for one in partitions),

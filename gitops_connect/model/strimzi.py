@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 
 KAFKA_CONNECTOR, MIRROR_MAKER = "KafkaConnector", "KafkaMirrorMaker2"
 KINDS = (KAFKA_CONNECTOR, MIRROR_MAKER)
@@ -119,7 +119,7 @@ class RequestedListing:
     `namespace` is that of the resource, empty if the resource does not name it. `problem` is as in `RequestedChange`.
     """
 
-    name: OperationName
+    name: OffsetChangeName
     connector: ConnectorName
     cluster: ClusterName | None
     config_map: str
@@ -132,12 +132,12 @@ class RequestedListing:
 _NAME = re.compile(r"(.+\.(?:list|alter|reset))\.([0-9a-f]{12}|content-[0-9a-f]{12})", re.DOTALL)
 
 
-def split_name(name: OperationName) -> tuple[str, str]:
+def split_name(name: OffsetChangeName) -> tuple[str, str]:
     """What a requested change does, and the commit that added its annotations; without a commit, the whole name."""
     found = _NAME.fullmatch(name)
     return (found[1], found[2]) if found else (name, "")
 
 
-def reviewed_name(name: OperationName) -> OperationName:
+def reviewed_name(name: OffsetChangeName) -> OffsetChangeName:
     """The name under which a review shows a change: without the commit, which a squash or a rebase replaces."""
-    return OperationName(split_name(name)[0])
+    return OffsetChangeName(split_name(name)[0])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_connect.documents.manifest_paths import SUFFIXES, directory_of, is_glob, is_manifest, suffix_of
-from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
+from gitops_connect.documents.offset_change_fields import ManifestFiles, NoManifest
 from gitops_connect.errors import UsageError
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.diagnostics import Location
@@ -26,9 +26,9 @@ from gitops_connect.model.manifests import (
     Manifest,
     ManifestVerdict,
 )
-from gitops_connect.model.names import ConnectorName, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, partition_text
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.offset_changes.manifest_source import SparkChecks, workspace
 from gitops_connect.offset_changes.staged_files import offsets_file, stage
@@ -57,7 +57,7 @@ class CheckOptions:
 
     path: Path
     connector: ConnectorName
-    kind: OperationKind
+    kind: OffsetChangeKind
     report: Path | None = None
 
 
@@ -106,7 +106,7 @@ def write_page(checked: CheckedManifest, directory: Path, program: str) -> None:
     write_new(directory / "index.html", page, force=True)
 
 
-def _in_process(kind: OperationKind, manifest: Manifest, subject: ManifestSubject) -> LargeVerdict:
+def _in_process(kind: OffsetChangeKind, manifest: Manifest, subject: ManifestSubject) -> LargeVerdict:
     """The verdict that Spark would return."""
     verdict, difference = small.check(manifest, subject.context, kind), None
     if verdict.offsets is not None and subject.context.current is not None:
@@ -135,20 +135,20 @@ def _on_spark(options: CheckOptions, given: GivenFiles, subject: ManifestSubject
     return verdict
 
 
-def difference_of(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch) -> Difference:
-    """The effect of an operation with these offsets on the current offsets (on no offsets, if they are unknown)."""
+def difference_of(subject: ManifestSubject, kind: OffsetChangeKind, offsets: OffsetPatch) -> Difference:
+    """The effect of an offset change with these offsets on the current offsets (on no offsets, if they are unknown)."""
     current = subject.context.current or {}
-    return find_difference(current, effect_of(_operation(subject, kind, offsets), current), subject.context.shape)
+    return find_difference(current, effect_of(_offset_change(subject, kind, offsets), current), subject.context.shape)
 
 
-def _operation(subject: ManifestSubject, kind: OperationKind, offsets: OffsetPatch) -> Operation:
-    """The operation of a document that acknowledges nothing."""
-    return Operation(OperationName("-"), subject.context.connector, kind, digest([]), Revision(""), offsets)
+def _offset_change(subject: ManifestSubject, kind: OffsetChangeKind, offsets: OffsetPatch) -> OffsetChange:
+    """The offset change of a document that acknowledges nothing."""
+    return OffsetChange(OffsetChangeName("-"), subject.context.connector, kind, digest([]), Revision(""), offsets)
 
 
 def needed(
     subject: ManifestSubject,
-    kind: OperationKind,
+    kind: OffsetChangeKind,
     difference: Difference | None,
     settings: Settings,
     verdicts: Iterable[LargeVerdict | ManifestVerdict],
@@ -161,7 +161,7 @@ def needed(
     limits = dict.fromkeys(DEFAULT_SKIP_LIMITS, 0) if known is None else known.max_skip.limits
     found = {Acknowledgement.UNREAD} if any(one.unread for one in verdicts) else set()
     if difference is not None:
-        refused = refusals(_operation(subject, kind, {}), described(difference, subject.context.shape), limits)
+        refused = refusals(_offset_change(subject, kind, {}), described(difference, subject.context.shape), limits)
         found |= {one.missing for one in refused if one.missing is not None}
     return tuple(sorted(found, key=lambda one: one.value))
 

@@ -19,12 +19,12 @@ from threading import Thread
 from gitops_connect.connect.unreadable import TOO_LARGE
 from gitops_connect.errors import GitopsConnectError, SparkUnusable, UsageError
 from gitops_connect.families.registry import BUILT_IN, Registry
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, DesiredState, ManifestFile, ManifestUri
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, SavedOffsets
-from gitops_connect.model.names import OperationName
+from gitops_connect.model.names import OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeHistory, Past
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.operations import Acknowledgement, OperationHistory, Past
 from gitops_connect.offset_changes import staged_files
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser
@@ -68,16 +68,16 @@ class ManifestSource:
     own_files: frozenset[Path]
     families: Registry = BUILT_IN
 
-    def manifest(self, operation: DesiredOperation) -> FoundManifest | Diagnostic | None:
-        """None for an operation without a manifest; a diagnostic if the manifest cannot be read.
+    def manifest(self, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic | None:
+        """None for an offset change without a manifest; a diagnostic if the manifest cannot be read.
 
         Raises what reading the repository raises, and OSError.
         """
-        match operation.manifest:
+        match offset_change.manifest:
             case ManifestFile() as file:
                 return self._in_repository(file)
             case ManifestUri() as uri:
-                return self._at_uri(uri, operation)
+                return self._at_uri(uri, offset_change)
             case Manifest() | None as inline:
                 return inline
 
@@ -91,14 +91,14 @@ class ManifestSource:
             staged = tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in file.entries)
         return staged_files.read_small(staged) or staged
 
-    def _at_uri(self, uri: ManifestUri, operation: DesiredOperation) -> FoundManifest | Diagnostic:
+    def _at_uri(self, uri: ManifestUri, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic:
         try:
             staged_files.require_allowed(uri, self.sessions.settings.uris)
             local = staged_files.LocalFiles(self.sessions.settings.uris, self.own_files)
             with staged_files.opened(staging_directory(self.sessions)) as kept:
                 staged = staged_files.stage_uri(kept, uri, SparkChecks(self.sessions, self.say).copy, local)
         except staged_files.UriRefused as error:
-            return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, operation.connector)
+            return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, offset_change.connector)
         return staged_files.read_small(staged) or staged
 
 
@@ -112,7 +112,7 @@ Current = Offsets | SavedOffsets | None
 
 
 class ManifestVerdicts:
-    """Add all operations, then check the large manifests. Files for Spark are written to the directory.
+    """Add all offset changes, then check the large manifests. Files for Spark are written to the directory.
 
     `offsets` are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests.
     """
@@ -120,44 +120,46 @@ class ManifestVerdicts:
     def __init__(self, source: ManifestSource, directory: Path) -> None:
         self._source = source
         self._directory = directory
-        self._unchecked: dict[OperationName, LargeManifest] = {}
-        self.offsets: dict[OperationName, OffsetPatch | None] = {}
-        self.large: dict[OperationName, LargeVerdict] = {}
+        self._unchecked: dict[OffsetChangeName, LargeManifest] = {}
+        self.offsets: dict[OffsetChangeName, OffsetPatch | None] = {}
+        self.large: dict[OffsetChangeName, LargeVerdict] = {}
         self.diagnostics = Diagnostics()
 
     def add(
-        self, operation: DesiredOperation, context: ManifestContext, current: Current, *, is_absent: bool = False
+        self, offset_change: DesiredOffsetChange, context: ManifestContext, current: Current, *, is_absent: bool = False
     ) -> None:
-        """Add an operation with the current offsets (None: unknown). Without a manifest there is nothing to check.
+        """Add an offset change with the current offsets (None: unknown). Without a manifest there is nothing to check.
 
         `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets.
         A bug is a diagnostic, and the manifest has errors then. Raises what reading the repository raises.
         """
-        work = partial(self._add, operation, context, current, is_absent=is_absent)
-        bug = contained(work, operation.document.locate(operation.pointer), operation.connector)
+        work = partial(self._add, offset_change, context, current, is_absent=is_absent)
+        bug = contained(work, offset_change.document.locate(offset_change.pointer), offset_change.connector)
         if bug is not None:
-            self.refuse(operation, bug)
+            self.refuse(offset_change, bug)
 
-    def refuse(self, operation: DesiredOperation, problem: Diagnostic) -> None:
-        """Add an operation whose manifest has an error, without a check."""
-        self.offsets[operation.name] = None
+    def refuse(self, offset_change: DesiredOffsetChange, problem: Diagnostic) -> None:
+        """Add an offset change whose manifest has an error, without a check."""
+        self.offsets[offset_change.name] = None
         self.diagnostics += Diagnostics.of([problem])
 
-    def _add(self, operation: DesiredOperation, context: ManifestContext, current: Current, *, is_absent: bool) -> None:
-        manifest = self._source.manifest(operation)
+    def _add(
+        self, offset_change: DesiredOffsetChange, context: ManifestContext, current: Current, *, is_absent: bool
+    ) -> None:
+        manifest = self._source.manifest(offset_change)
         if isinstance(manifest, Diagnostic):
-            self.refuse(operation, manifest)
+            self.refuse(offset_change, manifest)
         elif isinstance(manifest, Manifest) and not isinstance(current, SavedOffsets):
-            verdict = small.check(manifest, replace(context, current=current), operation.kind)
-            self.offsets[operation.name] = verdict.offsets
+            verdict = small.check(manifest, replace(context, current=current), offset_change.kind)
+            self.offsets[offset_change.name] = verdict.offsets
             self.diagnostics += verdict.diagnostics
         elif manifest is not None:
             path = self._directory / f"{len(self._unchecked)}"
-            large = staged_files.large_manifest(operation, manifest, context, path)
+            large = staged_files.large_manifest(offset_change, manifest, context, path)
             compared = {} if is_absent else current
             if compared is not None:
                 large = replace(large, current=staged_files.offsets_file(compared, path.with_suffix(".current")))
-            self._unchecked[operation.name] = large
+            self._unchecked[offset_change.name] = large
 
     def check_large(self) -> None:
         """Check all large manifests at once.
@@ -183,7 +185,7 @@ class ManifestVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class SparkChecks:
-    """Checks on a shared Spark session; `say` receives messages about long operations."""
+    """Checks on a shared Spark session; `say` receives messages about long offset changes."""
 
     sessions: SharedSession
     say: Say
@@ -235,7 +237,7 @@ class SparkChecks:
 
 
 def check_manifests(
-    source: ManifestSource, desired: DesiredState, history: OperationHistory
+    source: ManifestSource, desired: DesiredState, history: OffsetChangeHistory
 ) -> tuple[Diagnostics, int]:
     """Check the manifests of one cluster, as far as the repository and the ledger allow.
 
@@ -246,21 +248,21 @@ def check_manifests(
     own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
     families = source.families.with_schemas(own.schemas)
     seeds = (one.initial_offsets for one in desired.connectors)
-    declared = [one for one in (*desired.operations, *seeds) if one is not None]
+    declared = [one for one in (*desired.offset_changes, *seeds) if one is not None]
     unapplied = [one for one in declared if history.past(one.name) is not Past.DONE]
     with workspace(source.sessions.directory) as directory:
         verdicts = {past: ManifestVerdicts(source, directory / past.value) for past in (Past.PENDING, Past.UNKNOWN)}
-        for operation in unapplied:
-            connector = connectors.get(operation.connector)
-            context: ManifestContext | Diagnostic = ManifestContext(operation.connector)
+        for offset_change in unapplied:
+            connector = connectors.get(offset_change.connector)
+            context: ManifestContext | Diagnostic = ManifestContext(offset_change.connector)
             if connector is not None:
-                make = partial(context_of, connector, families, operation.acknowledged)
+                make = partial(context_of, connector, families, offset_change.acknowledged)
                 context = contained(make, connector.document.location, connector.name)
-            past = verdicts[history.past(operation.name)]
+            past = verdicts[history.past(offset_change.name)]
             if isinstance(context, Diagnostic):
-                past.refuse(operation, context)
+                past.refuse(offset_change, context)
             else:
-                past.add(operation, context, None)
+                past.add(offset_change, context, None)
         for one in verdicts.values():
             one.check_large()
     found = own.diagnostics + verdicts[Past.PENDING].diagnostics + as_notes(verdicts[Past.UNKNOWN].diagnostics)

@@ -15,15 +15,15 @@ from gitops_connect.apply.ports import Chunk, LargeChange
 from gitops_connect.connect.client import save_lines
 from gitops_connect.connect.worker_heap import largest_chunk
 from gitops_connect.errors import GitopsConnectError, SourceRefused
-from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import ConnectorType
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.observe import MAX_HELD
 from gitops_connect.offset_changes.manifest_source import (
@@ -36,7 +36,7 @@ from gitops_connect.offset_changes.manifest_source import (
 from gitops_connect.offset_changes.staged_files import large_manifest
 from gitops_connect.offset_changes.strimzi_requests import write_to_branch, write_to_directory
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
-from gitops_connect.plan.connector_operations import declared_partitions
+from gitops_connect.plan.connector_changes import declared_partitions
 from gitops_connect.plan.offset_review import described, moved_since, refusals, review, review_unfinished, unchecked
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime, open_output_branch
@@ -50,34 +50,34 @@ _REMOVED_BEFORE = "manifest/nothing-to-remove"
 
 @dataclass(frozen=True, slots=True)
 class PlannedChanges:
-    """The `OffsetChanges` of one plan. `operations` are the ledger's, under the lease of the cluster."""
+    """The `OffsetChanges` of one plan. `offset_changes` are the ledger's, under the lease of the cluster."""
 
     runtime: Runtime
     checkout: Checkout
     situation: Situation
-    operations: Operations
+    offset_changes: OffsetChangeStore
 
-    def is_begun(self, operation: Operation) -> bool:
-        """Whether the operation was in progress in the ledger when this plan was made."""
-        return operation.name in self.situation.offsets.unfinished
+    def is_begun(self, offset_change: OffsetChange) -> bool:
+        """Whether the offset change was in progress in the ledger when this plan was made."""
+        return offset_change.name in self.situation.offsets.unfinished
 
-    def is_resumed(self, operation: Operation) -> bool:
+    def is_resumed(self, offset_change: OffsetChange) -> bool:
         """Whether it is finished from the ledger. An interrupted deletion is repeated instead, with any offsets."""
-        return self.is_begun(operation) and operation.kind is not OperationKind.CLEAR
+        return self.is_begun(offset_change) and offset_change.kind is not OffsetChangeKind.CLEAR
 
-    def review(self, operation: Operation, current: Offsets) -> Review:
-        """Review the operation as the plan does, with the current offsets."""
-        shape = self.situation.offsets.shapes.get(operation.connector)
-        if self.is_resumed(operation):
-            before = self.situation.offsets.unfinished[operation.name].before
-            return review_unfinished(operation, before, current, shape)
-        return review(operation, current, shape, self.situation.policy.max_skip)
+    def review(self, offset_change: OffsetChange, current: Offsets) -> Review:
+        """Review the offset change as the plan does, with the current offsets."""
+        shape = self.situation.offsets.shapes.get(offset_change.connector)
+        if self.is_resumed(offset_change):
+            before = self.situation.offsets.unfinished[offset_change.name].before
+            return review_unfinished(offset_change, before, current, shape)
+        return review(offset_change, current, shape, self.situation.policy.max_skip)
 
-    def has_too_many_offsets(self, operation: Operation) -> bool:
+    def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
         """Read the current offsets. Returns whether they exceed memory; False if they could not be read."""
         client = self.runtime.clients[self.situation.desired.cluster]
         with workspace(self.runtime.spark.directory) as directory, suppress(GitopsConnectError):
-            current = client.save_offsets(operation.connector, directory / "current.jsonl", MAX_HELD)
+            current = client.save_offsets(offset_change.connector, directory / "current.jsonl", MAX_HELD)
             return isinstance(current, SavedOffsets)
         return False
 
@@ -89,27 +89,27 @@ class PlannedChanges:
         return write_to_branch(open_output_branch(self.runtime.settings), listing, offsets)
 
     @contextmanager
-    def large(self, operation: Operation) -> Iterator[LargeChange]:
+    def large(self, offset_change: OffsetChange) -> Iterator[LargeChange]:
         """The large change: from its manifest, or from the ledger if an earlier reconciliation began it."""
         with workspace(self.runtime.spark.directory) as directory:
-            manifest = None if self.is_resumed(operation) else self._manifest(operation, directory / "manifest")
-            yield LargeOffsetChange(self, operation, directory, manifest)
+            manifest = None if self.is_resumed(offset_change) else self._manifest(offset_change, directory / "manifest")
+            yield LargeOffsetChange(self, offset_change, directory, manifest)
 
-    def _manifest(self, operation: Operation, path: Path) -> LargeManifest | None:
+    def _manifest(self, offset_change: OffsetChange, path: Path) -> LargeManifest | None:
         """The declared manifest, to be checked again; None if all offsets are removed."""
-        if operation.kind is OperationKind.CLEAR:
+        if offset_change.kind is OffsetChangeKind.CLEAR:
             return None
-        declared = self.situation.desired.operations_of(operation.connector)
-        desired = next(one for one in declared if one.name == operation.name)
+        declared = self.situation.desired.offset_changes_of(offset_change.connector)
+        desired = next(one for one in declared if one.name == offset_change.name)
         own = own_files(self.runtime.settings)
         manifest = ManifestSource(self.checkout, self.runtime.spark, self.runtime.say, own).manifest(desired)
         if isinstance(manifest, Diagnostic):
             raise SourceRefused(manifest.summary)
         if manifest is None:
             return None
-        connector = self.situation.desired.by_name[operation.connector]
+        connector = self.situation.desired.by_name[offset_change.connector]
         families = self.runtime.families.with_schemas(read_own_schemas(self.checkout).schemas)
-        context = context_of(connector, families, operation.acknowledged)
+        context = context_of(connector, families, offset_change.acknowledged)
         return large_manifest(desired, manifest, context, path)
 
 
@@ -142,7 +142,7 @@ class PatchReader:
 
 
 class LargeOffsetChange:
-    """The `LargeChange` of an operation. Its files are in the directory.
+    """The `LargeChange` of an offset change. Its files are in the directory.
 
     A change that is begun now sends its `manifest`; without one, it removes all offsets. A change that an earlier
     reconciliation has begun is finished from the ledger. `current` are the current offsets if they were just read: a
@@ -152,16 +152,16 @@ class LargeOffsetChange:
     def __init__(
         self,
         planned: PlannedChanges,
-        operation: Operation,
+        offset_change: OffsetChange,
         directory: Path,
         manifest: LargeManifest | None = None,
         current: SavedOffsets | None = None,
     ) -> None:
-        situation, runtime, name = planned.situation, planned.runtime, operation.connector
-        self._operation = operation
+        situation, runtime, name = planned.situation, planned.runtime, offset_change.connector
+        self._offset_change = offset_change
         self._cluster = situation.desired.cluster
         self._client = runtime.clients[self._cluster]
-        self._ledger = planned.operations
+        self._ledger = planned.offset_changes
         self._clock = runtime.clock
         self._checks = SparkChecks(runtime.spark, runtime.say)
         self._directory = directory
@@ -169,16 +169,16 @@ class LargeOffsetChange:
         declared = situation.desired.by_name.get(name)
         shape = runtime.families.shape(declared.config) if declared else None
         self._compared_with = ManifestContext(name, declared.config if declared else None, shape=shape)
-        self._removes_all = operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
+        self._removes_all = offset_change.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
         self._reads = 0
         self._before = self._current = self._declared = _NONE
         self._reader = PatchReader("")
         self._manifest = manifest
         self._just_read = current
         self._max_skip = situation.policy.max_skip
-        self.is_begun = planned.is_resumed(operation)
+        self.is_begun = planned.is_resumed(offset_change)
         self.chunk_size = chunk_size_of(situation, name)
-        self.sent = situation.offsets.records[operation.name].sent or 0 if self.is_begun else 0
+        self.sent = situation.offsets.records[offset_change.name].sent or 0 if self.is_begun else 0
 
     def review(self) -> Review:
         return self._review_begun() if self.is_begun else self._review_new()
@@ -196,7 +196,7 @@ class LargeOffsetChange:
             rmtree(ready)
             difference = verdict.difference
         difference = described(difference, self._shape)
-        refused = tuple(refusals(self._operation, difference, self._max_skip))
+        refused = tuple(refusals(self._offset_change, difference, self._max_skip))
         return Review({}, difference, refused, unchecked=unchecked(self._shape))
 
     def _review_begun(self) -> Review:
@@ -217,12 +217,12 @@ class LargeOffsetChange:
             at_begin, now, changed = self._checks.check([earlier, left, since])
             difference, done = now.difference or Difference(), _as_declared(now) - _as_declared(at_begin)
         moved, partial = _changes(changed) - done, bool(_changes(changed))
-        refused = (moved_since(self._operation, moved),) if moved else ()
+        refused = (moved_since(self._offset_change, moved),) if moved else ()
         difference = described(difference, self._shape)
         return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._shape))
 
     def _saved(self, part: OffsetsPart) -> SavedOffsets:
-        pieces = self._ledger.pieces(self._cluster, self._operation.name, part)
+        pieces = self._ledger.pieces(self._cluster, self._offset_change.name, part)
         return save_lines(pieces, self._directory / f"{part.value}.jsonl")
 
     @property
@@ -231,13 +231,13 @@ class LargeOffsetChange:
 
     def begin(self) -> None:
         before, declared = _blocks(self._before.path), _blocks(self._declared.path)
-        self._ledger.begin_large(self._cluster, self._operation, before, declared, self._clock.now())
+        self._ledger.begin_large(self._cluster, self._offset_change, before, declared, self._clock.now())
 
     def chunk(self, start: int, size: int) -> Chunk:
         return self._reader.read(start, size)
 
     def mark(self, sent: int) -> None:
-        self._ledger.sent(self._cluster, self._operation.name, sent)
+        self._ledger.sent(self._cluster, self._offset_change.name, sent)
 
     def is_untouched(self) -> bool:
         current = self._read_current()
@@ -261,14 +261,14 @@ class LargeOffsetChange:
         return f"{wrong:,} of {self._declared.entries:,} differ, {first}"
 
     def settle(self, warning: str) -> None:
-        self._ledger.settle(self._cluster, self._operation.name, self._current.digest, warning, self._clock.now())
+        self._ledger.settle(self._cluster, self._offset_change.name, self._current.digest, warning, self._clock.now())
 
     def _read_current(self) -> SavedOffsets:
         """The current offsets. Removes the file of the previous read, unless it has the offsets before the change."""
         self._reads += 1
-        self._checks.say(f"reading the offsets of {self._operation.connector}")
+        self._checks.say(f"reading the offsets of {self._offset_change.connector}")
         file = self._directory / f"current-{self._reads}.jsonl"
-        current = self._client.save_offsets(self._operation.connector, file, 0)
+        current = self._client.save_offsets(self._offset_change.connector, file, 0)
         if not isinstance(current, SavedOffsets):
             raise AssertionError("an answer without a byte")
         if self._current not in (_NONE, self._before):
@@ -281,12 +281,12 @@ class LargeOffsetChange:
 
     def _request(self, offsets: SavedOffsets, current: SavedOffsets) -> LargeManifest:
         """The request to compare offsets that were checked before."""
-        files, kind = (replace(offsets.file, name=Path(offsets.path).name),), OperationKind.ALTER
+        files, kind = (replace(offsets.file, name=Path(offsets.path).name),), OffsetChangeKind.ALTER
         return LargeManifest(Location(""), files, self._compared_with, kind, current.file, is_checked=False)
 
     def _since_begin(self, current: SavedOffsets) -> LargeManifest:
         """The request for every difference between the current offsets and the offsets before the change."""
-        return replace(self._request(current, self._before), kind=OperationKind.REPLACE)
+        return replace(self._request(current, self._before), kind=OffsetChangeKind.REPLACE)
 
 
 def _removal(current: SavedOffsets) -> Difference:

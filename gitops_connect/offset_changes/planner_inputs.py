@@ -17,12 +17,12 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.worker_heap import count_copies
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.manifests import SavedOffsets
-from gitops_connect.model.names import ConnectorName, Digest, OperationName
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.observe import has_exactly_once, observe_offsets
 from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
@@ -36,7 +36,7 @@ from gitops_connect.offset_changes.planned_changes import LargeOffsetChange, Pla
 from gitops_connect.offset_changes.staged_files import remove_unused
 from gitops_connect.offset_changes.strimzi_requests import find_replaced
 from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
-from gitops_connect.plan.operation_status import due, history_unknown
+from gitops_connect.plan.offset_change_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.own import own_files
@@ -48,22 +48,22 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
 
     Raises what Connect, the ledger, the source and Spark raise.
     """
-    cluster, ledger = situation.desired.cluster, runtime.ledger.operations
+    cluster, ledger = situation.desired.cluster, runtime.ledger.offset_changes
     records, is_new = ledger.records(cluster), runtime.ledger.revisions(cluster).attempted is None
     unfinished = {
         name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {})
         for name, record in records.items()
-        if record.state is OperationState.OPEN
+        if record.state is OffsetChangeState.OPEN
     }
     replaced = find_replaced(checkout.history, situation.desired, records)
     offsets = OffsetSituation(records, unfinished, replaced=replaced, is_new=is_new)
     situation = replace(situation, offsets=offsets)
-    operations, now = list(due(situation)), runtime.clock.monotonic()
+    offset_changes, now = list(due(situation)), runtime.clock.monotonic()
     keys = _CacheKeys(situation)
-    verdicts = ((one, runtime.verdicts.get(keys.of(one), now)) for one in operations)
+    verdicts = ((one, runtime.verdicts.get(keys.of(one), now)) for one in offset_changes)
     cached = {one.name: (one.connector, verdict) for one, verdict in verdicts if verdict is not None}
-    uncached = [one for one in operations if one.name not in cached]
-    to_read = {one.connector for one in uncached} | {one.operation.connector for one in unfinished.values()}
+    uncached = [one for one in offset_changes if one.name not in cached]
+    to_read = {one.connector for one in uncached} | {one.offset_change.connector for one in unfinished.values()}
     situation = _with_cached(situation, cached, to_read)
     diagnostics = Diagnostics.of(item for _, one in cached.values() for item in one.verdict.diagnostics)
     if to_read:
@@ -77,17 +77,17 @@ class _CacheKeys:
 
     def __init__(self, situation: Situation) -> None:
         self._situation = situation
-        self._records = defaultdict[ConnectorName, list[OperationRecord]](list)
+        self._records = defaultdict[ConnectorName, list[OffsetChangeRecord]](list)
         for one in situation.offsets.records.values():
             self._records[one.connector].append(one)
         self._of_connectors: dict[ConnectorName, Digest] = {}
 
-    def of(self, operation: DesiredOperation) -> Hashable:
-        """The key of the verdict on an operation."""
-        name = operation.connector
+    def of(self, offset_change: DesiredOffsetChange) -> Hashable:
+        """The key of the verdict on an offset change."""
+        name = offset_change.connector
         if name not in self._of_connectors:
             self._of_connectors[name] = self._of_connector(name)
-        declared = operation.name, operation.digest, operation.acknowledged, self._of_connectors[name]
+        declared = offset_change.name, offset_change.digest, offset_change.acknowledged, self._of_connectors[name]
         return self._situation.desired.cluster, self._situation.revision, declared
 
     def _of_connector(self, name: ConnectorName) -> Digest:
@@ -97,7 +97,7 @@ class _CacheKeys:
 
 
 def _with_cached(
-    situation: Situation, cached: Mapping[OperationName, tuple[ConnectorName, CachedVerdict]], to_read: Set[str]
+    situation: Situation, cached: Mapping[OffsetChangeName, tuple[ConnectorName, CachedVerdict]], to_read: Set[str]
 ) -> Situation:
     """Add recent verdicts, and the number of current offsets of connectors that are not read now."""
     current = {name: one.current for name, one in cached.values() if name not in to_read}
@@ -115,7 +115,7 @@ def _with_read(
     runtime: Runtime,
     checkout: Checkout,
     situation: Situation,
-    operations: Sequence[DesiredOperation],
+    offset_changes: Sequence[DesiredOffsetChange],
     connectors: Set[ConnectorName],
 ) -> tuple[Situation, Diagnostics]:
     own = read_own_schemas(checkout)
@@ -128,27 +128,29 @@ def _with_read(
         )
         offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
         there = situation.observed.connectors.keys() | situation.observed.unknown
-        for operation in operations:
-            name = operation.connector
+        for offset_change in offset_changes:
+            name = offset_change.connector
             if name in bugs:
-                verdicts.refuse(operation, bugs[name])
-            elif history_unknown(situation, operation) is None:
-                context = context_of(declared[name], families, operation.acknowledged)
+                verdicts.refuse(offset_change, bugs[name])
+            elif history_unknown(situation, offset_change) is None:
+                context = context_of(declared[name], families, offset_change.acknowledged)
                 current = offsets.current.get(name, offsets.large_current.get(name))
-                verdicts.add(operation, context, current, is_absent=name not in there)
+                verdicts.add(offset_change, context, current, is_absent=name not in there)
         verdicts.check_large()
-        unfinished = _review_begun(PlannedChanges(runtime, checkout, situation, runtime.ledger.operations), directory)
-    large = [one for one in operations if one.name in verdicts.large]
-    in_progress = {one.operation.connector for one in unfinished.values() if one.operation.is_large}
+        unfinished = _review_begun(
+            PlannedChanges(runtime, checkout, situation, runtime.ledger.offset_changes), directory
+        )
+    large = [one for one in offset_changes if one.name in verdicts.large]
+    in_progress = {one.offset_change.connector for one in unfinished.values() if one.offset_change.is_large}
     changed = ({one.connector for one in large} | in_progress) & declared.keys()
     client = runtime.clients[situation.desired.cluster]
     copies = {name: _count_copies(client, situation, declared[name]) for name in sorted(changed)}
     keys = _CacheKeys(situation)
-    for operation in large:
-        if operation.connector not in offsets.unread:
-            current = _size_of_current(offsets, operation.connector)
-            verdict = CachedVerdict(verdicts.large[operation.name], current, copies[operation.connector])
-            runtime.verdicts.keep(keys.of(operation), verdict, runtime.clock.monotonic())
+    for offset_change in large:
+        if offset_change.connector not in offsets.unread:
+            current = _size_of_current(offsets, offset_change.connector)
+            verdict = CachedVerdict(verdicts.large[offset_change.name], current, copies[offset_change.connector])
+            runtime.verdicts.keep(keys.of(offset_change), verdict, runtime.clock.monotonic())
     offsets = replace(
         offsets,
         manifests=verdicts.offsets,
@@ -193,15 +195,15 @@ def _with_current_offsets(
     return replace(situation, offsets=offsets), bugs
 
 
-def _review_begun(planned: PlannedChanges, directory: Path) -> Mapping[OperationName, Unfinished]:
+def _review_begun(planned: PlannedChanges, directory: Path) -> Mapping[OffsetChangeName, Unfinished]:
     """Review large changes that an earlier reconciliation has begun, if their connectors are STOPPED."""
     situation, reviewed = planned.situation, dict(planned.situation.offsets.unfinished)
     for number, (name, one) in enumerate(reviewed.items()):
-        observed = situation.observed.connectors.get(one.operation.connector)
+        observed = situation.observed.connectors.get(one.offset_change.connector)
         is_stopped = observed is not None and observed.state is WorkerState.STOPPED
-        if one.operation.is_large and planned.is_resumed(one.operation) and is_stopped:
-            current = situation.offsets.large_current.get(one.operation.connector)
-            begun = LargeOffsetChange(planned, one.operation, directory / f"begun-{number}", current=current)
+        if one.offset_change.is_large and planned.is_resumed(one.offset_change) and is_stopped:
+            current = situation.offsets.large_current.get(one.offset_change.connector)
+            begun = LargeOffsetChange(planned, one.offset_change, directory / f"begun-{number}", current=current)
             reviewed[name] = replace(one, review=begun.review())
     return reviewed
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gitops_connect.errors import NotFound, StalePlan, UsageError
-from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOperation, DesiredState
+from gitops_connect.model.desired import DesiredOffsetChange, DesiredState
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.names import ClusterName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.revisions import short
 from gitops_connect.model.strimzi import split_name
 from gitops_connect.model.suggestions import did_you_mean
@@ -32,7 +32,7 @@ class HistoryEntry:
     """
 
     cluster: ClusterName
-    record: OperationRecord
+    record: OffsetChangeRecord
     counts: Mapping[Direction, int] | None
 
     def row(self) -> list[str]:
@@ -68,17 +68,17 @@ class HistoryEntry:
         }
 
 
-def _sent_words(record: OperationRecord) -> str:
+def _sent_words(record: OffsetChangeRecord) -> str:
     """How many offsets of a large change were accepted: `310,000 of 1,000,000 sent`."""
     entries, sent = record.entries or 0, record.sent or 0
-    if record.kind in (OperationKind.RESET, OperationKind.CLEAR):
-        return "all removed" if record.state is OperationState.SETTLED else "all to be removed"
-    if record.state is OperationState.SETTLED or sent == entries:
+    if record.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR):
+        return "all removed" if record.state is OffsetChangeState.SETTLED else "all to be removed"
+    if record.state is OffsetChangeState.SETTLED or sent == entries:
         return f"{entries:,} sent"
     return f"{sent:,} of {entries:,} sent"
 
 
-def large_value(record: OperationRecord) -> dict[str, int]:
+def large_value(record: OffsetChangeRecord) -> dict[str, int]:
     """The numbers of `_sent_words` for JSON and YAML; empty for a change that is not large."""
     return {} if record.entries is None else {"entries": record.entries, "sent": record.sent or 0}
 
@@ -88,10 +88,10 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
     known: set[str] = set()
     found = []
     for cluster in clusters:
-        records = runtime.ledger.operations.records(cluster).values()
+        records = runtime.ledger.offset_changes.records(cluster).values()
         known |= {one.connector for one in records} | set(runtime.ledger.ownership(cluster))
         for record in (one for one in records if one.connector == connector):
-            difference = recorded_difference(runtime.ledger.operations, cluster, record)
+            difference = recorded_difference(runtime.ledger.offset_changes, cluster, record)
             counts = None
             if difference is not None:
                 counts = {one: count for one in Direction if (count := difference.counts.get(one))}
@@ -105,19 +105,21 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
     return found
 
 
-def recorded_difference(operations: Operations, cluster: ClusterName, record: OperationRecord) -> Difference | None:
+def recorded_difference(
+    offset_changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord
+) -> Difference | None:
     """Every partition with its offset before and after. Without the connector's class, each move is `changed`.
 
     None if the offsets before the change were not saved, or are too many for memory.
     """
-    before = operations.snapshot(cluster, record.name)
-    declared = operations.declared(cluster, record.name)
+    before = offset_changes.snapshot(cluster, record.name)
+    declared = offset_changes.declared(cluster, record.name)
     if before is None or declared is None:
         return None
-    operation = Operation(
+    offset_change = OffsetChange(
         record.name, record.connector, record.kind, record.digest or digest([]), record.revision, declared
     )
-    return find_difference(before, effect_of(operation, before), None)
+    return find_difference(before, effect_of(offset_change, before), None)
 
 
 # Changes that an administrator marks as applied or not applied, because the ledger does not know the result.
@@ -133,21 +135,21 @@ class Candidate:
     """
 
     cluster: ClusterName
-    record: OperationRecord
+    record: OffsetChangeRecord
     known: bool
     declared: Digest | None
 
     @property
     def is_waiting(self) -> bool:
         """Whether the ledger does not know its result, or it was begun and could not be finished."""
-        is_stuck = self.record.state is OperationState.OPEN and bool(self.record.message)
-        return self.known and (is_stuck or self.record.state is OperationState.UNKNOWN)
+        is_stuck = self.record.state is OffsetChangeState.OPEN and bool(self.record.message)
+        return self.known and (is_stuck or self.record.state is OffsetChangeState.UNKNOWN)
 
-    def settled(self) -> OperationRecord:
+    def settled(self) -> OffsetChangeRecord:
         """The record as applied, with the digest of the begun change, or else with that of the declared one."""
-        begun = self.record.state is OperationState.OPEN or self.record.before is not None
+        begun = self.record.state is OffsetChangeState.OPEN or self.record.before is not None
         digest = self.record.digest if begun or self.declared is None else self.declared
-        known = replace(self.record, state=OperationState.SETTLED, digest=digest, message=RESOLVED)
+        known = replace(self.record, state=OffsetChangeState.SETTLED, digest=digest, message=RESOLVED)
         return replace(known, failures=0, final=False)
 
     def row(self, becomes: str) -> list[str]:
@@ -160,11 +162,11 @@ def find_candidates(
     runtime: Runtime, cluster: ClusterName, declared: DesiredState | None, revision: Revision
 ) -> list[Candidate]:
     """Every change on that cluster in the ledger or the repository. `declared` is None: only those in the ledger."""
-    records = runtime.ledger.operations.records(cluster)
-    documents = _operations(declared) if declared is not None else {}
-    now, unknown = runtime.clock.now(), OperationState.UNKNOWN
+    records = runtime.ledger.offset_changes.records(cluster)
+    documents = _offset_changes(declared) if declared is not None else {}
+    now, unknown = runtime.clock.now(), OffsetChangeState.UNKNOWN
     assumed = {
-        name: OperationRecord(name, one.connector, one.kind, unknown, one.digest, revision, now)
+        name: OffsetChangeRecord(name, one.connector, one.kind, unknown, one.digest, revision, now)
         for name, one in documents.items()
     }
     return [
@@ -173,9 +175,9 @@ def find_candidates(
     ]
 
 
-def _operations(state: DesiredState) -> Mapping[OperationName, DesiredOperation]:
+def _offset_changes(state: DesiredState) -> Mapping[OffsetChangeName, DesiredOffsetChange]:
     seeds = [one.initial_offsets for one in state.connectors if one.initial_offsets is not None]
-    return {one.name: one for one in (*state.operations, *seeds)}
+    return {one.name: one for one in (*state.offset_changes, *seeds)}
 
 
 def waiting(
@@ -210,9 +212,9 @@ def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> 
 def unsettled(chosen: Sequence[Candidate], note: Note) -> list[Candidate]:
     """The changes that are not recorded as applied; a note names each of the others."""
     for one in chosen:
-        if one.record.state is OperationState.SETTLED:
+        if one.record.state is OffsetChangeState.SETTLED:
             note(f"offset change {one.record.name} is already recorded as applied on {one.cluster}")
-    return [one for one in chosen if one.record.state is not OperationState.SETTLED]
+    return [one for one in chosen if one.record.state is not OffsetChangeState.SETTLED]
 
 
 def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
@@ -221,7 +223,7 @@ def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
     Raises UsageError if the effect of a change was observed: such a change is never marked as not applied.
     """
     for one in chosen:
-        if one.record.state is OperationState.SETTLED and one.record.after is not None:
+        if one.record.state is OffsetChangeState.SETTLED and one.record.after is not None:
             raise UsageError(
                 f"offset change {one.record.name} was applied to {one.cluster} and verified, so it is never applied"
                 " again; to repeat it, declare it under another name"
@@ -235,20 +237,20 @@ def resolve(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate],
     Raises StalePlan, and writes nothing, if the ledger has changed since the records were shown.
     """
     with runtime.ledger.lease(cluster, runtime.clock) as lease:
-        operations = runtime.ledger.under(lease).operations
-        there = operations.records(cluster)
+        offset_changes = runtime.ledger.under(lease).offset_changes
+        there = offset_changes.records(cluster)
         for one in chosen:
             if there.get(one.record.name) != (one.record if one.known else None):
                 raise StalePlan(f"offset change {one.record.name} changed after it was shown; run the command again")
         if applied:
             now = runtime.clock.now()
-            operations.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
+            offset_changes.mark(cluster, *(replace(one.settled(), since=now) for one in chosen))
             return len(chosen)
         for one in chosen:
-            if split_name(one.record.name)[1] and one.record.state is OperationState.UNKNOWN:
+            if split_name(one.record.name)[1] and one.record.state is OffsetChangeState.UNKNOWN:
                 # Without a record, it would be unknown again: the earlier record of the same change remains.
-                intended = replace(one.record, state=OperationState.INTENDED, since=runtime.clock.now(), message="")
-                operations.mark(cluster, intended)
+                intended = replace(one.record, state=OffsetChangeState.INTENDED, since=runtime.clock.now(), message="")
+                offset_changes.mark(cluster, intended)
             else:
-                operations.drop(cluster, one.record.name)
+                offset_changes.drop(cluster, one.record.name)
     return len(chosen)

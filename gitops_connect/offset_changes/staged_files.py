@@ -35,7 +35,7 @@ from gitops_connect.documents.manifest_paths import (
     suffix_of,
 )
 from gitops_connect.errors import SparkFailed
-from gitops_connect.model.desired import DesiredOperation, ManifestUri
+from gitops_connect.model.desired import DesiredOffsetChange, ManifestUri
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob, Entry
 from gitops_connect.model.manifests import (
@@ -266,20 +266,20 @@ def _read_lines(file: LargeFile, places: Sequence[tuple[int, int]]) -> Manifest:
 
 
 def large_manifest(
-    operation: DesiredOperation, manifest: Manifest | tuple[LargeFile, ...], context: ManifestContext, path: Path
+    offset_change: DesiredOffsetChange, manifest: Manifest | tuple[LargeFile, ...], context: ManifestContext, path: Path
 ) -> LargeManifest:
-    """The manifest of an operation, without current offsets.
+    """The manifest of an offset change, without current offsets.
 
     `path` is the beginning of the names of the files that are written. Raises OSError.
     """
     if not isinstance(manifest, Manifest):
-        return LargeManifest(operation.locate("manifest"), manifest, context, operation.kind)
+        return LargeManifest(offset_change.locate("manifest"), manifest, context, offset_change.kind)
     everything: list[ManifestEntry | ManifestFault] = [*manifest.entries, *manifest.faults]
     everything.sort(key=lambda one: one.location.file)
     by_file = groupby(everything, key=lambda one: one.location.file)
     path.parent.mkdir(parents=True, exist_ok=True)
     files = (_written(name, list(found), f"{path}.{number}") for number, (name, found) in enumerate(by_file))
-    return LargeManifest(manifest.location, tuple(files), context, operation.kind)
+    return LargeManifest(manifest.location, tuple(files), context, offset_change.kind)
 
 
 def offsets_file(current: Offsets | SavedOffsets, path: Path) -> LargeFile:

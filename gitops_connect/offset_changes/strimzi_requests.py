@@ -12,11 +12,11 @@ from gitops_connect.documents.load import MAX_SIZE, read_file
 from gitops_connect.documents.yaml import parse
 from gitops_connect.errors import UsageError
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOperation, DesiredState
+from gitops_connect.model.desired import DesiredOffsetChange, DesiredState
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.names import OperationName, Revision
+from gitops_connect.model.names import OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.model.strimzi import RequestedListing, split_name
 from gitops_connect.report.change_document import config_map_text
 from gitops_connect.safe_files import output_directory
@@ -24,7 +24,7 @@ from gitops_connect.source.checkout import History
 from gitops_connect.source.output_branch import OutputBranch
 from gitops_connect.strimzi.annotations import Additions, AnnotatedResource, AnnotationKey
 
-_MAY_HAVE_EFFECT = (OperationState.SETTLED, OperationState.OPEN, OperationState.UNKNOWN)
+_MAY_HAVE_EFFECT = (OffsetChangeState.SETTLED, OffsetChangeState.OPEN, OffsetChangeState.UNKNOWN)
 _ID = 12
 """Hex digits of an id: enough to name one commit of a repository."""
 
@@ -56,8 +56,8 @@ def _is_in(key: AnnotationKey, blob: Blob) -> bool:
 
 
 def find_replaced(
-    history: History | None, desired: DesiredState, records: Mapping[OperationName, OperationRecord]
-) -> Mapping[OperationName, OperationName]:
+    history: History | None, desired: DesiredState, records: Mapping[OffsetChangeName, OffsetChangeRecord]
+) -> Mapping[OffsetChangeName, OffsetChangeName]:
     """The recorded name of the same change, for each requested change without a record.
 
     The annotation was added once more if the earlier commit is in the history of its commit. Otherwise, a force-push, a
@@ -65,24 +65,24 @@ def find_replaced(
     be applied a second time. Raises what the source raises.
     """
     replaced = {}
-    for operation in desired.operations:
-        if operation.annotation is None or operation.name in records:
+    for offset_change in desired.offset_changes:
+        if offset_change.annotation is None or offset_change.name in records:
             continue
-        earlier = (one for one in records.values() if _is_same(one, operation))
-        other = next((one.name for one in earlier if not _is_older(history, one.name, operation.name)), None)
+        earlier = (one for one in records.values() if _is_same(one, offset_change))
+        other = next((one.name for one in earlier if not _is_older(history, one.name, offset_change.name)), None)
         if other is not None:
-            replaced[operation.name] = other
+            replaced[offset_change.name] = other
     return replaced
 
 
-def _is_same(record: OperationRecord, operation: DesiredOperation) -> bool:
+def _is_same(record: OffsetChangeRecord, offset_change: DesiredOffsetChange) -> bool:
     """Whether both are the same action on the same connector with the same offsets, by different commits."""
-    same_name = split_name(record.name)[0] == split_name(operation.name)[0]
-    same_content = record.digest in (None, operation.digest)
+    same_name = split_name(record.name)[0] == split_name(offset_change.name)[0]
+    same_content = record.digest in (None, offset_change.digest)
     return same_name and same_content and record.state in _MAY_HAVE_EFFECT
 
 
-def _is_older(history: History | None, earlier: OperationName, later: OperationName) -> bool:
+def _is_older(history: History | None, earlier: OffsetChangeName, later: OffsetChangeName) -> bool:
     commits = split_name(earlier)[1], split_name(later)[1]
     return history is not None and history.contains(commits[0], Revision(commits[1]))
 

@@ -13,8 +13,8 @@ from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, 
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.manifests import OffsetSchema, SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Acknowledgement
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.observe import MAX_HELD
 from gitops_connect.offset_changes.manifest_source import Current, context_of

@@ -25,15 +25,15 @@ from gitops_connect.model.manifests import (
     ManifestVerdict,
     SavedOffsets,
 )
-from gitops_connect.model.names import ClusterName, OperationName
-from gitops_connect.model.offsets import Offsets, merged, to_json
-from gitops_connect.model.operations import (
+from gitops_connect.model.names import ClusterName, OffsetChangeName
+from gitops_connect.model.offset_changes import (
     NOTHING_SENT,
     Acknowledgement,
-    OperationKind,
-    OperationRecord,
-    OperationState,
+    OffsetChangeKind,
+    OffsetChangeRecord,
+    OffsetChangeState,
 )
+from gitops_connect.model.offsets import Offsets, merged, to_json
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.offset_changes.manifest_checks import (
@@ -98,20 +98,22 @@ class Undo:
             source = SubjectSource(clients, [cluster], declared, spark.directory, self.note)
             subject = source.read(record.connector)
             self._tell(cluster, record, subject)
-            written = declared.states[cluster].operations if cluster in declared.states else ()
-            known = self.runtime.ledger.operations.records(cluster).keys() | {one.name for one in written}
+            written = declared.states[cluster].offset_changes if cluster in declared.states else ()
+            known = self.runtime.ledger.offset_changes.records(cluster).keys() | {one.name for one in written}
             name = _new_name(change, known)
             return _UndoDraft(self, cluster, record, subject, spark).write(name, target)
 
-    def _tell(self, cluster: ClusterName, record: OperationRecord, subject: ManifestSubject) -> None:
+    def _tell(self, cluster: ClusterName, record: OffsetChangeRecord, subject: ManifestSubject) -> None:
         if subject.current is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
             self.note(f"{subject.unread}; the plan that creates the connector lists what the document must acknowledge")
         same = [
-            one for one in self.runtime.ledger.operations.records(cluster).values() if one.connector == record.connector
+            one
+            for one in self.runtime.ledger.offset_changes.records(cluster).values()
+            if one.connector == record.connector
         ]
-        if later := [one.name for one in same if one.state is OperationState.SETTLED and one.since > record.since]:
+        if later := [one.name for one in same if one.state is OffsetChangeState.SETTLED and one.since > record.since]:
             self.note(f"these later offset changes are undone, too: {', '.join(later)}")
 
 
@@ -121,7 +123,7 @@ class _UndoDraft:
 
     undo: Undo
     cluster: ClusterName
-    record: OperationRecord
+    record: OffsetChangeRecord
     subject: ManifestSubject
     spark: LargeChecks
 
@@ -130,8 +132,8 @@ class _UndoDraft:
         """Whether the offsets before the change, or the current ones, are too many for memory."""
         return self.record.entries is not None or self.subject.saved is not None
 
-    def write(self, name: OperationName, target: UndoTarget) -> tuple[ChangeDocument, int]:
-        if self.is_large and self.record.state is OperationState.OPEN:
+    def write(self, name: OffsetChangeName, target: UndoTarget) -> tuple[ChangeDocument, int]:
+        if self.is_large and self.record.state is OffsetChangeState.OPEN:
             raise UndoImpossible(
                 f"offset change {self.record.name} is in progress; run `gitops-connect apply` to finish it, then undo"
                 " it"
@@ -143,7 +145,7 @@ class _UndoDraft:
         inline = None if isinstance(before, SavedOffsets) or not change_document.fits(before) else before
         if count and target.path is None and inline is None:
             raise UsageError(f"{count:,} offsets do not fit into one document; write to a file with --out")
-        kind = OperationKind.REPLACE if count else OperationKind.RESET
+        kind = OffsetChangeKind.REPLACE if count else OffsetChangeKind.RESET
         acknowledged = self._needed(kind, before)
         when = f"{self.record.since:%Y-%m-%d %H:%M:%S} UTC"
         reason = f"restores the offsets from before {self.record.name} ({when}, {origin(self.record.revision)})"
@@ -156,25 +158,25 @@ class _UndoDraft:
 
     def _before(self) -> Offsets:
         """The offsets before the change. Raises UndoImpossible if they were not saved."""
-        snapshot = self.undo.runtime.ledger.operations.snapshot(self.cluster, self.record.name)
+        snapshot = self.undo.runtime.ledger.offset_changes.snapshot(self.cluster, self.record.name)
         if snapshot is None:
             raise UndoImpossible(f"the offsets before {self.record.name} are unknown: the ledger has not saved them")
         return snapshot
 
     def _blocks(self) -> Iterator[bytes]:
         """The offsets before the change, one entry a line."""
-        operations = self.undo.runtime.ledger.operations
+        offset_changes = self.undo.runtime.ledger.offset_changes
         if self.record.entries is not None:
-            yield from operations.pieces(self.cluster, self.record.name, OffsetsPart.BEFORE)
+            yield from offset_changes.pieces(self.cluster, self.record.name, OffsetsPart.BEFORE)
         elif before := self._before():
             yield change_document.json_lines(before).encode()
 
-    def _needed(self, kind: OperationKind, before: Offsets | SavedOffsets) -> tuple[Acknowledgement, ...]:
+    def _needed(self, kind: OffsetChangeKind, before: Offsets | SavedOffsets) -> tuple[Acknowledgement, ...]:
         """The acknowledgements that a document with these offsets needs for the current offsets."""
         subject = self._subject_when_applied()
         verdicts: Sequence[LargeVerdict | ManifestVerdict] = ()
         planned = subject.acknowledging(frozenset({Acknowledgement.UNREAD})).context
-        if kind is OperationKind.RESET:
+        if kind is OffsetChangeKind.RESET:
             removed = number_of(subject.current)
             difference = Difference({Direction.REMOVED: removed} if removed else {})
         elif isinstance(before, SavedOffsets):
@@ -194,11 +196,11 @@ class _UndoDraft:
     def _subject_when_applied(self) -> ManifestSubject:
         """The connector at the time when the document is applied: a change in progress is finished first."""
         name, context = self.record.name, self.subject.context
-        if self.record.state is not OperationState.OPEN:
+        if self.record.state is not OffsetChangeState.OPEN:
             return self.subject
         self.undo.note(f"offset change {name} is in progress; the next apply finishes it first")
-        operations = self.undo.runtime.ledger.operations
-        effect = effect_of(operations.saved(self.cluster, name), operations.snapshot(self.cluster, name) or {})
+        offset_changes = self.undo.runtime.ledger.offset_changes
+        effect = effect_of(offset_changes.saved(self.cluster, name), offset_changes.snapshot(self.cluster, name) or {})
         return replace(self.subject, context=replace(context, current=merged(context.current or {}, effect)))
 
     def _check_on_spark(self, before: SavedOffsets, planned: ManifestContext) -> list[LargeVerdict]:
@@ -207,7 +209,7 @@ class _UndoDraft:
         with files_of_checks():
             current = offsets_file(there, self.spark.directory / "current.jsonl")
             files = (LargeFile(_PLACE.file, before.path),)
-            manifest = LargeManifest(_PLACE, files, planned, OperationKind.REPLACE, current)
+            manifest = LargeManifest(_PLACE, files, planned, OffsetChangeKind.REPLACE, current)
             manifests = [replace(manifest, is_checked=False), manifest, replace(manifest, current=None)]
             return self.spark.checks.check(manifests)
 
@@ -227,9 +229,11 @@ def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) ->
     return beside
 
 
-def _find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -> tuple[ClusterName, OperationRecord]:
+def _find_change(
+    runtime: Runtime, clusters: Sequence[ClusterName], name: str
+) -> tuple[ClusterName, OffsetChangeRecord]:
     """The change of that name. Raises UndoImpossible if there is none, UsageError if it is on several clusters."""
-    known = [(one, record) for one in clusters for record in runtime.ledger.operations.records(one).values()]
+    known = [(one, record) for one in clusters for record in runtime.ledger.offset_changes.records(one).values()]
     found = [(one, record) for one, record in known if record.name == name]
     if len(found) > 1:
         raise UsageError(
@@ -242,11 +246,11 @@ def _find_change(runtime: Runtime, clusters: Sequence[ClusterName], name: str) -
     return found[0]
 
 
-def _require_effect(record: OperationRecord) -> None:
+def _require_effect(record: OffsetChangeRecord) -> None:
     """Raise UndoImpossible if there is nothing to undo, or if the earlier offsets are unknown."""
     is_unsent = record.before is None and record.message == NOTHING_SENT
-    if is_unsent or record.state in (OperationState.INTENDED, OperationState.FAILED):
-        failed = f" (it failed: {record.message})" if record.state is OperationState.FAILED else ""
+    if is_unsent or record.state in (OffsetChangeState.INTENDED, OffsetChangeState.FAILED):
+        failed = f" (it failed: {record.message})" if record.state is OffsetChangeState.FAILED else ""
         why = f" ({NOTHING_SENT})" if is_unsent else failed
         raise UndoImpossible(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
     if record.before is None:
@@ -255,9 +259,9 @@ def _require_effect(record: OperationRecord) -> None:
         )
 
 
-def _new_name(change: str, taken: Set[OperationName]) -> OperationName:
+def _new_name(change: str, taken: Set[OffsetChangeName]) -> OffsetChangeName:
     """`undo-CHANGE`, with a number if the name is taken. Characters that a name must not contain become hyphens."""
     stem = "undo-" + re.sub(r"[^A-Za-z0-9._-]", "-", change)
     endings: Iterator[str] = chain([""], (f"-{number}" for number in count(2)))
-    names = (OperationName(stem[: _LONGEST_NAME - len(ending)] + ending) for ending in endings)
+    names = (OffsetChangeName(stem[: _LONGEST_NAME - len(ending)] + ending) for ending in endings)
     return next(name for name in names if name not in taken)

@@ -9,8 +9,8 @@ from gitops_connect.families.shapes import Shape
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import LargeFile, OffsetSchema
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,6 @@ class LargeManifest:
     location: Location
     files: tuple[LargeFile, ...]
     context: ManifestContext
-    kind: OperationKind
+    kind: OffsetChangeKind
     current: LargeFile | None = None
     is_checked: bool = True

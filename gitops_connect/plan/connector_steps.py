@@ -15,14 +15,14 @@ from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
-from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeState, clear_name
 from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.plan.config_diff import ConfigDiff, diff
-from gitops_connect.plan.connector_operations import OperationsPlan
+from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
-from gitops_connect.plan.operation_status import requested_listings
+from gitops_connect.plan.offset_change_status import requested_listings
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
@@ -62,19 +62,19 @@ def steady(state: WorkerState) -> TargetState | None:
     return _STEADY.get(state)
 
 
-def plan_connector(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> ConnectorPlan:
+def plan_connector(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> ConnectorPlan:
     """Every step that brings this connector in sync with its document, and notes for the reader."""
     declared, by_hand = desired, manual_pause(situation, desired)
     if by_hand is not None:
         desired = replace(declared, state=by_hand)
-    decided, notes = decide(situation, desired, operations)
+    decided, notes = decide(situation, desired, offset_changes)
     changes = (*decided, *requested_restarts(situation, desired, decided), *requested_listings(situation, desired))
     steps = (*_adoption(situation, desired, changes), *changes)
-    notes = (*notes, *operations.notes, *_further_notes(situation, desired, by_hand, steps))
+    notes = (*notes, *offset_changes.notes, *_further_notes(situation, desired, by_hand, steps))
     observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
     if steps and observed_only:
         notes = (*notes, f"{observed_only}: the steps are shown but not applied")
-    is_changed = any(step.operation is None for step in decided) and not operations.steps
+    is_changed = any(step.offset_change is None for step in decided) and not offset_changes.steps
     differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
     return ConnectorPlan(
         desired.name,
@@ -84,7 +84,7 @@ def plan_connector(situation: Situation, desired: DesiredConnector, operations: 
         applicable=not (observed_only or suspension),
         drifted=is_changed and drifted(situation, declared),
         out_of_sync=desired.rolled_back is not None or (not changes and differs),
-        operations=tuple(operations.planned),
+        offset_changes=tuple(offset_changes.planned),
         suspension=suspension,
     )
 
@@ -146,7 +146,7 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
     return desired.state is TargetState.ABSENT or is_not_stopped
 
 
-def decide(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
+def decide(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> tuple[Steps, Notes]:
     """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
     if desired.name in situation.observed.unknown or (observed and _is_unread(situation, observed)):
@@ -156,8 +156,8 @@ def decide(situation: Situation, desired: DesiredConnector, operations: Operatio
     if _needs_stop(desired, observed) and not STOP.is_in(situation.observed.version):
         return (), (f"{STOP.missing(situation.observed.version)}: no steps",)
     if observed is None:
-        return _create(situation, desired, operations)
-    return _change(situation, desired, observed, operations)
+        return _create(situation, desired, offset_changes)
+    return _change(situation, desired, observed, offset_changes)
 
 
 def _is_unread(situation: Situation, observed: ObservedConnector) -> bool:
@@ -180,13 +180,13 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
     return delete(situation, desired.name, "state: absent", desired.on_delete)
 
 
-def _create(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> tuple[Steps, Notes]:
+def _create(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> tuple[Steps, Notes]:
     if desired.name in situation.invalid:
         return (), ("its config has errors: the connector is not created",)
-    if operations.blocked:
-        return (), (f"{operations.blocked}: the connector is not created",)
+    if offset_changes.blocked:
+        return (), (f"{offset_changes.blocked}: the connector is not created",)
     config = diff(situation, desired, None)
-    state = TargetState.STOPPED if operations.steps else desired.state
+    state = TargetState.STOPPED if offset_changes.steps else desired.state
     at_once = state is TargetState.RUNNING or INITIAL_STATE.is_in(situation.observed.version)
     create = Step(
         desired.name,
@@ -196,9 +196,9 @@ def _create(situation: Situation, desired: DesiredConnector, operations: Operati
         config.config,
         config.sensitive,
         state if at_once and state is not TargetState.RUNNING else None,
-        operations.seed,
+        offset_changes.seed,
     )
-    then = (*operations.steps, *start(desired)) if operations.steps else ()
+    then = (*offset_changes.steps, *start(desired)) if offset_changes.steps else ()
     if at_once:
         return (create, *then), ()
     bring = Step(desired.name, Action.STOP if state is TargetState.STOPPED else Action.PAUSE, f"state: {state.value}")
@@ -213,27 +213,29 @@ def start(desired: DesiredConnector) -> Steps:
 
 
 def _change(
-    situation: Situation, desired: DesiredConnector, observed: ObservedConnector, operations: OperationsPlan
+    situation: Situation, desired: DesiredConnector, observed: ObservedConnector, offset_changes: OffsetChangesPlan
 ) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
     notes, transition = _notes(config), _transition(desired, observed)
-    if _may_run_on(situation, desired, operations) and not config.changes and transition == ((), ()):
+    if _may_run_on(situation, desired, offset_changes) and not config.changes and transition == ((), ()):
         matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
-        recorded = (replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in operations.steps)
+        recorded = (
+            replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in offset_changes.steps
+        )
         return tuple(recorded), (*notes, *_not_running(desired, observed))
     before, after = transition
-    if operations.steps:
+    if offset_changes.steps:
         stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
         before, after = () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
     if desired.name in situation.invalid:
         if config.changes or after:
             notes = (*notes, "its config has errors: only stop and pause are planned")
-        return (*before, *operations.steps), notes
-    if operations.blocked and after:
-        after, notes = (), (*notes, f"{operations.blocked}: no step that starts the connector is planned")
+        return (*before, *offset_changes.steps), notes
+    if offset_changes.blocked and after:
+        after, notes = (), (*notes, f"{offset_changes.blocked}: no step that starts the connector is planned")
     if not config.changes:
         notes = (*notes, *_not_running(desired, observed))
-    return (*before, *_configure(desired, config), *operations.steps, *after), notes
+    return (*before, *_configure(desired, config), *offset_changes.steps, *after), notes
 
 
 def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
@@ -264,14 +266,14 @@ def _notes(config: ConfigDiff) -> Notes:
     return tuple(f"{what}: {', '.join(keys)}" for what, keys in found if keys)
 
 
-def _may_run_on(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> bool:
+def _may_run_on(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> bool:
     """Whether the connector's offset changes need no stop: each finds every partition at the declared offset.
 
     A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
     `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
     offset, as the change requires; records that it has read and not committed yet are not read again.
     """
-    return operations.changes_nothing and situation.families.shape(desired.config) is not None
+    return offset_changes.changes_nothing and situation.families.shape(desired.config) is not None
 
 
 def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
@@ -295,10 +297,10 @@ def delete(
         return (final,), ()
     if not CHANGE_OFFSETS.is_in(situation.observed.version):
         return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
-    clear = Operation(
-        clear_name(name), name, OperationKind.CLEAR, digest([name, OperationKind.CLEAR.value]), situation.revision
+    clear = OffsetChange(
+        clear_name(name), name, OffsetChangeKind.CLEAR, digest([name, OffsetChangeKind.CLEAR.value]), situation.revision
     )
-    reset = Step(name, Action.RESET, _ON_DELETE, operation=clear)
+    reset = Step(name, Action.RESET, _ON_DELETE, offset_change=clear)
     if situation.observed.connectors[name].state is WorkerState.STOPPED:
         return (reset, final), ()
     return (Step(name, Action.STOP, _ON_DELETE), reset, final), ()
@@ -307,7 +309,7 @@ def delete(
 def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
     """Whether the connector exists and its offsets may be gone: a deletion with offsets was begun and interrupted."""
     record = situation.offsets.records.get(clear_name(name))
-    return record is not None and record.state is OperationState.OPEN and name in situation.observed.connectors
+    return record is not None and record.state is OffsetChangeState.OPEN and name in situation.observed.connectors
 
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:

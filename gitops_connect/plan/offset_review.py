@@ -1,4 +1,4 @@
-"""One operation compared with the current offsets: what it sends, how each partition moves, and whether it may.
+"""One offset change compared with the current offsets: what it sends, how each partition moves, and whether it may.
 
 Computed twice: for the plan, and again once the connector is STOPPED, because its offsets move until then.
 """
@@ -13,66 +13,70 @@ from dataclasses import replace
 from gitops_connect.families.resume import UNKNOWN_CLASS
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
-from gitops_connect.model.names import OperationName
+from gitops_connect.model.names import OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.units import SkipLimits
 
 
-def review(operation: Operation, current: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
-    """The review of an operation that was not begun yet. `max_skip`: the unacknowledged distance forward."""
-    effect = effect_of(operation, current)
+def review(offset_change: OffsetChange, current: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
+    """The review of an offset change that was not begun yet. `max_skip`: the unacknowledged distance forward."""
+    effect = effect_of(offset_change, current)
     difference = find_difference(current, effect, shape)
-    patch = patch_between(current, merged(current, effect)) if operation.kind is OperationKind.REPLACE else effect
-    refused = tuple(refusals(operation, difference, max_skip))
+    patch = (
+        patch_between(current, merged(current, effect)) if offset_change.kind is OffsetChangeKind.REPLACE else effect
+    )
+    refused = tuple(refusals(offset_change, difference, max_skip))
     return Review(patch, difference, refused, current, unchecked=unchecked(shape))
 
 
-def review_unfinished(operation: Operation, before: Offsets, current: Offsets, shape: Shape | None) -> Review:
-    """The review of an operation that was begun at the offsets `before` and never finished: it may be half done.
+def review_unfinished(offset_change: OffsetChange, before: Offsets, current: Offsets, shape: Shape | None) -> Review:
+    """The review of an offset change that was begun at the offsets `before` and never finished: it may be half done.
 
-    If each partition is as before or as declared, no connector has run from there, and sending the operation again is
-    harmless. Otherwise the connector ran in between, and would be rewound a second time.
+    If each partition is as before or as declared, no connector has run from there, and sending the offset change again
+    is harmless. Otherwise the connector ran in between, and would be rewound a second time.
     """
-    patch = effect_of(operation, before)
+    patch = effect_of(offset_change, before)
     after = merged(before, patch)
     moved = [one for one in {*before, *after, *current} if current.get(one) not in (before.get(one), after.get(one))]
     left = {one: offset for one, offset in patch.items() if current.get(one) != offset}
     difference = find_difference(current, left, shape)
     partial = current != before
-    refused = (moved_since(operation, len(moved)),) if moved else ()
+    refused = (moved_since(offset_change, len(moved)),) if moved else ()
     return Review(left, difference, refused, before, partial, unchecked(shape))
 
 
-def moved_since(operation: Operation, count: int) -> Refusal:
-    """Why an operation that was begun is not finished: `count` partitions are neither as before nor as declared."""
+def moved_since(offset_change: OffsetChange, count: int) -> Refusal:
+    """Why an offset change that was begun is not finished: `count` partitions are neither as before nor as declared."""
     what = f"the change was started but did not finish, and {count:,} of its offsets changed since then"
-    return Refusal(f"{what}: {ask_outcome(operation.name)}")
+    return Refusal(f"{what}: {ask_outcome(offset_change.name)}")
 
 
-def ask_outcome(name: OperationName) -> str:
+def ask_outcome(name: OffsetChangeName) -> str:
     """What an administrator must decide about a change of unknown outcome."""
     command = f"run `gitops-connect ledger resolve {name}` with --applied or --not-applied"
     return f"it is unknown whether the change was applied; {command}"
 
 
-def effect_of(operation: Operation, current: Offsets) -> OffsetPatch:
-    """Every partition that the operation lists, with its declared offset; None for those that are removed.
+def effect_of(offset_change: OffsetChange, current: Offsets) -> OffsetPatch:
+    """Every partition that the offset change lists, with its declared offset; None for those that are removed.
 
     An ALTER sends every listed offset, even an offset that is already current, as a connector may also keep its
     position elsewhere. If all listed offsets are current and the class is known, nothing is sent (`Action.RECORD`). A
     REPLACE sends only the differences: it lists the whole set, which may be large and may contain offsets that Connect
     would reject.
     """
-    match operation.kind:
-        case OperationKind.ALTER | OperationKind.SEED:
-            return {one: offset for one, offset in operation.offsets.items() if offset is not None or one in current}
-        case OperationKind.REPLACE:
-            declared = {one: offset for one, offset in operation.offsets.items() if offset is not None}
+    match offset_change.kind:
+        case OffsetChangeKind.ALTER | OffsetChangeKind.SEED:
+            return {
+                one: offset for one, offset in offset_change.offsets.items() if offset is not None or one in current
+            }
+        case OffsetChangeKind.REPLACE:
+            declared = {one: offset for one, offset in offset_change.offsets.items() if offset is not None}
             return {**declared, **dict.fromkeys(current.keys() - declared.keys())}
-        case OperationKind.RESET | OperationKind.CLEAR:
+        case OffsetChangeKind.RESET | OffsetChangeKind.CLEAR:
             return dict.fromkeys(current)
-        case OperationKind.LIST:
+        case OffsetChangeKind.LIST:
             return {}
 
 
@@ -116,22 +120,22 @@ def _direction(
     return compare(shape, json.loads(current), json.loads(declared))
 
 
-def refusals(operation: Operation, difference: Difference, max_skip: SkipLimits) -> Iterator[Refusal]:
-    """Effects of the operation that its document does not acknowledge."""
-    if operation.kind is OperationKind.CLEAR:
+def refusals(offset_change: OffsetChange, difference: Difference, max_skip: SkipLimits) -> Iterator[Refusal]:
+    """Effects of the offset change that its document does not acknowledge."""
+    if offset_change.kind is OffsetChangeKind.CLEAR:
         return
-    for acknowledgement, message in _needed(operation, difference, max_skip):
-        if acknowledgement not in operation.acknowledged:
+    for acknowledgement, message in _needed(offset_change, difference, max_skip):
+        if acknowledgement not in offset_change.acknowledged:
             yield Refusal(message, acknowledgement)
 
 
 def _needed(
-    operation: Operation, difference: Difference, max_skip: SkipLimits
+    offset_change: OffsetChange, difference: Difference, max_skip: SkipLimits
 ) -> Iterator[tuple[Acknowledgement, str]]:
     if external := [line.message for line in difference.resume if line.external]:
         yield Acknowledgement.EXTERNAL, "; ".join(external)
     counts, scale = difference.counts, difference.scale
-    if operation.kind is OperationKind.RESET:
+    if offset_change.kind is OffsetChangeKind.RESET:
         total = f"{sum(counts.values()):,}"
         yield Acknowledgement.RESET, f"all offsets ({total}) are removed, so that all records are reprocessed"
         return

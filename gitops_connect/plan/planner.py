@@ -13,10 +13,10 @@ from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, internal_error
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.operations import OperationState
-from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, PlannedOperation, Step
+from gitops_connect.model.offset_changes import OffsetChangeState
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.strimzi import AnnotationWarning, failed
-from gitops_connect.plan.connector_operations import OperationsPlan, plan_operations, plan_strays
+from gitops_connect.plan.connector_changes import OffsetChangesPlan, plan_offset_changes, plan_strays
 from gitops_connect.plan.connector_steps import (
     Steps,
     decide,
@@ -30,8 +30,8 @@ from gitops_connect.plan.connector_steps import (
 from gitops_connect.plan.guards import refusals
 from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only
 from gitops_connect.plan.known_secrets import known_secrets
+from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
-from gitops_connect.plan.operation_status import listing_warnings
 from gitops_connect.plan.ownership_records import drifted, owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
@@ -40,7 +40,7 @@ from gitops_connect.plan.situation import Situation
 
 def plan(situation: Situation) -> Plan:
     """Plan every declared connector, and the deletion of managed connectors no longer declared if prune is on."""
-    changes = {one.name: plan_operations(situation, one) for one in situation.desired.connectors}
+    changes = {one.name: plan_offset_changes(situation, one) for one in situation.desired.connectors}
     half_deleted = (name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name))
     finished = [finish_deletion(situation, name) for name in half_deleted]
     done = {one.name for one in finished}
@@ -56,11 +56,11 @@ def plan(situation: Situation) -> Plan:
     unhealthy = find_unhealthy(situation)
     limited = limit_rollout(situation, planned, unhealthy)
     everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
-    shown = tuple(one for one in everything if one.steps or one.notes or one.operations or _is_suspended_alone(one))
+    shown = tuple(one for one in everything if one.steps or one.notes or one.offset_changes or _is_suspended_alone(one))
     listings = tuple(listing_warnings(situation))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
     diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
-    applied = [*strays.applied, *(operation for one in changes.values() for operation in one.applied)]
+    applied = [*strays.applied, *(offset_change for one in changes.values() for offset_change in one.applied)]
     return Plan(
         cluster=situation.desired.cluster,
         connect_version=situation.observed.version,
@@ -97,8 +97,8 @@ def _other_suspended(situation: Situation, planned: Collection[ConnectorName]) -
             yield ConnectorPlan(name, applicable=False, suspension=suspension)
 
 
-def _since(situation: Situation, operation: PlannedOperation) -> tuple[datetime, str]:
-    return situation.offsets.records[operation.name].since, operation.name
+def _since(situation: Situation, offset_change: PlannedOffsetChange) -> tuple[datetime, str]:
+    return situation.offsets.records[offset_change.name].since, offset_change.name
 
 
 def _is_complete(situation: Situation) -> bool:
@@ -147,11 +147,12 @@ def _value(connector: ConnectorPlan) -> list[Any]:
 
 
 def _step_value(step: Step) -> list[Any]:
-    """What the digest covers of a step: of an operation what it declares, and not the current offsets, which move."""
+    """What the digest covers of a step: of an offset change what it declares, and not the current offsets, which
+    move."""
     state = step.initial_state.value if step.initial_state else None
     changes = [[change.key, change.shown_before, change.shown_after] for change in step.changes]
     declared: list[str] = []
-    if (one := step.operation) is not None:
+    if (one := step.offset_change) is not None:
         declared = [one.name, one.digest, *sorted(each.value for each in one.acknowledged)]
     return [step.action.value, step.reason, state, changes, *declared]
 
@@ -212,7 +213,7 @@ _NOT_REVIEWED = "not reviewed"
 
 
 def hold_back(
-    situation: Situation, declared: DesiredConnector, operations: OperationsPlan, planned: ConnectorPlan
+    situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan, planned: ConnectorPlan
 ) -> ConnectorPlan:
     """The plan of a declared connector, as far as it may be carried out now."""
     if why_observed_only(situation, declared):
@@ -220,52 +221,54 @@ def hold_back(
     state = manual_pause(situation, declared)
     desired = declared if state is None else replace(declared, state=state)
     if planned.suspension is not None:
-        steps = _finish_begun(situation, desired, operations)
+        steps = _finish_begun(situation, desired, offset_changes)
         return _only(planned, steps, planned.suspension.words) if steps else planned
-    keeps_config = planned.drifted or (desired.rolled_back is not None and not operations.steps)
+    keeps_config = planned.drifted or (desired.rolled_back is not None and not offset_changes.steps)
     change = missing_review(situation.reviews, situation.desired.cluster, planned, keeps_config=keeps_config)
     if change is None:
         return planned
     held = blocked(planned, change, situation.reviews)
-    steps = _finish_begun(situation, desired, operations)
+    steps = _finish_begun(situation, desired, offset_changes)
     if not steps and (drifted(situation, declared) or desired.rolled_back is not None):
-        steps = _keep_config(situation, desired, operations)
+        steps = _keep_config(situation, desired, offset_changes)
     return _only(held, steps, _NOT_REVIEWED) if steps else held
 
 
-def _finish_begun(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
+def _finish_begun(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
     """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
 
     gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
     """
     observed = situation.observed.connectors.get(desired.name)
     in_progress = situation.offsets.unfinished.keys()
-    begun = tuple(one for one in operations.steps if one.operation is not None and one.operation.name in in_progress)
+    begun = tuple(
+        one for one in offset_changes.steps if one.offset_change is not None and one.offset_change.name in in_progress
+    )
     is_stopped_for_them = begun or desired.name in situation.stopped
     if not is_stopped_for_them or observed is None or observed.state is not WorkerState.STOPPED:
         return ()
-    may_start = not operations.blocked and desired.name not in situation.invalid
+    may_start = not offset_changes.blocked and desired.name not in situation.invalid
     return (*begun, *(start(desired) if may_start else ()))
 
 
-def _keep_config(situation: Situation, desired: DesiredConnector, operations: OperationsPlan) -> Steps:
+def _keep_config(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
     """The steps that undo drift, or roll back: as if the offset changes were blocked for another reason."""
     if desired.state is TargetState.ABSENT or desired.name not in situation.observed.connectors:
         return ()
-    steps, _ = decide(situation, desired, OperationsPlan(blocked=operations.blocked or _NOT_REVIEWED))
+    steps, _ = decide(situation, desired, OffsetChangesPlan(blocked=offset_changes.blocked or _NOT_REVIEWED))
     return steps
 
 
 def _only(planned: ConnectorPlan, steps: Steps, why: str) -> ConnectorPlan:
     """The plan with only these steps. Its other steps and offset changes wait."""
-    carried_out = {step.operation.name for step in steps if step.operation is not None}
+    carried_out = {step.offset_change.name for step in steps if step.offset_change is not None}
 
-    def shown(one: PlannedOperation) -> PlannedOperation:
-        is_held = one.status is OperationStatus.PLANNED and one.name not in carried_out
-        return replace(one, status=OperationStatus.WAITING, message=why) if is_held else one
+    def shown(one: PlannedOffsetChange) -> PlannedOffsetChange:
+        is_held = one.status is OffsetChangeStatus.PLANNED and one.name not in carried_out
+        return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
 
-    operations = tuple(shown(one) for one in planned.operations)
-    return replace(planned, steps=steps, applicable=True, operations=operations)
+    offset_changes = tuple(shown(one) for one in planned.offset_changes)
+    return replace(planned, steps=steps, applicable=True, offset_changes=offset_changes)
 
 
 # Limits how many connectors get another config at a time, and stops after failures. Nothing here has side effects.
@@ -309,11 +312,11 @@ def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[Con
 
 def _undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[AnnotationWarning]:
     """Changes that annotations of Strimzi request and that were not done, until the annotation is fixed or removed."""
-    for one in (each for connector in planned for each in connector.operations):
-        if one.annotation is None or one.status not in (OperationStatus.WAITING, OperationStatus.UNKNOWN):
+    for one in (each for connector in planned for each in connector.offset_changes):
+        if one.annotation is None or one.status not in (OffsetChangeStatus.WAITING, OffsetChangeStatus.UNKNOWN):
             continue
         record, message = situation.offsets.records.get(one.name), one.message
-        if record is not None and record.state is OperationState.FAILED:
+        if record is not None and record.state is OffsetChangeState.FAILED:
             message = failed(one.annotation, one.connector, f'"{record.message}"')
         elif not message.startswith("Failed to "):
             message = failed(one.annotation, one.connector, message)
@@ -364,7 +367,7 @@ def _narrowed(situation: Situation, names: frozenset[ConnectorName]) -> Situatio
         desired=replace(
             desired,
             connectors=tuple(one for one in desired.connectors if one.name in names),
-            operations=tuple(one for one in desired.operations if one.connector in names),
+            offset_changes=tuple(one for one in desired.offset_changes if one.connector in names),
         ),
         observed=replace(
             observed, connectors={name: observed.connectors[name] for name in names & observed.connectors.keys()}
@@ -382,7 +385,7 @@ def _without(situation: Situation, names: frozenset[ConnectorName]) -> Situation
         desired=replace(
             desired,
             connectors=tuple(one for one in desired.connectors if one.name not in names),
-            operations=tuple(one for one in desired.operations if one.connector not in names),
+            offset_changes=tuple(one for one in desired.offset_changes if one.connector not in names),
             listings=tuple(one for one in desired.listings if one.connector not in names),
             held=desired.held | names,
         ),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.names import ClusterName, Digest, Revision
-from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan, Step, destructive_effects
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
     ReviewedConnector,
@@ -57,16 +57,18 @@ def _step_digest(step: Step) -> Digest:
 
     A secret is in it as its reference, which a pull request shows; a secret in the document itself as a keyed digest.
     """
-    operation = [reviewed_name(step.operation.name), step.operation.digest] if step.operation is not None else []
+    offset_change = (
+        [reviewed_name(step.offset_change.name), step.offset_change.digest] if step.offset_change is not None else []
+    )
     changes = [[change.key, change.shown_after, change.reference or change.secret] for change in step.changes]
     state = step.initial_state.value if step.initial_state is not None else None
-    return digest([step.action.value, state, changes, operation])
+    return digest([step.action.value, state, changes, offset_change])
 
 
 def needs_review(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
     """The destructive effects that someone must have seen: all but those of offset changes in progress."""
-    begun = {reviewed_name(one.name) for one in connector.operations if one.status is OperationStatus.UNFINISHED}
-    return tuple(one for one in destructive_effects(connector) if one.operation not in begun)
+    begun = {reviewed_name(one.name) for one in connector.offset_changes if one.status is OffsetChangeStatus.UNFINISHED}
+    return tuple(one for one in destructive_effects(connector) if one.offset_change not in begun)
 
 
 def missing_review(
@@ -90,11 +92,13 @@ def _unreviewed(
     missing = [one.words for one in seen.effects if not any(effect.covers(one) for effect in effects)]
     if steps_too:
         approved = {step for one in known for step in one.steps}
-        begun = {one.name for one in planned.operations if one.status is OperationStatus.UNFINISHED}
+        begun = {one.name for one in planned.offset_changes if one.status is OffsetChangeStatus.UNFINISHED}
         missing += [
             f"{step.action.value}: {step.reason}"
             for step in planned.steps
-            if not (step.action in _WITHOUT_REVIEW or (step.operation is not None and step.operation.name in begun))
+            if not (
+                step.action in _WITHOUT_REVIEW or (step.offset_change is not None and step.offset_change.name in begun)
+            )
             and _step_digest(step) not in approved
         ]
     if not missing:

@@ -13,10 +13,10 @@ from gitops_connect.model.config_histories import ConfigHistory, RollbackOptions
 from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
 from gitops_connect.model.differences import Review
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
-from gitops_connect.model.names import ConnectorName, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.operations import Operation, OperationRecord
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
@@ -30,7 +30,7 @@ from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 class Policy:
     """What the administrator allows on this cluster. `max_deletions`: a share of the managed connectors, 0 to 1.
 
-    `max_skip` is how far one operation may move offsets forward without an acknowledgement, in all, by unit.
+    `max_skip` is how far one offset change may move offsets forward without an acknowledgement, in all, by unit.
     `worker_heap` is the heap of each worker in bytes; 0: no limit. `auto_restart`: failed connectors may be restarted
     automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
     that has worked for `stable_after` since its last restart has recovered. A connector is degraded if a part of it is
@@ -59,39 +59,39 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """An operation that the ledger records as in progress: as it was begun, and the offsets before it.
+    """An offset change that the ledger records as in progress: as it was begun, and the offsets before it.
 
-    For a large operation `before` is empty, and `review` has its effect; None if that could not be determined.
+    For a large offset change `before` is empty, and `review` has its effect; None if that could not be determined.
     """
 
-    operation: Operation
+    offset_change: OffsetChange
     before: Offsets
     review: Review | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetSituation:
-    """What the ledger records of operations, and what the cluster reports of the offsets that they concern.
+    """What the ledger records of offset changes, and what the cluster reports of the offsets that they concern.
 
-    `manifests` contains the checked offsets of operations that are due, None if they have errors. `large` contains the
-    verdicts on operations whose declared or current offsets are too many for memory. `current` are the offsets of the
-    connectors that are concerned and exist, `large_current` those that are too many, `unread` the reasons why some
-    could not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets are
-    changed. `replaced` has, for a change that an annotation requests, the recorded name of the same change by a
-    commit that is not in the history of the annotation: the history was rewritten. `is_new` is True for a ledger
-    that has never worked on this cluster: changes in the repository may already have been applied.
+    `manifests` contains the checked offsets of offset changes that are due, None if they have errors. `large` contains
+    the verdicts on offset changes whose declared or current offsets are too many for memory. `current` are the offsets
+    of the connectors that are concerned and exist, `large_current` those that are too many, `unread` the reasons why
+    some could not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets
+    are changed. `replaced` has, for a change that an annotation requests, the recorded name of the same change by a
+    commit that is not in the history of the annotation: the history was rewritten. `is_new` is True for a ledger that
+    has never worked on this cluster: changes in the repository may already have been applied.
     """
 
-    records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)
-    unfinished: Mapping[OperationName, Unfinished] = field(default_factory=dict)
-    manifests: Mapping[OperationName, OffsetPatch | None] = field(default_factory=dict)
-    large: Mapping[OperationName, LargeVerdict] = field(default_factory=dict)
+    records: Mapping[OffsetChangeName, OffsetChangeRecord] = field(default_factory=dict)
+    unfinished: Mapping[OffsetChangeName, Unfinished] = field(default_factory=dict)
+    manifests: Mapping[OffsetChangeName, OffsetPatch | None] = field(default_factory=dict)
+    large: Mapping[OffsetChangeName, LargeVerdict] = field(default_factory=dict)
     current: Mapping[ConnectorName, Offsets] = field(default_factory=dict)
     large_current: Mapping[ConnectorName, SavedOffsets] = field(default_factory=dict)
     copies: Mapping[ConnectorName, int] = field(default_factory=dict)
     unread: Mapping[ConnectorName, str] = field(default_factory=dict)
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
-    replaced: Mapping[OperationName, OperationName] = field(default_factory=dict)
+    replaced: Mapping[OffsetChangeName, OffsetChangeName] = field(default_factory=dict)
     is_new: bool = False
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, to_json
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped
@@ -28,10 +28,10 @@ _LONGEST_INLINE = 1000
 class ChangeDocument:
     """The content of the document. `manifest` is the path of the manifest, if the document itself has no offsets."""
 
-    name: OperationName
+    name: OffsetChangeName
     cluster: ClusterName
     connector: ConnectorName
-    kind: OperationKind
+    kind: OffsetChangeKind
     reason: str
     offsets: OffsetPatch = field(default_factory=dict, repr=False)
     acknowledge: tuple[Acknowledgement, ...] = ()

@@ -15,7 +15,7 @@ from gitops_connect.model.masking import masked_value
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOperation
+from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange
 from gitops_connect.model.revisions import is_commit, origin
 from gitops_connect.model.status import Conditions, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.report import offset_lines, words
@@ -59,7 +59,7 @@ def connector_statuses(
     """
     planned = {one.name: one for one in plan.connectors}
     declared = {one.name: one for one in desired.connectors}
-    strays = defaultdict[ConnectorName, list[PlannedOperation]](list)
+    strays = defaultdict[ConnectorName, list[PlannedOffsetChange]](list)
     for stray in offset_lines.strays_of(plan):
         strays[stray.connector].append(stray)
     names = declared.keys() | desired.held | observed.connectors.keys() | observed.unknown | planned.keys()
@@ -123,7 +123,7 @@ class _Subject:
     declared: DesiredConnector | None
     observed: ObservedConnector | None
     is_unread: bool
-    waiting: tuple[PlannedOperation, ...]
+    waiting: tuple[PlannedOffsetChange, ...]
     """Its blocked offset changes."""
 
     @property
@@ -135,7 +135,7 @@ class _Subject:
     @property
     def is_left_alone(self) -> bool:
         """Whether nothing but its adoption is planned for the connector, and no offset change of it is blocked."""
-        return not (self.planned.changes_cluster or self.planned.operations)
+        return not (self.planned.changes_cluster or self.planned.offset_changes)
 
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
@@ -191,7 +191,7 @@ def _summary(one: _Subject, problems: Sequence[Diagnostic]) -> str:
 def _planned(planned: ConnectorPlan) -> str:
     drift = "drift: " if planned.drifted else ""
     steps = ", ".join(step.action.value for step in planned.steps)
-    done = [offset_lines.label(one) for one in planned.operations if one.name in offset_lines.carried_out(planned)]
+    done = [offset_lines.label(one) for one in planned.offset_changes if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
     held = [*words.suspended_lines(planned), *words.unreviewed_lines(planned)]
     if planned.changes_cluster:

@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.report import offset_lines
 from gitops_connect.report.plan_json import difference_value
 from gitops_connect.report.printable import one_line
@@ -41,7 +41,7 @@ class CheckedManifest:
     connector: ConnectorName
     cluster: ClusterName | None
     basis: str
-    kind: OperationKind
+    kind: OffsetChangeKind
     entries: int
     partitions: int
     diagnostics: Diagnostics = field(default_factory=Diagnostics)

@@ -10,9 +10,9 @@ from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.plans import ConnectorPlan, OperationStatus, Plan, PlannedOperation
+from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
 from gitops_connect.model.units import Scale
 from gitops_connect.report.printable import Sentence, escaped, one_line, shortened
 
@@ -77,30 +77,32 @@ class Line:
     number: int = 0
 
 
-def label(operation: PlannedOperation) -> str:
+def label(offset_change: PlannedOffsetChange) -> str:
     """The name of a change in a sentence."""
-    match operation.kind:
-        case OperationKind.SEED:
-            return f"initialOffsets of {operation.connector}"
-        case OperationKind.CLEAR:
-            return f"onDelete of {operation.connector}"
+    match offset_change.kind:
+        case OffsetChangeKind.SEED:
+            return f"initialOffsets of {offset_change.connector}"
+        case OffsetChangeKind.CLEAR:
+            return f"onDelete of {offset_change.connector}"
         case _:
-            return f"offset change {operation.name} ({operation.kind.value})"
+            return f"offset change {offset_change.name} ({offset_change.kind.value})"
 
 
-def planned_lines(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
+def planned_lines(offset_change: PlannedOffsetChange, limit: int | None) -> Iterator[Line]:
     """The lines below the step of a change that is carried out. `limit`: so many moves are shown; None: all."""
-    if operation.kind is not OperationKind.SEED:
-        yield Line(f"operation: {operation.kind.value}")
-    if operation.message:
-        yield Line(f"note: {one_line(operation.message)}")
-    yield from _details(operation, limit)
+    if offset_change.kind is not OffsetChangeKind.SEED:
+        yield Line(f"operation: {offset_change.kind.value}")
+    if offset_change.message:
+        yield Line(f"note: {one_line(offset_change.message)}")
+    yield from _details(offset_change, limit)
 
 
-def waiting_lines(operation: PlannedOperation, limit: int | None, printed: Reasons | None = None) -> Iterator[Line]:
+def waiting_lines(
+    offset_change: PlannedOffsetChange, limit: int | None, printed: Reasons | None = None
+) -> Iterator[Line]:
     """The lines of a change that is blocked in this plan, and the reason. `printed` are reasons printed before."""
-    yield Line(_blocked_by(operation, printed or {}) or waits(operation), BLOCKED, LineKind.REMARK)
-    yield from _details(operation, limit)
+    yield Line(_blocked_by(offset_change, printed or {}) or waits(offset_change), BLOCKED, LineKind.REMARK)
+    yield from _details(offset_change, limit)
 
 
 def reasons(printed: Diagnostics) -> Reasons:
@@ -108,25 +110,25 @@ def reasons(printed: Diagnostics) -> Reasons:
     return {one.summary.partition(": ")[0]: one for one in reversed(printed.items)}
 
 
-def _blocked_by(operation: PlannedOperation, printed: Reasons) -> str:
+def _blocked_by(offset_change: PlannedOffsetChange, printed: Reasons) -> str:
     """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
-    found = printed.get(f"offset change {operation.name}")
-    return f"{label(operation)} is blocked: see the {found.severity.value} above [{found.rule}]" if found else ""
+    found = printed.get(f"offset change {offset_change.name}")
+    return f"{label(offset_change)} is blocked: see the {found.severity.value} above [{found.rule}]" if found else ""
 
 
-def waits(operation: PlannedOperation) -> str:
+def waits(offset_change: PlannedOffsetChange) -> str:
     """The reason why a change is blocked, on one line."""
-    why = one_line(operation.message) or "its connector cannot be changed now"
-    return f"{label(operation)} is blocked: {why}"
+    why = one_line(offset_change.message) or "its connector cannot be changed now"
+    return f"{label(offset_change)} is blocked: {why}"
 
 
-def _details(operation: PlannedOperation, limit: int | None) -> Iterator[Line]:
-    if operation.reason:
-        yield Line(f"reason: {one_line(operation.reason)}")
-    if operation.difference is not None:
-        yield from difference_lines(operation.difference, limit)
-    if operation.heap is not None:
-        yield Line(f"worker heap: {operation.heap.arithmetic}")
+def _details(offset_change: PlannedOffsetChange, limit: int | None) -> Iterator[Line]:
+    if offset_change.reason:
+        yield Line(f"reason: {one_line(offset_change.reason)}")
+    if offset_change.difference is not None:
+        yield from difference_lines(offset_change.difference, limit)
+    if offset_change.heap is not None:
+        yield Line(f"worker heap: {offset_change.heap.arithmetic}")
 
 
 def difference_lines(
@@ -240,34 +242,34 @@ def offset_words(offset: OffsetText | None) -> str:
 
 def carried_out(connector: ConnectorPlan) -> frozenset[str]:
     """The names of the changes that steps of that connector carry out."""
-    return frozenset(step.operation.name for step in connector.steps if step.operation is not None)
+    return frozenset(step.offset_change.name for step in connector.steps if step.offset_change is not None)
 
 
-def waiting_of(connector: ConnectorPlan) -> tuple[PlannedOperation, ...]:
+def waiting_of(connector: ConnectorPlan) -> tuple[PlannedOffsetChange, ...]:
     """The connector's changes that no step carries out, in their order."""
     done = carried_out(connector)
-    return tuple(one for one in connector.operations if one.name not in done)
+    return tuple(one for one in connector.offset_changes if one.name not in done)
 
 
-def strays_of(plan: Plan) -> tuple[PlannedOperation, ...]:
+def strays_of(plan: Plan) -> tuple[PlannedOffsetChange, ...]:
     """The changes without a declared connector that are nowhere else in the plan."""
-    shown = {one.name for connector in plan.connectors for one in connector.operations}
+    shown = {one.name for connector in plan.connectors for one in connector.offset_changes}
     return tuple(one for one in plan.strays if one.name not in shown)
 
 
-def waiting(plan: Plan) -> tuple[PlannedOperation, ...]:
+def waiting(plan: Plan) -> tuple[PlannedOffsetChange, ...]:
     """Every change that was never applied, and that this plan does not carry out."""
     of_connectors = (one for connector in plan.connectors for one in waiting_of(connector))
     return (*of_connectors, *strays_of(plan))
 
 
-def to_apply(plan: Plan) -> tuple[PlannedOperation, ...]:
+def to_apply(plan: Plan) -> tuple[PlannedOffsetChange, ...]:
     """Every change that this plan carries out."""
     return tuple(
         one
         for connector in plan.connectors
         if connector.applicable
-        for one in connector.operations
+        for one in connector.offset_changes
         if one.name in carried_out(connector)
     )
 
@@ -282,7 +284,7 @@ def stray_lines(plan: Plan, limit: int | None, printed: Reasons | None = None) -
             yield Line(line.text, line.mark)
 
 
-def applied_sentence(applied: Sequence[PlannedOperation]) -> Iterator[Sentence]:
+def applied_sentence(applied: Sequence[PlannedOffsetChange]) -> Iterator[Sentence]:
     """A sentence with the number of changes that were applied before, and are not planned again; nothing for 0."""
     if applied:
         many = "1 offset change was" if len(applied) == 1 else f"{len(applied):,} offset changes were"
@@ -290,10 +292,10 @@ def applied_sentence(applied: Sequence[PlannedOperation]) -> Iterator[Sentence]:
         yield Sentence.of(f"{many} applied before; {{}} {lists}", "gitops-connect ledger show")
 
 
-def applied_lines(applied: Sequence[PlannedOperation]) -> Iterator[Line]:
+def applied_lines(applied: Sequence[PlannedOffsetChange]) -> Iterator[Line]:
     """All changes that were applied before, the last one first."""
     if applied:
         yield Line("offset changes applied before:", kind=LineKind.REMARK)
     for one in applied:
-        name = label(one) if one.kind is OperationKind.SEED else f"{one.name} ({one.kind.value}) of {one.connector}"
-        yield Line(f"{name}: {one_line(one.message) or OperationStatus.APPLIED.value}")
+        name = label(one) if one.kind is OffsetChangeKind.SEED else f"{one.name} ({one.kind.value}) of {one.connector}"
+        yield Line(f"{name}: {one_line(one.message) or OffsetChangeStatus.APPLIED.value}")

@@ -18,7 +18,7 @@ from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import Revision
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.plans import Action, ConnectorPlan, Plan, PlannedOperation, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.units import Scale
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.problems import problem_value
@@ -111,7 +111,7 @@ def _step(step: Step) -> dict[str, Any]:
         "endpoint": endpoint(step),
         "initial_state": step.initial_state.value if step.initial_state else None,
         "reason": step.reason,
-        "offset_change": step.operation.name if step.operation else None,
+        "offset_change": step.offset_change.name if step.offset_change else None,
         "keys": [change.key for change in step.changes],
         "offset_effects": [{"message": one.message, "hint": one.hint} for one in step.offset_effects],
     }
@@ -146,24 +146,24 @@ def endpoint(step: Step) -> str | None:
 
 def offset_changes(plan: Plan, directory: str) -> list[dict[str, Any]]:
     """The changes of connectors in the order of their execution, then those without a connector, then applied ones."""
-    of_connectors = [one for connector in plan.connectors for one in connector.operations]
+    of_connectors = [one for connector in plan.connectors for one in connector.offset_changes]
     due = {one.name for one in offset_lines.to_apply(plan)}
     everything = [*of_connectors, *offset_lines.strays_of(plan), *plan.applied]
     return [_change(one, directory, due=one.name in due) for one in everything]
 
 
-def _change(operation: PlannedOperation, directory: str, *, due: bool) -> dict[str, Any]:
-    location, difference, heap = operation.location, operation.difference, operation.heap
+def _change(offset_change: PlannedOffsetChange, directory: str, *, due: bool) -> dict[str, Any]:
+    location, difference, heap = offset_change.location, offset_change.difference, offset_change.heap
     return {
-        "name": operation.name,
-        "connector": operation.connector,
-        "operation": operation.kind.value,
-        "status": operation.status.value,
+        "name": offset_change.name,
+        "connector": offset_change.connector,
+        "operation": offset_change.kind.value,
+        "status": offset_change.status.value,
         "due": due,
-        "message": operation.message,
-        "reason": operation.reason,
+        "message": offset_change.message,
+        "reason": offset_change.reason,
         "location": str(location.under(directory)) if location else None,
-        "digest": operation.digest,
+        "digest": offset_change.digest,
         "difference": None if difference is None else difference_value(difference),
         "worker_heap": None if heap is None else {"bytes": heap.size, "arithmetic": heap.arithmetic},
     }

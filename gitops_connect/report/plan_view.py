@@ -75,17 +75,17 @@ def view_connector(
 def _lines(connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None) -> Iterator[Line]:
     drift = _DRIFT if connector.drifted else ""
     yield Line(extent(connector), words.symbol(connector), LineKind.CONNECTOR, connector.name, drift)
-    operations = {operation.name: operation for operation in connector.operations}
+    offset_changes = {offset_change.name: offset_change for offset_change in connector.offset_changes}
     for number, step in enumerate(connector.steps, start=1):
         yield Line(step.reason, step.action.symbol, LineKind.STEP, words.action(step), number=number)
         kind = LineKind.NEW_KEY if step.action is Action.CREATE else LineKind.KEY
         for change in step.changes:
             yield Line(words.values(change), words.change_symbol(change), kind, change.key)
         yield from (Line(effect, kind=LineKind.EFFECT) for effect in words.effect_lines(step))
-        if step.action in words.CHANGE_OFFSETS and step.operation and step.operation.name in operations:
-            yield from offset_lines.planned_lines(operations[step.operation.name], moves)
-    for operation in offset_lines.waiting_of(connector):
-        yield from offset_lines.waiting_lines(operation, moves, printed)
+        if step.action in words.CHANGE_OFFSETS and step.offset_change and step.offset_change.name in offset_changes:
+            yield from offset_lines.planned_lines(offset_changes[step.offset_change.name], moves)
+    for offset_change in offset_lines.waiting_of(connector):
+        yield from offset_lines.waiting_lines(offset_change, moves, printed)
     yield from (Line(suspended, kind=LineKind.REMARK) for suspended in words.suspended_lines(connector))
     yield from (Line(f"note: {note}", kind=LineKind.REMARK) for note in connector.notes)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.plans import Action, Plan, PlannedOperation
+from gitops_connect.model.plans import Action, Plan, PlannedOffsetChange
 from gitops_connect.model.units import OTHER, Scale, Unit
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.offset_lines import quantity
@@ -123,12 +123,12 @@ _MOST_UNITS = 3
 """Sums in different units that are shown of one direction."""
 
 
-def totals(operations: Sequence[PlannedOperation]) -> Iterator[Sentence]:
+def totals(offset_changes: Sequence[PlannedOffsetChange]) -> Iterator[Sentence]:
     """What all offset changes do together: `rewinds 148 records`, `removes 2 offsets`.
 
     How far offsets move back and forward, and how many are removed; nothing of what reprocesses or skips nothing.
     """
-    differences = [one.difference for one in operations if one.difference is not None]
+    differences = [one.difference for one in offset_changes if one.difference is not None]
     yield from _moved("rewinds", differences, Direction.REWIND)
     if changed := _count(differences, Direction.CHANGED):
         yield Sentence(f"moves {plural(changed, 'offset')} in an unknown direction")

@@ -103,7 +103,7 @@ class TextReport:
 
     def _warning(self, outcome: StepOutcome) -> str:
         step, warning = outcome.step, self._paint("warning", Colour.YELLOW)
-        change = f" ({escaped(step.operation.name)})" if step.operation is not None else ""
+        change = f" ({escaped(step.offset_change.name)})" if step.offset_change is not None else ""
         return f"  {escaped(step.connector)}: {step.action.value}{change}: {warning}: {one_line(outcome.message)}"
 
     def _plan(self, shown: PlanView) -> Iterator[str]:

@@ -58,7 +58,7 @@ def is_warned_of(outcome: StepOutcome) -> bool:
 
 def sending_words(sending: SendingProgress) -> str:
     """How many offsets of a large change are sent, the rate, and the remaining time."""
-    done = f"{sending.operation}: {sending.done:,} of {sending.entries:,} offsets sent"
+    done = f"{sending.offset_change}: {sending.done:,} of {sending.entries:,} offsets sent"
     if sending.rate is None or sending.remaining is None:
         return done
     return f"{done}, {sending.rate:,.0f} per second, {sending.remaining:,.0f} s left"

@@ -13,7 +13,7 @@ from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.plans import OperationStatus, Plan
+from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.model.pull_requests import NotPlanned, PullRequest, PullRequestPlan
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.reviewed import review_digest
@@ -22,7 +22,7 @@ from gitops_connect.runtime import Runtime, open_merge
 from gitops_connect.source.merge_result import MergeConflict
 
 _TOO_LONG = "planning the pull request took longer than [forge] plan_timeout"
-_DUE = (OperationStatus.PLANNED, OperationStatus.WAITING)
+_DUE = (OffsetChangeStatus.PLANNED, OffsetChangeStatus.WAITING)
 
 
 @dataclass(slots=True)
@@ -100,6 +100,8 @@ def _masked(diagnostics: Diagnostics, secrets: frozenset[str]) -> Diagnostics:
 def offset_changes(plan: PullRequestPlan) -> Mapping[ClusterName, frozenset[ConnectorName]]:
     """The connectors of each cluster whose offsets the pull request would change."""
     return {
-        one.cluster: frozenset(operation.connector for operation in one.operations if operation.status in _DUE)
+        one.cluster: frozenset(
+            offset_change.connector for offset_change in one.offset_changes if offset_change.status in _DUE
+        )
         for one in plan.plans
     }

@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
-from gitops_connect.model.operations import OperationRecord
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
 from gitops_connect.report.words import auto_restart_status
@@ -88,17 +88,17 @@ def connector(request: Request) -> Response:
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(one.ledger.restarts.of(view.cluster).get(found.name), outlook),
             "autoRestart": auto_restart_status(found.name, one.ledger.restarts.of(view.cluster).get(found.name)),
-            "operations": [values.operation_value(view.cluster, record) for record in changes[:MOST]],
+            "operations": [values.offset_change_value(view.cluster, record) for record in changes[:MOST]],
             "journal": values.journal_values(steps),
         }
     )
 
 
-def operations(request: Request) -> Response:
+def offset_changes(request: Request) -> Response:
     """Offset changes in the ledger, the last one first."""
     one, params = served(request), request.query_params
     found = [
-        values.operation_value(name, record)
+        values.offset_change_value(name, record)
         for name in one.snapshot.clusters
         if params.get("cluster", name) == name
         for record in _records(one, name)
@@ -109,14 +109,14 @@ def operations(request: Request) -> Response:
     return JSONAnswer({"total": len(found), "operations": found[: page_size(params)]})
 
 
-def operation(request: Request) -> Response:
+def offset_change(request: Request) -> Response:
     """One offset change, with the offsets before and after."""
     one = served(request)
     name = cluster_in(one.snapshot, request.path_params["cluster"]).cluster
-    record = operation_in(one, name, request.path_params["operation"])
-    difference = recorded_difference(one.ledger.operations, name, record)
+    record = offset_change_in(one, name, request.path_params["operation"])
+    difference = recorded_difference(one.ledger.offset_changes, name, record)
     changed = values.moves_value(difference, page_size(request.query_params))
-    return JSONAnswer({**values.operation_value(name, record), "offsets": changed})
+    return JSONAnswer({**values.offset_change_value(name, record), "offsets": changed})
 
 
 def journal(request: Request) -> Response:
@@ -241,13 +241,13 @@ def reconciliation(request: Request) -> Response:
     )
 
 
-def operation_in(one: Served, cluster: ClusterName, name: str) -> OperationRecord:
+def offset_change_in(one: Served, cluster: ClusterName, name: str) -> OffsetChangeRecord:
     """The record of that name. Raises HTTPException (404)."""
-    record = one.ledger.operations.records(cluster).get(OperationName(name))
+    record = one.ledger.offset_changes.records(cluster).get(OffsetChangeName(name))
     if record is None:
         raise HTTPException(404, f"the ledger has no offset change {name!r} on the cluster {cluster}")
     return record
 
 
-def _records(one: Served, cluster: ClusterName) -> list[OperationRecord]:
-    return sorted(one.ledger.operations.records(cluster).values(), key=lambda record: record.since, reverse=True)
+def _records(one: Served, cluster: ClusterName) -> list[OffsetChangeRecord]:
+    return sorted(one.ledger.offset_changes.records(cluster).values(), key=lambda record: record.since, reverse=True)

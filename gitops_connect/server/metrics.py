@@ -20,7 +20,7 @@ from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliation
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import Result as StepResult
-from gitops_connect.model.plans import Action, OperationStatus, Plan
+from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
 from gitops_connect.report.offset_lines import strays_of
 from gitops_connect.report.printable import escaped, shortened
@@ -95,10 +95,10 @@ def _is_true(view: ClusterView, kind: ConditionType) -> bool:
 
 
 _PENDING = (
-    OperationStatus.PLANNED,
-    OperationStatus.WAITING,
-    OperationStatus.UNFINISHED,
-    OperationStatus.UNKNOWN,
+    OffsetChangeStatus.PLANNED,
+    OffsetChangeStatus.WAITING,
+    OffsetChangeStatus.UNFINISHED,
+    OffsetChangeStatus.UNKNOWN,
 )
 
 
@@ -128,7 +128,7 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
     yield _each("planned_steps", "Steps of the last plan.", plans, lambda plan: len(plan.steps))
     pending = dict[tuple[str, str], int]()
     for plan in plans:
-        changes = [*(one for connector in plan.connectors for one in connector.operations), *strays_of(plan)]
+        changes = [*(one for connector in plan.connectors for one in connector.offset_changes), *strays_of(plan)]
         for status in _PENDING:
             pending[plan.cluster, status.value] = sum(one.status is status for one in changes)
     of_plan = "Offset changes of the last plan that are not applied."

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.server import page_values
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
@@ -117,11 +117,11 @@ def offset_change(request: Request) -> Response:
     """`/clusters/X/operations/NAME`."""
     one, snapshot, name = served(request), served(request).snapshot, request.path_params["operation"]
     view = cluster_in(snapshot, request.path_params["cluster"])
-    record = one.ledger.operations.records(view.cluster).get(OperationName(name))
+    record = one.ledger.offset_changes.records(view.cluster).get(OffsetChangeName(name))
     planned = page_values.planned_change(view, name)
     if record is not None:
         line = page_values.recorded_line(view.cluster, record)
-        difference = recorded_difference(one.ledger.operations, view.cluster, record)
+        difference = recorded_difference(one.ledger.offset_changes, view.cluster, record)
         difference = difference or (planned.difference if planned else None)
     elif planned is not None:
         line, difference = page_values.planned_line(view.cluster, planned), planned.difference
@@ -208,7 +208,7 @@ def _page(template: str, title: str, snapshot: Snapshot, **values: object) -> Re
 
 
 def _changes(one: Served, view: ClusterView) -> list[page_values.ChangeLine]:
-    return page_values.change_lines(view, one.ledger.operations.records(view.cluster).values())
+    return page_values.change_lines(view, one.ledger.offset_changes.records(view.cluster).values())
 
 
 def _problems(one: Served, snapshot: Snapshot) -> list[tuple[ClusterName | None, Diagnostic]]:

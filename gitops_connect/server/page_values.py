@@ -10,9 +10,9 @@ from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import Result
-from gitops_connect.model.plans import OperationStatus, PlannedOperation
+from gitops_connect.model.plans import OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType, ConnectorStatus, Health, Sync
@@ -22,7 +22,7 @@ from gitops_connect.server.served import ConnectorFilter
 _MOST_CHANGES = 8
 """Offset changes in the narrow column of the first page."""
 
-State = Sync | Health | Result | OperationState | OperationStatus | ConditionStatus | Severity | CommitState
+State = Sync | Health | Result | OffsetChangeState | OffsetChangeStatus | ConditionStatus | Severity | CommitState
 Look = tuple[str, str, str]
 """A state as people read it, with the class of its colour and its icon."""
 Values = dict[str, object]
@@ -33,8 +33,8 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
         Sync.SYNCED,
         Health.HEALTHY,
         Result.APPLIED,
-        OperationState.SETTLED,
-        OperationStatus.APPLIED,
+        OffsetChangeState.SETTLED,
+        OffsetChangeStatus.APPLIED,
         ConditionStatus.TRUE,
         CommitState.SUCCESS,
     ),
@@ -42,28 +42,28 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
     ("warning", "what"): (
         Sync.UNKNOWN,
         Health.UNKNOWN,
-        OperationState.UNKNOWN,
-        OperationStatus.UNKNOWN,
+        OffsetChangeState.UNKNOWN,
+        OffsetChangeStatus.UNKNOWN,
         ConditionStatus.UNKNOWN,
     ),
     ("warning", "none"): (Health.MISSING,),
     ("warning", "pause"): (Result.SKIPPED,),
-    ("warning", "warn"): (OperationStatus.WAITING, Severity.WARNING),
-    ("soft", "none"): (Sync.UNMANAGED, OperationState.RELEASED, OperationStatus.IDLE),
+    ("warning", "warn"): (OffsetChangeStatus.WAITING, Severity.WARNING),
+    ("soft", "none"): (Sync.UNMANAGED, OffsetChangeState.RELEASED, OffsetChangeStatus.IDLE),
     ("soft", "pause"): (Health.SUSPENDED,),
     ("note", "wait"): (
         Health.PROGRESSING,
-        OperationState.INTENDED,
-        OperationState.OPEN,
-        OperationStatus.PLANNED,
-        OperationStatus.UNFINISHED,
+        OffsetChangeState.INTENDED,
+        OffsetChangeState.OPEN,
+        OffsetChangeStatus.PLANNED,
+        OffsetChangeStatus.UNFINISHED,
         CommitState.PENDING,
     ),
     ("note", "what"): (Severity.NOTE,),
     ("error", "bad"): (
         Health.DEGRADED,
         Result.FAILED,
-        OperationState.FAILED,
+        OffsetChangeState.FAILED,
         ConditionStatus.FALSE,
         Severity.ERROR,
         CommitState.FAILURE,
@@ -182,48 +182,48 @@ class ChangeLine:
     name: str
     connector: str
     kind: str
-    state: OperationState | OperationStatus
+    state: OffsetChangeState | OffsetChangeStatus
     message: str
     since: datetime | None = None
     revision: Revision | None = None
 
 
-def planned_line(cluster: ClusterName, one: PlannedOperation) -> ChangeLine:
+def planned_line(cluster: ClusterName, one: PlannedOffsetChange) -> ChangeLine:
     """The line of an offset change that was not applied yet."""
     return ChangeLine(cluster, one.name, one.connector, one.kind.value, one.status, one.message or one.reason)
 
 
-def recorded_line(cluster: ClusterName, one: OperationRecord) -> ChangeLine:
+def recorded_line(cluster: ClusterName, one: OffsetChangeRecord) -> ChangeLine:
     """The line of an offset change of the ledger."""
     message = "; ".join(part for part in (one.message, f"warning: {one.warning}" if one.warning else "") if part)
     kind = one.kind.value
     return ChangeLine(cluster, one.name, one.connector, kind, one.state, message, one.since, one.revision)
 
 
-def change_lines(view: ClusterView, records: Iterable[OperationRecord]) -> list[ChangeLine]:
+def change_lines(view: ClusterView, records: Iterable[OffsetChangeRecord]) -> list[ChangeLine]:
     """All offset changes of a cluster: first those that are not applied, then those of the ledger, the last first."""
     recorded = sorted(records, key=lambda one: one.since, reverse=True)
     known = {one.name for one in recorded}
-    declared = view.plan.operations if view.plan else ()
-    idle = (OperationStatus.IDLE, OperationStatus.APPLIED)
+    declared = view.plan.offset_changes if view.plan else ()
+    idle = (OffsetChangeStatus.IDLE, OffsetChangeStatus.APPLIED)
     fresh = {one.name: one for one in declared if one.name not in known and one.status not in idle}
-    blocked = {one.name: one for one in declared if one.status is OperationStatus.WAITING}
+    blocked = {one.name: one for one in declared if one.status is OffsetChangeStatus.WAITING}
     lines = [planned_line(view.cluster, one) for one in (*fresh.values(), *(blocked[n] for n in blocked if n in known))]
     return [*lines, *(recorded_line(view.cluster, one) for one in recorded if one.name not in blocked)]
 
 
-def planned_change(view: ClusterView, name: str) -> PlannedOperation | None:
+def planned_change(view: ClusterView, name: str) -> PlannedOffsetChange | None:
     """An offset change of the last plan."""
-    declared = (*view.plan.operations, *view.plan.applied) if view.plan else ()
+    declared = (*view.plan.offset_changes, *view.plan.applied) if view.plan else ()
     return next((one for one in declared if one.name == name), None)
 
 
 _DONE = (
-    OperationState.INTENDED,
-    OperationState.SETTLED,
-    OperationState.RELEASED,
-    OperationStatus.APPLIED,
-    OperationStatus.IDLE,
+    OffsetChangeState.INTENDED,
+    OffsetChangeState.SETTLED,
+    OffsetChangeState.RELEASED,
+    OffsetChangeStatus.APPLIED,
+    OffsetChangeStatus.IDLE,
 )
 
 

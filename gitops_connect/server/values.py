@@ -10,7 +10,7 @@ from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.operations import OperationRecord
+from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, StepOutcome
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
@@ -101,7 +101,7 @@ def step_value(outcome: StepOutcome) -> Value:
         "id": outcome.id,
         "connector": outcome.step.connector,
         "action": outcome.step.action.value,
-        "offset_change": outcome.step.operation.name if outcome.step.operation else None,
+        "offset_change": outcome.step.offset_change.name if outcome.step.offset_change else None,
         "result": outcome.result.value,
         "reason": outcome.step.reason,
         "message": outcome.message,
@@ -121,7 +121,7 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
             "author": one.author,
             "connector": one.connector,
             "action": one.action.value,
-            "offset_change": one.operation or None,
+            "offset_change": one.offset_change or None,
             "result": one.result.value,
             "reason": one.reason,
             "message": one.message,
@@ -131,7 +131,7 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
     ]
 
 
-def operation_value(cluster: ClusterName, record: OperationRecord) -> Value:
+def offset_change_value(cluster: ClusterName, record: OffsetChangeRecord) -> Value:
     """The ledger's record of an offset change."""
     return {
         "cluster": cluster,

@@ -17,8 +17,8 @@ from gitops_connect.documents.nodes import compose
 from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
-from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.strimzi import (
     KAFKA_CONNECTOR,
     AnnotationAction,
@@ -311,10 +311,10 @@ def _entries(resource: Document, connector: ConnectorName) -> tuple[str, ...]:
     return (OWN_ENTRY, own) if resource.value.get("kind") == KAFKA_CONNECTOR else (own,)
 
 
-def requested_name(resource: str, connector: str, action: AnnotationAction, addition: str) -> OperationName:
+def requested_name(resource: str, connector: str, action: AnnotationAction, addition: str) -> OffsetChangeName:
     """The name of a requested change. `addition` identifies the commit that added the annotations."""
     names = (_plain(resource), _plain(connector))
-    return OperationName(".".join((*dict.fromkeys(names), action.value, addition)))
+    return OffsetChangeName(".".join((*dict.fromkeys(names), action.value, addition)))
 
 
 def _plain(name: str) -> str:

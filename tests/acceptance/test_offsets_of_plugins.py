@@ -32,11 +32,11 @@ class Numbers:
     def await_position(self, wanted: int) -> None:
         self.place.await_that(self.position, lambda found: found == wanted)
 
-    def move(self, operation: str = "alter", position: int = 5) -> None:
+    def move(self, offset_change: str = "alter", position: int = 5) -> None:
         """Commit the change `back`: a rewind to the position, or a reset."""
         entry = {"partition": {"stream": "a"}, "offset": {"position": position}}
         alter = f"operation: alter\noffsets: {json.dumps([entry])}\nacknowledge: [rewind]"
-        spec = alter if operation == "alter" else "operation: reset\nacknowledge: [reset]"
+        spec = alter if offset_change == "alter" else "operation: reset\nacknowledge: [reset]"
         self.place.commit("back.yaml", change("back", self.place.name("numbers"), spec))
 
 

@@ -15,9 +15,9 @@ from gitops_connect.apply.executor import execute
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.errors import OutcomeUnknown
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import TaskStatus
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
@@ -30,9 +30,9 @@ def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOu
     return execute(plan(*steps), cluster, execute_options(cluster.clock, **options))
 
 
-def change(kind: OperationKind = OperationKind.ALTER) -> Step:
-    operation = Operation(OperationName("back"), A, kind, Digest("d"), Revision("r"), current_offsets(a=10))
-    return replace(step("a", Action.ALTER), operation=operation)
+def change(kind: OffsetChangeKind = OffsetChangeKind.ALTER) -> Step:
+    offset_change = OffsetChange(OffsetChangeName("back"), A, kind, Digest("d"), Revision("r"), current_offsets(a=10))
+    return replace(step("a", Action.ALTER), offset_change=offset_change)
 
 
 def offset_change() -> list[Step]:

@@ -29,23 +29,25 @@ from gitops_connect.errors import (
     RebalanceInProgress,
     SparkFailed,
 )
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
-A, C = ConnectorName("a"), OperationName("c")
+A, C = ConnectorName("a"), OffsetChangeName("c")
 LOST = OutcomeUnknown("no answer")
 BEFORE = current_offsets(**{f"f{n:02}": 1 for n in range(40)})
 WANTED = current_offsets(**{f"f{n:02}": 9 for n in range(35)})
 AFTER = {**BEFORE, **WANTED}
 
 
-def large(kind: str = "alter") -> Operation:
+def large(kind: str = "alter") -> OffsetChange:
     all_of_them = frozenset(Acknowledgement)
-    return Operation(C, A, OperationKind(kind), Digest("d"), Revision("r"), acknowledged=all_of_them, is_large=True)
+    return OffsetChange(
+        C, A, OffsetChangeKind(kind), Digest("d"), Revision("r"), acknowledged=all_of_them, is_large=True
+    )
 
 
 class Stage:
@@ -56,12 +58,12 @@ class Stage:
         self.cluster.stored[A] = current
         self.journal = MemoryJournal(cluster=self.cluster)
         self.journal.manifests[C] = manifest
-        self.operation = large(kind)
+        self.offset_change = large(kind)
         self.progress: list[SendingProgress] = []
 
     def run(self, *, around: bool = True, **more: Any) -> tuple[StepOutcome, ...]:
-        takes_all = self.operation.kind in (OperationKind.RESET, OperationKind.CLEAR)
-        change = Step(A, Action.RESET if takes_all else Action.ALTER, "", operation=self.operation)
+        takes_all = self.offset_change.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
+        change = Step(A, Action.RESET if takes_all else Action.ALTER, "", offset_change=self.offset_change)
         stop = [] if self.state is STOPPED else [Step(A, Action.STOP, "")]
         steps = [*stop, change, Step(A, Action.RESUME, "")] if around else [change]
         if C in self.journal.large_ones:
@@ -147,7 +149,7 @@ def test_a_clear_is_not_recorded_as_applied_before_the_deletion() -> None:
 
 def test_a_change_without_its_acknowledgement_is_blocked() -> None:
     stage = Stage()
-    stage.operation = replace(stage.operation, acknowledged=frozenset())
+    stage.offset_change = replace(stage.offset_change, acknowledged=frozenset())
     stage.journal.max_skip = 10
     outcomes = stage.run()
     assert results(outcomes) == [BAD, APPLIED]
@@ -175,7 +177,7 @@ def test_progress_is_reported_in_the_callers_thread_up_to_the_last_entry() -> No
     stage.cluster.on_call = lambda verb, name: setattr(stage.cluster.clock, "seconds", stage.cluster.clock.seconds + 2)
     stage.run()
     last = stage.progress[-1]
-    assert (last.operation, last.connector, last.done, last.entries, last.remaining) == (C, A, 35, 35, 0)
+    assert (last.offset_change, last.connector, last.done, last.entries, last.remaining) == (C, A, 35, 35, 0)
     assert last.rate == pytest.approx(35 / 8)
 
 
@@ -627,9 +629,9 @@ def test_concurrent_changes_have_only_one_chunk_in_progress() -> None:
     steps = []
     for name in "ab":
         cluster.stored[ConnectorName(name)] = BEFORE
-        one = replace(large(), name=OperationName(f"change-{name}"), connector=ConnectorName(name))
+        one = replace(large(), name=OffsetChangeName(f"change-{name}"), connector=ConnectorName(name))
         journal.manifests[one.name] = WANTED
-        steps.append(Step(one.connector, Action.ALTER, "", operation=one))
+        steps.append(Step(one.connector, Action.ALTER, "", offset_change=one))
     outcomes = execute(plan(*steps), cluster, execute_options(cluster.clock, journal, settle_timeout=30))
     assert [outcome.result for outcome in outcomes] == [APPLIED] * 2
     assert len(cluster.at_once) == 8

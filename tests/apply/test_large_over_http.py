@@ -13,7 +13,7 @@ from support.cluster.manual_clock import ManualClock
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
@@ -49,9 +49,9 @@ def test_it_is_sent_in_chunks_and_settled(runtime: LargeWorld) -> None:
     assert runtime.positions() == [0, MANY]
     record = runtime.record
     assert record is not None
-    assert (record.state, record.entries, record.sent) == (OperationState.SETTLED, MANY, MANY)
+    assert (record.state, record.entries, record.sent) == (OffsetChangeState.SETTLED, MANY, MANY)
     assert runtime.progress[-1].done == MANY
-    before = b"".join(runtime.ledger.operations.pieces(APPLY, record.name, OffsetsPart.BEFORE))
+    before = b"".join(runtime.ledger.offset_changes.pieces(APPLY, record.name, OffsetsPart.BEFORE))
     assert sorted(before.splitlines(keepends=True)) == lines(1, MANY)
 
 
@@ -77,7 +77,7 @@ def test_answers_that_are_lost(tmp_path: Path, fault: str, effect: bool) -> None
         runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
         runtime.prepare(FEW)
         before = standin.count("PATCH")
-        path = f"/connectors/{runtime.operation.connector}/offsets"
+        path = f"/connectors/{runtime.offset_change.connector}/offsets"
         for _ in range(3):
             if fault == "drop":
                 standin.drop("PATCH", path, effect=effect)
@@ -115,7 +115,7 @@ def test_a_worker_that_does_not_come_back_leaves_it_open(tmp_path: Path) -> None
             in outcome.message
         )
         assert runtime.record is not None
-        assert (runtime.record.state, runtime.record.sent) == (OperationState.OPEN, 400)
+        assert (runtime.record.state, runtime.record.sent) == (OffsetChangeState.OPEN, 400)
         standin.starting = False
         assert [one.result for one in runtime.run()] == [APPLIED]
         assert runtime.positions() == [0, FEW]

@@ -28,10 +28,10 @@ from gitops_connect.errors import (
     RebalanceInProgress,
 )
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import WorkerState
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
@@ -40,11 +40,11 @@ A10, A20, A30 = current_offsets(a=10), current_offsets(a=20), current_offsets(a=
 ALL = ("rewind", "skip", "tombstone", "reset")
 
 
-def operation(kind: str, declared: OffsetPatch | None = None, *acknowledged: str, name: str = "c") -> Operation:
-    return Operation(
-        OperationName(name),
+def offset_change(kind: str, declared: OffsetPatch | None = None, *acknowledged: str, name: str = "c") -> OffsetChange:
+    return OffsetChange(
+        OffsetChangeName(name),
         ConnectorName("a"),
-        OperationKind(kind),
+        OffsetChangeKind(kind),
         Digest("d"),
         Revision("r"),
         declared or {},
@@ -57,16 +57,16 @@ def fault(text: str) -> Fault:
     return Fault(getattr(errors, name.removesuffix("+"))(message), happens=name.endswith("+"))
 
 
-def steps(*operations: Operation, around: bool = True) -> list[Step]:
+def steps(*offset_changes: OffsetChange, around: bool = True) -> list[Step]:
     """Steps in the planner's order: stop, the changes, resume."""
     changes = [
         Step(
             ConnectorName("a"),
-            Action.RESET if one.kind in (OperationKind.RESET, OperationKind.CLEAR) else Action.ALTER,
+            Action.RESET if one.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR) else Action.ALTER,
             "a reason",
-            operation=one,
+            offset_change=one,
         )
-        for one in operations
+        for one in offset_changes
     ]
     if not around:
         return changes
@@ -96,14 +96,14 @@ def state(cluster: MemoryCluster) -> Any:
 @pytest.mark.parametrize(
     ("one", "current", "after"),
     [
-        (operation("alter", A30), A20, A30),
-        (operation("alter", current_offsets(b=1)), A20, A20 | current_offsets(b=1)),
-        (operation("alter", dict.fromkeys(A20), "tombstone"), A20 | current_offsets(b=1), current_offsets(b=1)),
-        (operation("replace", current_offsets(b=1), "tombstone"), A20, current_offsets(b=1)),
-        (operation("reset", None, "reset"), A20 | current_offsets(b=1), {}),
-        (operation("seed", A20), {}, A20),
-        (operation("alter", A20), A20, A20),
-        (operation("reset", None, "reset"), {}, {}),
+        (offset_change("alter", A30), A20, A30),
+        (offset_change("alter", current_offsets(b=1)), A20, A20 | current_offsets(b=1)),
+        (offset_change("alter", dict.fromkeys(A20), "tombstone"), A20 | current_offsets(b=1), current_offsets(b=1)),
+        (offset_change("replace", current_offsets(b=1), "tombstone"), A20, current_offsets(b=1)),
+        (offset_change("reset", None, "reset"), A20 | current_offsets(b=1), {}),
+        (offset_change("seed", A20), {}, A20),
+        (offset_change("alter", A20), A20, A20),
+        (offset_change("reset", None, "reset"), {}, {}),
     ],
 )
 def test_a_change_is_begun_sent_verified_and_recorded_before_the_resume(one, current, after) -> None:
@@ -131,26 +131,26 @@ def test_case(case: Mapping[str, Any]) -> None:
         cluster.faults[verb, "a"].extend([fault(one) for one in faults] * case.get("times", 1))
     journal.faults.update({call: deque([fault(one).error]) for call, one in case.get("ledger", {}).items()})
     if "begun" in case:
-        journal.unfinished[OperationName("c")] = current_offsets(**case["begun"])
+        journal.unfinished[OffsetChangeName("c")] = current_offsets(**case["begun"])
     kind, declared = case.get("kind", "alter"), current_offsets(**case.get("declared", {"a": 30}))
     declared = {} if kind in ("reset", "clear") else declared
-    changes = [operation(kind, declared, *ALL, name=name) for name in "cd"[: case.get("changes", 1)]]
+    changes = [offset_change(kind, declared, *ALL, name=name) for name in "cd"[: case.get("changes", 1)]]
     stop, *rest = steps(*changes)
     if "last" in case:
         rest[-1] = Step(ConnectorName("a"), Action[case["last"]], "")
     outcomes = run(cluster, journal, *([] if there is STOPPED else [stop]), *rest)
 
-    failed, is_final = journal.failed.get(OperationName("c"), ("", False))
+    failed, is_final = journal.failed.get(OffsetChangeName("c"), ("", False))
     found = {
         "results": [one.value for one in results(outcomes)],
-        "message": next(one.message for one in outcomes if one.step.operation is changes[0]),
+        "message": next(one.message for one in outcomes if one.step.offset_change is changes[0]),
         "skipped": next((one.message for one in outcomes if one.result is SKIPPED), ""),
         "failed": failed,
         "final": is_final,
         "calls": [call for call, _ in journal.calls],
         "sent": len([verb for verb, _ in cluster.calls if verb in ("alter", "reset")]),
         "stored": positions(cluster.stored[ConnectorName("a")]),
-        "settled": positions(journal.settled.get(OperationName("c"), ({}, ""))[0]),
+        "settled": positions(journal.settled.get(OffsetChangeName("c"), ({}, ""))[0]),
         "listed": sorted(cluster.listed),
     }
     if "a" in cluster.listed:
@@ -158,7 +158,7 @@ def test_case(case: Mapping[str, Any]) -> None:
     expected = {"results": ["applied"] * len(outcomes), **{key: case[key] for key in found.keys() & case.keys()}}
     if "noted" in case:
         expected["failed"] = ""
-        assert case["noted"] in journal.noted[OperationName("c")]
+        assert case["noted"] in journal.noted[OffsetChangeName("c")]
     assert {key: found[key] for key in expected} == expected
 
 
@@ -168,17 +168,17 @@ def positions(offsets: Offsets) -> dict[str, int]:
 
 def test_offsets_that_already_match_need_no_request() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
-    run(cluster, journal, *steps(operation("alter", A20), operation("reset", None, "reset", name="d")))
+    run(cluster, journal, *steps(offset_change("alter", A20), offset_change("reset", None, "reset", name="d")))
     assert [call for call in cluster.calls if call[0] in ("alter", "reset")] == [("alter", "a"), ("reset", "a")]
     again = MemoryJournal()
-    run(cluster, again, *steps(operation("reset", None, "reset")))
+    run(cluster, again, *steps(offset_change("reset", None, "reset")))
     assert cluster.calls.count(("reset", "a")) == 1
     assert "c" in again.settled
 
 
 def test_a_change_that_is_only_recorded_sends_nothing() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
-    record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
+    record = Step(ConnectorName("a"), Action.RECORD, "a reason", offset_change=offset_change("alter", A20))
     assert results(run(cluster, journal, record)) == [APPLIED]
     assert journal.calls == [("record", "c")]
     assert cluster.calls == []
@@ -188,7 +188,7 @@ def test_a_change_that_is_only_recorded_sends_nothing() -> None:
 def test_a_change_that_cannot_be_recorded_fails_and_later_ones_are_skipped() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
     journal.faults["record"].append(LedgerUnusable("the disk is full"))
-    record = Step(ConnectorName("a"), Action.RECORD, "a reason", operation=operation("alter", A20))
+    record = Step(ConnectorName("a"), Action.RECORD, "a reason", offset_change=offset_change("alter", A20))
     outcomes = run(cluster, journal, record, record)
     assert results(outcomes) == [BAD, SKIPPED]
     assert outcomes[0].message == "the disk is full"
@@ -197,7 +197,7 @@ def test_a_change_that_cannot_be_recorded_fails_and_later_ones_are_skipped() -> 
 def test_the_difference_is_computed_again_when_the_connector_is_stopped() -> None:
     cluster, journal = runtime(A20), MemoryJournal()
     cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=50)
-    outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+    outcomes = run(cluster, journal, *steps(offset_change("alter", A30)))
     assert results(outcomes) == [APPLIED, BAD, APPLIED]
     assert outcomes[1].message == (
         "blocked, because the current offsets changed after the plan was made:"
@@ -222,7 +222,7 @@ def test_the_difference_is_computed_again_when_the_connector_is_stopped() -> Non
 def test_a_class_that_does_not_check_offsets_is_reported_if_it_matters(config: dict[str, str], warning: str) -> None:
     cluster, journal = runtime(), MemoryJournal(config=config)
     cluster.warnings[ConnectorName("a")] = "if this connector manages offsets externally, they will need to be …"
-    change = replace(operation("alter", A30), acknowledged=frozenset(Acknowledgement))
+    change = replace(offset_change("alter", A30), acknowledged=frozenset(Acknowledgement))
     outcomes = run(cluster, journal, *steps(change))
     assert outcomes[1].message.startswith(warning)
     assert bool(outcomes[1].message) == bool(warning)
@@ -232,7 +232,7 @@ def test_a_class_that_does_not_check_offsets_is_reported_if_it_matters(config: d
 def test_another_warning_of_connect_is_kept_and_shown() -> None:
     cluster, journal = runtime(), MemoryJournal()
     cluster.warnings[ConnectorName("a")] = "something new"
-    outcomes = run(cluster, journal, *steps(operation("alter", A30)))
+    outcomes = run(cluster, journal, *steps(offset_change("alter", A30)))
     assert outcomes[1].message == "something new"
     assert journal.settled["c"][1] == "something new"
 
@@ -241,7 +241,7 @@ class TestRefusals:
     def test_offsets_that_a_failed_change_has_changed_are_restored(self) -> None:
         """A change of a sink's offsets that fails may be partly applied."""
         cluster, journal = self.changes_half_of_it()
-        outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30 | current_offsets(b=1))))
         assert results(outcomes) == [APPLIED, BAD, APPLIED]
         assert outcomes[1].message == "half of it; the offsets that it had changed were restored"
         assert "c" in journal.failed
@@ -250,7 +250,7 @@ class TestRefusals:
     def test_a_failed_restore_leaves_the_connector_stopped_and_the_change_in_progress(self) -> None:
         cluster, journal = self.changes_half_of_it()
         cluster.faults["alter", "a"].append(Fault(ConnectUnavailable("503")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30 | current_offsets(b=1))))
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30 | current_offsets(b=1))))
         assert results(outcomes) == [APPLIED, BAD, SKIPPED]
         assert journal.noted["c"].startswith(
             "half of it; some offsets were changed and could not be restored: 503; it may"
@@ -277,7 +277,7 @@ class TestRefusals:
             cluster, journal = runtime(), MemoryJournal()
             cluster.faults["alter", ConnectorName("a")].extend([Fault(NotStopped("it runs"))] * refusals)
             cluster.on_call = lambda verb, name, of=cluster: of.stored.update({name: A30}) if verb == "alter" else None
-            outcomes = run(cluster, journal, *steps(operation("alter", A10, "rewind")))
+            outcomes = run(cluster, journal, *steps(offset_change("alter", A10, "rewind")))
             assert results(outcomes) == [APPLIED, BAD, APPLIED]
             assert journal.calls == [("begin", "c"), ("fail", "c")]
             assert cluster.stored["a"] == A30
@@ -294,7 +294,7 @@ class TestLostAnswers:
                 cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
 
         cluster.on_call = break_reads
-        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED, BAD, SKIPPED]
+        assert results(run(cluster, journal, *steps(offset_change("alter", A30)))) == [APPLIED, BAD, SKIPPED]
         assert "the offsets after the change could not be read" in journal.noted["c"]
 
     def test_offsets_of_a_zombie_task_are_overwritten(self) -> None:
@@ -306,7 +306,7 @@ class TestLostAnswers:
                 cluster.stored[ConnectorName(name)] = A10
 
         cluster.on_call = zombie
-        assert results(run(cluster, journal, *steps(operation("alter", A30)))) == [APPLIED] * 3
+        assert results(run(cluster, journal, *steps(offset_change("alter", A30)))) == [APPLIED] * 3
         assert cluster.calls.count(("alter", "a")) == 2
         assert journal.settled["c"] == (A30, "")
 
@@ -322,7 +322,7 @@ class TestLostAnswers:
     ) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.on_call = lambda verb, name: cluster.stored.update({ConnectorName(name): A20})
-        assert results(run(cluster, journal, *steps(operation("alter", declared)))) == [APPLIED, BAD, SKIPPED]
+        assert results(run(cluster, journal, *steps(offset_change("alter", declared)))) == [APPLIED, BAD, SKIPPED]
         assert which in journal.noted["c"]
         assert "although Connect accepted the change" in journal.noted["c"]
 
@@ -330,7 +330,7 @@ class TestLostAnswers:
 class TestInterrupts:
     def test_a_connector_that_was_only_stopped_for_its_offsets_is_started_again(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=lambda: bool(cluster.calls))
         assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
         assert (cluster.changed, state(cluster)) == ([], RUNNING)
         assert journal.calls == []
@@ -338,25 +338,25 @@ class TestInterrupts:
     def test_a_temporary_refusal_of_the_resume_is_retried(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["resume", "a"].append(Fault(RebalanceInProgress("wait")))
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=lambda: bool(cluster.calls))
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=lambda: bool(cluster.calls))
         assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
 
     def test_a_change_in_progress_is_finished(self) -> None:
         cluster, journal = runtime(), MemoryJournal()
         interrupted = lambda: bool(journal.calls)  # noqa: E731
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)), interrupted=interrupted)
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=interrupted)
         assert results(outcomes) == [APPLIED, APPLIED, APPLIED]
 
     def test_a_connector_that_was_stopped_before_is_not_started(self) -> None:
         cluster, journal = runtime(state=STOPPED), MemoryJournal()
-        outcomes = run(cluster, journal, *steps(operation("alter", A30))[1:], interrupted=lambda: True)
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30))[1:], interrupted=lambda: True)
         assert results(outcomes) == [SKIPPED, SKIPPED]
 
     def test_a_connector_is_not_started_without_its_seed(self) -> None:
         """Before Connect 3.7, a connector can be stopped only after it was created."""
         cluster = runtime({})
         outcomes = run(
-            cluster, MemoryJournal(), *steps(operation("seed", A30)), interrupted=lambda: bool(cluster.calls)
+            cluster, MemoryJournal(), *steps(offset_change("seed", A30)), interrupted=lambda: bool(cluster.calls)
         )
         assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
         assert state(cluster) is STOPPED
@@ -368,12 +368,12 @@ class TestInterrupts:
             if cluster.calls:
                 raise LedgerBusy("lost")
 
-        outcomes = run(cluster, journal, *steps(operation("alter", A30)), before_effect=check)
+        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), before_effect=check)
         assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
         both = run(
             world_ := runtime(),
             MemoryJournal(),
-            *steps(operation("alter", A30)),
+            *steps(offset_change("alter", A30)),
             interrupted=lambda: bool(world_.calls),
             before_effect=lambda: (_ for _ in ()).throw(LedgerBusy("lost")) if world_.calls else None,
         )
@@ -383,9 +383,9 @@ class TestInterrupts:
 class TestLedger:
     def test_a_connector_is_not_created_before_its_seed_is_recorded(self) -> None:
         cluster, journal = MemoryCluster(ManualClock()), MemoryJournal()
-        seed = operation("seed", A20)
+        seed = offset_change("seed", A20)
         create = Step(
-            ConnectorName("a"), Action.CREATE, "", config=CONFIG, initial_state=TargetState.STOPPED, operation=seed
+            ConnectorName("a"), Action.CREATE, "", config=CONFIG, initial_state=TargetState.STOPPED, offset_change=seed
         )
         rest = [*steps(seed, around=False), Step(ConnectorName("a"), Action.RESUME, "")]
         calls_at_create: list[list[Any]] = []

@@ -21,9 +21,9 @@ from gitops_connect.apply.effects import (
 )
 from gitops_connect.apply.step_execution import AwaitEffect, ClusterSnapshot, StepExecution, StepResult
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
 
@@ -234,9 +234,9 @@ def test_the_expected_state_is_described_with_its_duration() -> None:
 
 
 def applied(action: Action, change: str = "") -> StepOutcome:
-    name, kind = OperationName(change), OperationKind.ALTER
-    operation = Operation(name, ConnectorName("a"), kind, Digest("d"), Revision("r")) if change else None
-    return StepOutcome(replace(step("a", action), operation=operation), Result.APPLIED)
+    name, kind = OffsetChangeName(change), OffsetChangeKind.ALTER
+    offset_change = OffsetChange(name, ConnectorName("a"), kind, Digest("d"), Revision("r")) if change else None
+    return StepOutcome(replace(step("a", action), offset_change=offset_change), Result.APPLIED)
 
 
 def test_the_advice_names_the_first_offset_change_whose_undo_restores_all_offsets() -> None:

@@ -44,7 +44,7 @@ def test_positive(path: Path, name: str) -> None:
     text = expected(path)
     wanted, end = json.JSONDecoder().raw_decode(text)
     assert configs.keys() == wanted.keys()
-    assert spell_operations(states[ClusterName("local")]) == json.loads(text[end:] or "[]")
+    assert spell_offset_changes(states[ClusterName("local")]) == json.loads(text[end:] or "[]")
     for connector, config in wanted.items():
         assert config.items() <= configs[connector].items()
 
@@ -61,9 +61,9 @@ def test_negative(path: Path, name: str) -> None:
         assert one.group(3) in f"{item.summary} ({item.hint})"
 
 
-def spell_operations(state: DesiredState) -> list[str]:
+def spell_offset_changes(state: DesiredState) -> list[str]:
     seeds = [connector.initial_offsets for connector in state.connectors if connector.initial_offsets]
-    return [f"{one.name}: {one.kind.value} {one.connector}" for one in (*state.operations, *seeds)]
+    return [f"{one.name}: {one.kind.value} {one.connector}" for one in (*state.offset_changes, *seeds)]
 
 
 def spell(items: tuple[Diagnostic, ...]) -> str:

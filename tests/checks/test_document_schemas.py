@@ -14,7 +14,7 @@ from gitops_connect.checks.document_schemas import read_schema, schema_directory
 from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
 from gitops_connect.model.documents import KINDS, DocumentCache
-from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = sorted(schema_directory().glob("*.schema.json"))
@@ -61,7 +61,7 @@ def test_the_schema_and_the_code_know_the_same_words() -> None:
     assert SPEC["mode"]["enum"] == [mode.value for mode in Mode]
     assert SPEC["onDelete"]["properties"]["offsets"]["enum"] == [choice.value for choice in OnDelete]
     assert list(SPEC["secrets"]["additionalProperties"]["properties"]) == [source.value for source in SecretSource]
-    assert CHANGE["operation"]["enum"] == [kind.value for kind in list(OperationKind)[:3]]
+    assert CHANGE["operation"]["enum"] == [kind.value for kind in list(OffsetChangeKind)[:3]]
     for section in (CHANGE, SPEC["initialOffsets"]["properties"]):
         assert section["acknowledge"]["items"]["enum"] == [one.value for one in Acknowledgement]
 

@@ -18,8 +18,8 @@ import zstandard
 from acceptance.workplace import Ran, Workplace
 from support.terminal import Terminal
 
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.observe import MAX_HELD
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 
@@ -224,10 +224,10 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
 
     def make(sent: int, *, is_settled: bool, earlier: int = MANY) -> Workplace:
         at, now = many_offsets, datetime(2026, 11, 21, 12, tzinfo=UTC)
-        operation = Operation(
-            OperationName("one"),
+        offset_change = OffsetChange(
+            OffsetChangeName("one"),
             ConnectorName(at.name("lines")),
-            OperationKind.ALTER,
+            OffsetChangeKind.ALTER,
             Digest("d" * 64),
             Revision("c" * 40),
             is_large=True,
@@ -235,10 +235,10 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
         blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(earlier), lines(MANY, 100)))
         before, declared = ([block] for block in blocks)
         ledger = at.ledger()
-        ledger.operations.begin_large(LOCAL, operation, before, declared, now)
-        ledger.operations.sent(LOCAL, operation.name, sent)
+        ledger.offset_changes.begin_large(LOCAL, offset_change, before, declared, now)
+        ledger.offset_changes.sent(LOCAL, offset_change.name, sent)
         if is_settled:
-            ledger.operations.settle(LOCAL, operation.name, Digest("a" * 64), "", now)
+            ledger.offset_changes.settle(LOCAL, offset_change.name, Digest("a" * 64), "", now)
         ledger.close()
         body = json.loads(f'{{"offsets": [{",".join(lines(MANY, 100)[:sent])}]}}')
         at.rest("PATCH", f"/connectors/{at.name('lines')}/offsets", body)

@@ -14,19 +14,19 @@ import pytest
 import yaml
 from acceptance.workplace import Ran, Workplace
 from acceptance.workplace import change as document
-from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
 from support.terminal import Terminal
 
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, OperationName, Revision
+from gitops_connect.model.names import ClusterName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import to_json
-from gitops_connect.model.operations import OperationRecord, OperationState
 from gitops_connect.runtime import SystemClock
 
 pytestmark = pytest.mark.slow
 
 QUESTION = "Enter a value"
-PASSED = OperationName("passed")
+PASSED = OffsetChangeName("passed")
 STUCK = "1 of the offsets has moved since"
 
 
@@ -50,12 +50,12 @@ def commit(at: Workplace, *documents: str) -> Revision:
     return Revision(at.git("rev-parse", "HEAD"))
 
 
-def known(ledger: Ledger) -> dict[str, OperationState]:
-    return {name: record.state for name, record in ledger.operations.records(LOCAL).items()}
+def known(ledger: Ledger) -> dict[str, OffsetChangeState]:
+    return {name: record.state for name, record in ledger.offset_changes.records(LOCAL).items()}
 
 
-def unknown(name: str) -> OperationRecord:
-    return replace(record_of(SKIP), name=OperationName(name), state=OperationState.UNKNOWN)
+def unknown(name: str) -> OffsetChangeRecord:
+    return replace(record_of(SKIP), name=OffsetChangeName(name), state=OffsetChangeState.UNKNOWN)
 
 
 def table(ran: Ran) -> list[list[str]]:
@@ -63,11 +63,13 @@ def table(ran: Ran) -> list[list[str]]:
 
 
 def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger) -> None:
-    ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("old")), STOOD, NOON)
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.operations.settle(LOCAL, SKIP.name, STOOD, "externally managed", LATER)
-    ledger.operations.fail(LOCAL, replace(SKIP, name=PASSED), "no\nnever", final=True, at=LATER + timedelta(hours=1))
-    ledger.operations.begin(ClusterName("not in the settings"), SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("old")), STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.settle(LOCAL, SKIP.name, STOOD, "externally managed", LATER)
+    ledger.offset_changes.fail(
+        LOCAL, replace(SKIP, name=PASSED), "no\nnever", final=True, at=LATER + timedelta(hours=1)
+    )
+    ledger.offset_changes.begin(ClusterName("not in the settings"), SKIP, STOOD, NOON)
     ran = at.run("ledger", "show").expect(0, err="")
     assert table(ran) == [
         ["CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE"],
@@ -84,14 +86,14 @@ def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger)
 def test_one_change_is_shown_with_its_offsets(
     at: Workplace, ledger: Ledger, name: str, parse: Callable[[str], Any]
 ) -> None:
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     (value,) = parse(at.run("ledger", "show", "skip", "-o", name).out)
     assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(STOOD)))
     assert value["state"] == "in_progress"
 
 
 def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger) -> None:
-    ledger.operations.begin(LOCAL, replace(SKIP, offsets={}), offsets(*range(25)), NOON)
+    ledger.offset_changes.begin(LOCAL, replace(SKIP, offsets={}), offsets(*range(25)), NOON)
     text = at.run("ledger", "show", "skip").out
     assert '{"filename":"/0"} -> {"position":0}' in text
     assert text.count("filename") == 20
@@ -108,16 +110,16 @@ def test_a_change_that_does_not_exist_is_not_shown(at: Workplace) -> None:
 def test_unknown_changes_are_marked_as_applied_with_their_declared_offsets(at: Workplace, ledger: Ledger) -> None:
     revision = commit(at, change(at, "passed"), change(at, "fresh"))
     ledger.record_attempt(LOCAL, revision, NOON)
-    ledger.operations.mark(LOCAL, unknown("passed"), unknown("withdrawn"))
+    ledger.offset_changes.mark(LOCAL, unknown("passed"), unknown("withdrawn"))
     ran = at.run("ledger", "resolve", "--all", "--applied", "--yes")
     assert (ran.code, ran.err) == (0, "Marked 2 offset changes as applied.\n")
     assert [row[1] for row in table(ran)] == ["NAME", "passed", "withdrawn"]
-    assert known(ledger) == {"passed": OperationState.SETTLED, "withdrawn": OperationState.SETTLED}
+    assert known(ledger) == {"passed": OffsetChangeState.SETTLED, "withdrawn": OffsetChangeState.SETTLED}
     at.run("ledger", "resolve", "fresh", "--applied", "--yes")
-    records = ledger.operations.records(LOCAL)
-    assert records[OperationName("fresh")].digest == records[PASSED].digest != SKIP.digest
-    assert records[OperationName("fresh")].revision == revision
-    assert records[OperationName("withdrawn")].digest == SKIP.digest
+    records = ledger.offset_changes.records(LOCAL)
+    assert records[OffsetChangeName("fresh")].digest == records[PASSED].digest != SKIP.digest
+    assert records[OffsetChangeName("fresh")].revision == revision
+    assert records[OffsetChangeName("withdrawn")].digest == SKIP.digest
 
 
 def test_initial_offsets_are_resolved_by_their_name(at: Workplace, ledger: Ledger) -> None:
@@ -125,35 +127,35 @@ def test_initial_offsets_are_resolved_by_their_name(at: Workplace, ledger: Ledge
     at.commit("orders.yaml", at.source("orders", seed))
     name = f"initialOffsets/{at.name('orders')}"
     assert at.run("ledger", "resolve", name, "--applied", "--yes").code == 0
-    record = ledger.operations.records(LOCAL)[OperationName(name)]
-    assert (record.state, record.kind.value, record.connector) == (OperationState.SETTLED, "seed", at.name("orders"))
+    record = ledger.offset_changes.records(LOCAL)[OffsetChangeName(name)]
+    assert (record.state, record.kind.value, record.connector) == (OffsetChangeState.SETTLED, "seed", at.name("orders"))
 
 
 def test_a_stuck_change_is_marked_as_applied_and_can_still_be_undone(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "skip"))
     ledger.record_attempt(LOCAL, Revision("r"), NOON)
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     assert "nothing to resolve" in at.run("ledger", "resolve", "--all", "--applied", "--yes").err, (
         "the next cycle may finish it"
     )
-    ledger.operations.note(LOCAL, SKIP.name, STUCK)
+    ledger.offset_changes.note(LOCAL, SKIP.name, STUCK)
     assert at.run("ledger", "resolve", "--all", "--applied", "--yes").code == 0
-    record = ledger.operations.records(LOCAL)[SKIP.name]
-    assert (record.state, record.digest) == (OperationState.SETTLED, SKIP.digest)
-    assert ledger.operations.snapshot(LOCAL, SKIP.name) == STOOD
+    record = ledger.offset_changes.records(LOCAL)[SKIP.name]
+    assert (record.state, record.digest) == (OffsetChangeState.SETTLED, SKIP.digest)
+    assert ledger.offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
 
 
 def test_a_change_that_was_not_applied_is_forgotten_and_planned_again(at: Workplace, ledger: Ledger) -> None:
     shutil.rmtree(at.repository)  # the command does not read it
-    ledger.operations.mark(LOCAL, unknown("passed"))
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.mark(LOCAL, unknown("passed"))
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     assert at.run("ledger", "resolve", "passed", "skip", "--not-applied", "--yes").code == 0
     assert known(ledger) == {}
 
 
 def test_a_verified_change_is_never_pending_again(at: Workplace, ledger: Ledger) -> None:
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.settle(LOCAL, SKIP.name, STOOD, "", NOON)
     before = ledger.export()
     at.run("ledger", "resolve", "skip", "--not-applied", "--yes").expect(
         64, err="offset change skip was applied to local and verified, so it is never applied again"
@@ -168,7 +170,7 @@ def test_a_verified_change_is_never_pending_again(at: Workplace, ledger: Ledger)
 def test_a_mark_can_be_removed(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     at.run("ledger", "resolve", "passed", "--applied", "--yes")
-    assert known(ledger) == {"passed": OperationState.SETTLED}
+    assert known(ledger) == {"passed": OffsetChangeState.SETTLED}
     at.run("ledger", "resolve", "passed", "--not-applied", "--yes").expect(0)
     assert known(ledger) == {}
 
@@ -220,18 +222,18 @@ def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger) -> None:
             assert "alter" in terminal.seen, "what is meant stands above the question"
             terminal.type(answer)
             assert terminal.code() == code
-        assert (known(ledger) == {"passed": OperationState.SETTLED}) == (code == 0)
+        assert (known(ledger) == {"passed": OffsetChangeState.SETTLED}) == (code == 0)
 
 
 def test_a_change_that_changed_during_the_question_is_not_marked(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
         terminal.wait(QUESTION)
-        ledger.operations.begin(LOCAL, replace(SKIP, name=PASSED), STOOD, NOON)
+        ledger.offset_changes.begin(LOCAL, replace(SKIP, name=PASSED), STOOD, NOON)
         terminal.type("yes\n")
         assert terminal.code() == 5
     assert "passed changed after it was shown; run the command again" in terminal.seen
-    assert known(ledger) == {"passed": OperationState.OPEN}
+    assert known(ledger) == {"passed": OffsetChangeState.OPEN}
 
 
 def test_nothing_is_written_during_a_reconciliation(at: Workplace, ledger: Ledger) -> None:
@@ -244,7 +246,7 @@ def test_nothing_is_written_during_a_reconciliation(at: Workplace, ledger: Ledge
 
 
 def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> None:
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     ledger.record_applied(LOCAL, Revision("r"), NOON)
     file = at.directory / "ledger.json"
     assert at.run("ledger", "export").out == (at.run("ledger", "export", str(file)).out or file.read_text())
@@ -253,8 +255,8 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
     assert ran.err.startswith("Imported (ownership: 0, operations: 1, ")
     assert ran.err.endswith(", revisions: 1).\n")
     moved = Ledger.open("sqlite:///moved.db", at.directory, None)
-    assert moved.operations.records(LOCAL) == ledger.operations.records(LOCAL)
-    assert moved.operations.snapshot(LOCAL, SKIP.name) == STOOD
+    assert moved.offset_changes.records(LOCAL) == ledger.offset_changes.records(LOCAL)
+    assert moved.offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
     assert moved.revisions(LOCAL) == ledger.revisions(LOCAL)
     assert "Nothing to import" in at.run("ledger", "import", str(file)).err
 
@@ -262,23 +264,23 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
 def test_an_import_replaces_other_data_only_with_the_option_replace(at: Workplace, ledger: Ledger) -> None:
     file = at.directory / "ledger.json"
     at.run("ledger", "export", str(file))
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     at.run("ledger", "import", str(file)).expect(
         64, err="the ledger already contains other data (ownership: 0, operations: 1, "
     )
-    assert known(ledger) == {"skip": OperationState.OPEN}
+    assert known(ledger) == {"skip": OffsetChangeState.OPEN}
     assert at.run("ledger", "import", str(file), "--replace").code == 0
     assert known(ledger) == {}
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'{"name": "orders", "config": {}}', None])
 def test_a_file_that_is_not_an_export_is_a_usage_error(at: Workplace, ledger: Ledger, content: bytes | None) -> None:
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     file = at.directory / "ledger.json"
     if content is not None:
         file.write_bytes(content)
     at.run("ledger", "import", str(file), "--replace").expect(64, err=str(file))
-    assert known(ledger) == {"skip": OperationState.OPEN}
+    assert known(ledger) == {"skip": OffsetChangeState.OPEN}
 
 
 def test_an_export_that_cannot_be_written_is_a_usage_error(at: Workplace) -> None:

@@ -65,9 +65,9 @@ def wrong(at: Workplace) -> Path:
     return file
 
 
-def apply_change(at: Workplace, name: str, operation: str, positions: Entries, acknowledge: str) -> None:
+def apply_change(at: Workplace, name: str, offset_change: str, positions: Entries, acknowledge: str) -> None:
     offsets = f"\noffsets: {json.dumps(entries(positions))}" if positions else ""
-    at.apply_change(name, "lines", f"operation: {operation}{offsets}\nacknowledge: [{acknowledge}]")
+    at.apply_change(name, "lines", f"operation: {offset_change}{offsets}\nacknowledge: [{acknowledge}]")
 
 
 def get(at: Workplace, *options: str) -> Ran:
@@ -424,7 +424,7 @@ def test_history_of_a_connector_that_the_ledger_does_not_know(stopped: Callable[
 
 
 @pytest.mark.parametrize(
-    ("before", "operation", "declared", "acknowledge"),
+    ("before", "offset_change", "declared", "acknowledge"),
     [
         ({"a": 100, "b": 2}, "alter", {"a": 90, "c": 1}, "rewind"),
         ({"a": 100, "b": 2}, "replace", {"c": 1}, "tombstone"),
@@ -433,10 +433,10 @@ def test_history_of_a_connector_that_the_ledger_does_not_know(stopped: Callable[
     ],
 )
 def test_undo_restores_exactly_the_offsets_before_the_change(
-    stopped: Callable[..., Workplace], before: dict[str, int], operation: str, declared: Entries, acknowledge: str
+    stopped: Callable[..., Workplace], before: dict[str, int], offset_change: str, declared: Entries, acknowledge: str
 ) -> None:
     at = stopped(**before)
-    apply_change(at, "one", operation, declared, acknowledge)
+    apply_change(at, "one", offset_change, declared, acknowledge)
     assert status(at) != before
     out = at.repository / "undo.yaml"
     undo(at, "one", "--out", str(out)).expect(0, out="", err="Nothing was changed on the cluster")
@@ -511,14 +511,14 @@ def add_what_nothing_reads(at: Workplace) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("operation", "declared", "acknowledge"), [("replace", {"a": 90}, "rewind, tombstone"), ("reset", {}, "reset")]
+    ("offset_change", "declared", "acknowledge"), [("replace", {"a": 90}, "rewind, tombstone"), ("reset", {}, "reset")]
 )
 def test_undo_also_restores_offsets_that_nothing_reads(
-    stopped: Callable[..., Workplace], operation: str, declared: Entries, acknowledge: str
+    stopped: Callable[..., Workplace], offset_change: str, declared: Entries, acknowledge: str
 ) -> None:
     at = stopped(a=100)
     before = add_what_nothing_reads(at)
-    apply_change(at, "one", operation, declared, acknowledge)
+    apply_change(at, "one", offset_change, declared, acknowledge)
     assert everything(at) != before
     out = at.repository / "undo.yaml"
     undo(at, "one", "--out", str(out)).expect(0, err=("unread", "3 offsets"))

@@ -15,9 +15,9 @@ from gitops_connect.documents import yaml
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.shapes import Shape, ShapeFields
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.names import ClusterName, ConnectorName, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text, to_json
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offset_changes.offset_files import OffsetFile
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.formats.manifest_parser import parse
@@ -61,7 +61,7 @@ def saved_offsets(draw: st.DrawFn) -> Offsets:
 def read_back(path: str, content: bytes) -> Any:
     manifest = parse(Blob(path, "", content))
     assert not manifest.faults
-    verdict = check(manifest, CONTEXT, OperationKind.ALTER)
+    verdict = check(manifest, CONTEXT, OffsetChangeKind.ALTER)
     return verdict.offsets
 
 
@@ -87,7 +87,12 @@ def test_what_is_printed_is_read_back_as_it_was(found: Offsets, output: TableOut
 def test_what_an_undo_document_declares_is_read_back_as_it_was(found: Offsets) -> None:
     written = render(
         ChangeDocument(
-            OperationName("undo"), ClusterName("eu"), CONTEXT.connector, OperationKind.ALTER, "undo of a change", found
+            OffsetChangeName("undo"),
+            ClusterName("eu"),
+            CONTEXT.connector,
+            OffsetChangeKind.ALTER,
+            "undo of a change",
+            found,
         )
     )
     (document,) = yaml.parse(Blob("undo.yaml", "", written.encode())).documents

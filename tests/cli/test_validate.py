@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from acceptance.workplace import MIRROR, Ran, Workplace
 from acceptance.workplace import change as document
-from support.planner.operation_values import LOCAL, NOON, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, STOOD
 
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 
 pytestmark = pytest.mark.slow
 
 DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
-SKIP = OperationName("skip")
+SKIP = OffsetChangeName("skip")
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def change(at: Workplace, name: str, server: str) -> str:
     return document(name, at.name("shop"), f"operation: alter\noffsets:\n  {offsets}")
 
 
-def remember(at: Workplace, state: OperationState | None) -> None:
+def remember(at: Workplace, state: OffsetChangeState | None) -> None:
     """Create a ledger with a record of the cluster, and with `skip` in this state; None: without `skip`."""
     ledger = at.ledger()
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     if state is not None:
-        kind = OperationKind.ALTER
+        kind = OffsetChangeKind.ALTER
         name = ConnectorName(at.name("shop"))
-        ledger.operations.mark(LOCAL, OperationRecord(SKIP, name, kind, state, None, Revision("a" * 40), NOON))
+        ledger.offset_changes.mark(LOCAL, OffsetChangeRecord(SKIP, name, kind, state, None, Revision("a" * 40), NOON))
     ledger.close()
 
 
@@ -48,8 +48,8 @@ def validate(at: Workplace, *options: str) -> Ran:
     return at.run("validate", "--offline", str(at.repository), *options)
 
 
-@pytest.mark.parametrize("state", [OperationState.SETTLED, OperationState.OPEN])
-def test_a_change_that_was_applied_is_not_checked_again(at: Workplace, state: OperationState) -> None:
+@pytest.mark.parametrize("state", [OffsetChangeState.SETTLED, OffsetChangeState.OPEN])
+def test_a_change_that_was_applied_is_not_checked_again(at: Workplace, state: OffsetChangeState) -> None:
     remember(at, state)
     before = (at.directory / "state.db").read_bytes()
     ran = validate(at).expect(0, err="")
@@ -59,8 +59,8 @@ def test_a_change_that_was_applied_is_not_checked_again(at: Workplace, state: Op
     assert (at.directory / "state.db").read_bytes() == before
 
 
-@pytest.mark.parametrize("state", [None, OperationState.FAILED])
-def test_a_change_that_is_still_to_be_applied_is_an_error(at: Workplace, state: OperationState | None) -> None:
+@pytest.mark.parametrize("state", [None, OffsetChangeState.FAILED])
+def test_a_change_that_is_still_to_be_applied_is_an_error(at: Workplace, state: OffsetChangeState | None) -> None:
     remember(at, state)
     validate(at).expect(
         4,
@@ -69,7 +69,7 @@ def test_a_change_that_is_still_to_be_applied_is_an_error(at: Workplace, state: 
 
 
 def test_a_change_that_may_have_been_applied_is_a_note(at: Workplace) -> None:
-    remember(at, OperationState.UNKNOWN)
+    remember(at, OffsetChangeState.UNKNOWN)
     ran = validate(at)
     assert (ran.code, ran.out.count(": note: ")) == (0, 1)
     assert "run `gitops-connect ledger resolve NAME --applied`" in ran.err
@@ -122,9 +122,9 @@ def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
     ledger = at.ledger()
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
     name = ConnectorName(at.name("shop"))
-    seeded = OperationName(f"initialOffsets/{name}")
-    operation = Operation(seeded, name, OperationKind.SEED, Digest("d"), Revision("a" * 40))
-    ledger.operations.begin(LOCAL, operation, {}, NOON)
-    ledger.operations.settle(LOCAL, seeded, STOOD, "", NOON)
+    seeded = OffsetChangeName(f"initialOffsets/{name}")
+    offset_change = OffsetChange(seeded, name, OffsetChangeKind.SEED, Digest("d"), Revision("a" * 40))
+    ledger.offset_changes.begin(LOCAL, offset_change, {}, NOON)
+    ledger.offset_changes.settle(LOCAL, seeded, STOOD, "", NOON)
     ledger.close()
     validate(at).expect(0, out="1 offset change not checked again: already applied")

@@ -89,10 +89,10 @@ class Guarded:
             stack.enter_context(self.running("worker", main, worker, lambda: worker_answers(self.worker)))
             yield
 
-    def allow(self, user: str, operation: str, *resource: str) -> None:
+    def allow(self, user: str, offset_change: str, *resource: str) -> None:
         """Add an ACL. From then on, only principals with an ACL may use this resource."""
         address = ("--bootstrap-server", f"{HOST}:{self.broker}")
-        who = ("--allow-principal", f"User:{user}", "--operation", operation)
+        who = ("--allow-principal", f"User:{user}", "--operation", offset_change)
         command = self.java("org.apache.kafka.tools.AclCommand", *address, "--add", *who, *resource)
         subprocess.run(command, check=True, capture_output=True)
 

@@ -13,7 +13,7 @@ from support.planner.situations import change, seen, situation, wanted
 
 from gitops_connect.daemon import events
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.plan.planner import plan
@@ -45,8 +45,10 @@ def test_every_event_and_field_is_documented() -> None:
 
 def test_a_warning_of_connect_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     wanted_of = change("a", "orders")
-    operation = Operation(wanted_of.name, wanted_of.connector, OperationKind.ALTER, wanted_of.digest, Revision("r"))
-    step = Step(ConnectorName("orders"), Action.ALTER, "offset change a", operation=operation)
+    offset_change = OffsetChange(
+        wanted_of.name, wanted_of.connector, OffsetChangeKind.ALTER, wanted_of.digest, Revision("r")
+    )
+    step = Step(ConnectorName("orders"), Action.ALTER, "offset change a", offset_change=offset_change)
     outcome = StepOutcome(step, Result.APPLIED, "offsets may be managed externally")
     with caplog.at_level(logging.INFO):
         for one in (outcome, replace(outcome, message="")):

@@ -19,7 +19,7 @@ from typing import Any
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.offset_changes.manifest_source import SparkChecks
 from gitops_connect.offset_changes.planned_changes import LargeOffsetChange
 
@@ -29,10 +29,12 @@ _LOOK = 0.005
 
 
 def main(fault: dict[str, Any], arguments: list[str]) -> int:
-    _watch(Operations, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
+    _watch(OffsetChangeStore, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
     if fault:
         owner = next(
-            one for one in (Operations, ConnectClient, LargeOffsetChange, SparkChecks) if hasattr(one, fault["method"])
+            one
+            for one in (OffsetChangeStore, ConnectClient, LargeOffsetChange, SparkChecks)
+            if hasattr(one, fault["method"])
         )
         happen, numbers = _die if fault["who"] == "self" else _kill_java_at_work, count(1)
         _watch(owner, fault["method"], lambda *_: happen() if next(numbers) == fault["nth"] else None)

@@ -10,8 +10,8 @@ from standin.cluster import Cluster
 from standin.connect import Call, Reply, StandIn
 
 from death.trials import LOCAL, Trial
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import Offsets, offset_text, offsets_digest, partition_text
-from gitops_connect.model.operations import OperationState
 
 SEED, CLEAR = "initialOffsets/lines", "onDelete/lines"
 ELSEWHERE = {"filename": "/elsewhere"}
@@ -67,8 +67,8 @@ Documents = Callable[[Trial], list[str]]
 class Story:
     """The documents at first, those with which the program is killed, and those afterwards (by default the same).
 
-    The other fields are the expected end: the applied operations in the order of their effects, the line at which the
-    connector resumes after them, and its `state`. `exact`: the connector has only the declared offset.
+    The other fields are the expected end: the applied offset changes in the order of their effects, the line at which
+    the connector resumes after them, and its `state`. `exact`: the connector has only the declared offset.
     """
 
     first: Documents
@@ -122,11 +122,13 @@ def require_once(worker: Recorder, place: str) -> None:
 
 
 def require_settled(trial: Trial, worker: Recorder, story: Story, place: str) -> None:
-    """Check that the ledger has each operation as applied, and the actual offsets before the first one."""
+    """Check that the ledger has each offset change as applied, and the actual offsets before the first one."""
     records = trial.records()
-    assert [name for name in records if records[name].state is OperationState.SETTLED] == sorted(story.settled), place
+    assert [name for name in records if records[name].state is OffsetChangeState.SETTLED] == sorted(story.settled), (
+        place
+    )
     assert len(records) == len(story.settled), place
-    assert trial.ledger().operations.snapshot(LOCAL, story.settled[0]) == worker.before[0], place
+    assert trial.ledger().offset_changes.snapshot(LOCAL, story.settled[0]) == worker.before[0], place
     assert records[story.settled[0]].before == offsets_digest(worker.before[0])
 
 

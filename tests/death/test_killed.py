@@ -23,8 +23,8 @@ from death.stories import (
     seeded,
 )
 from death.trials import LOCAL, Trial
-from gitops_connect.model.names import OperationName
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.names import OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeState
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +104,7 @@ def test_a_connector_that_was_started_after_the_kill_is_never_rewound(deaths: Ea
     found = 0
     for trial, lived in deaths(story):
         begun = not lived and "begin" in trial.events and worker.state() == "STOPPED"
-        settled = begun and trial.records()["back"].state is OperationState.SETTLED
+        settled = begun and trial.records()["back"].state is OffsetChangeState.SETTLED
         if not begun or settled:
             continue
         worker.carry_out(Call("PUT", "/connectors/lines/resume"))
@@ -114,9 +114,9 @@ def test_a_connector_that_was_started_after_the_kill_is_never_rewound(deaths: Ea
         for _ in range(2):
             assert trial.cycle(), trial.place
             assert [verb for _, verb, _ in worker.done].count("offsets") == changed, trial.place
-        assert trial.records()["back"].state is OperationState.UNKNOWN, trial.place
+        assert trial.records()["back"].state is OffsetChangeState.UNKNOWN, trial.place
         assert any("ledger resolve back" in one for one in trial.result["diagnostics"]), trial.place
-        assert trial.ledger().operations.snapshot(LOCAL, OperationName("back")) is not None
+        assert trial.ledger().offset_changes.snapshot(LOCAL, OffsetChangeName("back")) is not None
         assert worker.state() == "RUNNING"
         found += 1
     assert found >= 3, "before it was sent, before it was looked at, before it was settled"
@@ -138,5 +138,5 @@ def test_a_kill_with_a_new_ledger_reapplies_nothing(deaths: Each, worker: Record
         finish(trial, worker, Story(stopped, wanted))
         assert "offsets" not in [verb for _, verb, _ in worker.done], place
         states = {name: record.state for name, record in trial.records().items()}
-        assert states == {"back": OperationState.UNKNOWN, "exact": OperationState.UNKNOWN}, place
+        assert states == {"back": OffsetChangeState.UNKNOWN, "exact": OffsetChangeState.UNKNOWN}, place
         assert worker.state() == "RUNNING", place

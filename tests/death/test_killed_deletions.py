@@ -6,7 +6,7 @@ import pytest
 
 from death.stories import CLEAR, Each, Recorder, Story, finish, running, seeded
 from death.trials import LOCAL, Trial
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.offset_changes import OffsetChangeState
 
 pytestmark = pytest.mark.slow
 DELETE = "onDelete: {offsets: reset}"
@@ -36,8 +36,8 @@ def require_gone(trial: Trial, worker: Recorder, place: str) -> None:
     assert worker.offsets() == {}, place
     assert trial.ledger().ownership(LOCAL) == {}, place
     records = trial.records()
-    assert {record.state for record in records.values()} == {OperationState.RELEASED}, place
-    assert trial.ledger().operations.snapshot(LOCAL, CLEAR) == worker.before[-1 if worker.before[-1] else 0], place
+    assert {record.state for record in records.values()} == {OffsetChangeState.RELEASED}, place
+    assert trial.ledger().offset_changes.snapshot(LOCAL, CLEAR) == worker.before[-1 if worker.before[-1] else 0], place
 
 
 @pytest.mark.thorough

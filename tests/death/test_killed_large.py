@@ -15,7 +15,7 @@ from support.cluster.manual_clock import ManualClock
 from death.trials import Program, program
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.tables import OffsetsPart
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.settings.sections import ClusterSettings
 
@@ -48,7 +48,7 @@ def worlds(tmp_path: Path) -> Iterator[Iterator[tuple[LargeWorld, StandIn]]]:
 
 def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
     """Apply the large change in the program. True if the program was not killed."""
-    name = runtime.operation.connector
+    name = runtime.offset_change.connector
     ended = orders.order(
         directory=str(runtime.directory), url=runtime.url, connector=name, many=MANY, chunks=CHUNKS, **fate
     )
@@ -69,7 +69,7 @@ def test_the_next_run_resumes_at_the_unfinished_chunk(
             carry_out(orders, runtime, die_at=9)
             _require_honest(runtime)
         record, before = runtime.record, standin.count("PATCH")
-        if record is None or record.state is OperationState.OPEN:
+        if record is None or record.state is OffsetChangeState.OPEN:
             assert [one.result for one in runtime.run()] == [Result.APPLIED]
             accepted = (record.sent or 0) if record else 0
             assert standin.count("PATCH") - before == (MANY - accepted) // runtime.at_once
@@ -91,6 +91,6 @@ def _require_done(runtime: LargeWorld) -> None:
     assert runtime.positions() == [0, MANY]
     record = runtime.record
     assert record is not None
-    assert (record.state, record.entries, record.sent) == (OperationState.SETTLED, MANY, MANY)
-    before = b"".join(runtime.ledger.operations.pieces(APPLY, record.name, OffsetsPart.BEFORE))
+    assert (record.state, record.entries, record.sent) == (OffsetChangeState.SETTLED, MANY, MANY)
+    before = b"".join(runtime.ledger.offset_changes.pieces(APPLY, record.name, OffsetsPart.BEFORE))
     assert before.splitlines(keepends=True) == lines(1, MANY)

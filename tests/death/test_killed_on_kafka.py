@@ -14,7 +14,7 @@ import requests
 
 from death.stories import BACK, Documents, running, seeded
 from death.trials import Trial, program
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.sandbox.cluster import Sandbox
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
@@ -101,7 +101,7 @@ def live_and_die(trial: Trial, first: Documents, then: Documents, number: int) -
     connector.read_on()
     assert connector.runs(), trial.place
     assert trial.result["planned"] == 0, f"{trial.place}: {trial.result}"
-    assert [record.state for record in trial.records().values()] == [OperationState.SETTLED], trial.place
+    assert [record.state for record in trial.records().values()] == [OffsetChangeState.SETTLED], trial.place
     sent = [event for event in trial.events if event in ("alter_offsets", "resume")]
     assert sent[0] == "alter_offsets", trial.place
     assert "alter_offsets" not in sent[sent.index("resume") :], f"{trial.place}: {sent}"

@@ -8,7 +8,7 @@ import pytest
 
 from death.stories import BACK, STOPPED, Recorder, Story, finish, require_once, require_settled, running
 from death.trials import Program, Trial
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.offset_changes import OffsetChangeState
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def test_a_disk_that_is_full_when_a_change_is_recorded_as_applied(trial: Trial, 
     assert trial.cycle(full_at="settle")
     assert "LedgerUnusable" in trial.result["error"]
     assert worker.state() == "STOPPED"
-    assert trial.records()["back"].state is OperationState.OPEN
+    assert trial.records()["back"].state is OffsetChangeState.OPEN
     finish(trial, worker, STORY)
     assert worker.state() == "RUNNING"
     assert [verb for _, verb, _ in worker.done] == ["stop", "offsets", "resume"]
@@ -67,7 +67,7 @@ def test_a_ledger_that_is_deleted_during_a_reconciliation(trial: Trial, worker: 
         worker.look()
         assert trial.cycle()
     assert any("offsets/unknown" in one for one in trial.result["diagnostics"])
-    assert trial.records()["back"].state is OperationState.UNKNOWN
+    assert trial.records()["back"].state is OffsetChangeState.UNKNOWN
     assert [verb for _, verb, _ in worker.done].count("offsets") == changed
     assert worker.state() == "RUNNING"
 
@@ -82,7 +82,7 @@ def test_a_ledger_that_is_deleted_between_two_reconciliations(trial: Trial, work
         assert trial.cycle()
     assert [verb for _, verb, _ in worker.done].count("offsets") == 1
     assert {name: one.state for name, one in trial.records().items()} == {
-        "back": OperationState.UNKNOWN,
-        "forth": OperationState.UNKNOWN,
+        "back": OffsetChangeState.UNKNOWN,
+        "forth": OffsetChangeState.UNKNOWN,
     }
     assert worker.state() == "STOPPED"

@@ -14,9 +14,9 @@ from acceptance.workplace import Workplace
 
 from death.gate import Gate
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.model.names import ClusterName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offset_text, partition_text
-from gitops_connect.model.operations import OperationState
 from gitops_connect.sandbox.cluster import Sandbox
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
@@ -78,15 +78,15 @@ def test_a_worker_killed_in_the_middle_of_a_change(sandbox: Sandbox, real: Workp
     assert ran.code == 1, ran
     assert "the offsets after the request could not be read" in ran.err, ran
     assert "skipped: the step alter before it failed" in ran.out
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None).operations
-    assert ledger.records(LOCAL)[OperationName("many")].state is OperationState.OPEN
+    ledger = Ledger.open("sqlite:///state.db", at.directory, None).offset_changes
+    assert ledger.records(LOCAL)[OffsetChangeName("many")].state is OffsetChangeState.OPEN
 
     sandbox.start_worker()
     at.await_states(numbers="STOPPED")
     finished = at.apply()
     assert "(in progress)" in finished.out
-    assert ledger.records(LOCAL)[OperationName("many")].state is OperationState.SETTLED
-    assert ledger.snapshot(LOCAL, OperationName("many")) == {
+    assert ledger.records(LOCAL)[OffsetChangeName("many")].state is OffsetChangeState.SETTLED
+    assert ledger.snapshot(LOCAL, OffsetChangeName("many")) == {
         partition_text({"stream": "a"}): offset_text({"position": END})
     }
     at.await_states(numbers="RUNNING")

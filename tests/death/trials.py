@@ -14,8 +14,8 @@ from typing import Any
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
-from gitops_connect.model.operations import OperationRecord
 
 LOCAL = ClusterName("local")
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
@@ -111,11 +111,11 @@ class Trial:
             f"spec:\n  class: {SOURCE}\n{more}  config:\n    file: {self.file}\n    topic: {self.name}\n{lines}"
         )
 
-    def change(self, name: str, operation: str, line: int | None = None, acknowledge: str = "") -> str:
+    def change(self, name: str, offset_change: str, line: int | None = None, acknowledge: str = "") -> str:
         offsets = f"  offsets: {json.dumps([self.entry(line)])}\n" if line is not None else ""
         return (
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\n"
-            f"spec:\n  connector: {self.name}\n  operation: {operation}\n{offsets}  acknowledge: [{acknowledge}]\n"
+            f"spec:\n  connector: {self.name}\n  operation: {offset_change}\n{offsets}  acknowledge: [{acknowledge}]\n"
         )
 
     def entry(self, line: int) -> dict[str, Any]:
@@ -140,5 +140,5 @@ class Trial:
     def ledger(self) -> Ledger:
         return Ledger.open("sqlite:///state.db", self.directory, None)
 
-    def records(self) -> dict[str, OperationRecord]:
-        return dict(self.ledger().operations.records(LOCAL))
+    def records(self) -> dict[str, OffsetChangeRecord]:
+        return dict(self.ledger().offset_changes.records(LOCAL))

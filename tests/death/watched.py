@@ -53,7 +53,7 @@ class WatchedClient(Watched):
 class WatchedLedger(Watched):
     def __init__(self, part: Ledger, tell: Tell) -> None:
         super().__init__(part, LEDGER_LOOKS, tell)
-        self.operations = Watched(part.operations, OPERATION_LOOKS, tell)
+        self.offset_changes = Watched(part.offset_changes, OPERATION_LOOKS, tell)
         self.under = lambda lease: WatchedLedger(part.under(lease), tell)
 
 

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 from filled_ledger import KEY, LARGE, fill
 from standin.connect import StandIn
-from support.planner.operation_values import LOCAL, NOON, SKIP
+from support.planner.offset_change_values import LOCAL, NOON, SKIP
 
 from gitops_connect.cli.main import run_command
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import OffsetsPart
-from gitops_connect.model.names import ClusterName, OperationName
+from gitops_connect.model.names import ClusterName, OffsetChangeName
 from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeKind, LogFormat
@@ -56,8 +56,8 @@ def old(tmp_path: Path) -> Iterator[Ledger]:
 
 def content(ledger: Ledger) -> dict[str, Any]:
     """Everything that a plan or a page reads from the ledger."""
-    operations, status, reviews = ledger.operations, ledger.status, ledger.reviews
-    names = operations.records(LOCAL)
+    offset_changes, status, reviews = ledger.offset_changes, ledger.status, ledger.reviews
+    names = offset_changes.records(LOCAL)
     return {
         "ownership": ledger.ownership(LOCAL),
         "restarts": (ledger.restarts.of(LOCAL), ledger.restart_requests.of(LOCAL)),
@@ -66,9 +66,13 @@ def content(ledger: Ledger) -> dict[str, Any]:
         "revisions": ledger.revisions(LOCAL),
         "histories": ledger.configs.of(LOCAL),
         "operations": names,
-        "offsets": {name: (operations.declared(LOCAL, name), operations.snapshot(LOCAL, name)) for name in names},
-        "saved": [operations.saved(LOCAL, OperationName(name)) for name in (SKIP.name, "open", LARGE.name, "seed")],
-        "pieces": {part: [*operations.pieces(LOCAL, LARGE.name, part)] for part in OffsetsPart},
+        "offsets": {
+            name: (offset_changes.declared(LOCAL, name), offset_changes.snapshot(LOCAL, name)) for name in names
+        },
+        "saved": [
+            offset_changes.saved(LOCAL, OffsetChangeName(name)) for name in (SKIP.name, "open", LARGE.name, "seed")
+        ],
+        "pieces": {part: [*offset_changes.pieces(LOCAL, LARGE.name, part)] for part in OffsetsPart},
         "conditions": status.conditions.of(LOCAL),
         "positions": status.offset_positions.of(LOCAL),
         "steps": status.steps(),

@@ -157,15 +157,15 @@ def test_a_bug_in_a_package_blocks_only_its_manifests(acme: Registry, tmp_path: 
 
 def test_a_bug_in_a_package_while_planning_blocks_only_its_connectors(acme: Registry) -> None:
     families = replace_kinds(acme, rank=broken)
-    operation, current = change("again", "queue"), offsets(ticket("orders", "AQ-9"))
+    offset_change, current = change("again", "queue"), offsets(ticket("orders", "AQ-9"))
     declared = [wanted("queue", config=CONFIG), wanted("other", config={"file": "/a"})]
-    given = situation(declared, [seen("queue", config=CONFIG)], owned=["queue"], changes=[operation])
+    given = situation(declared, [seen("queue", config=CONFIG)], owned=["queue"], changes=[offset_change])
     shape = families.shape(CONFIG)
     assert shape is not None
     known = OffsetSituation(
-        manifests={operation.name: offsets(ticket("orders", "AQ-5"))},
-        current={operation.connector: current},
-        shapes={operation.connector: shape},
+        manifests={offset_change.name: offsets(ticket("orders", "AQ-5"))},
+        current={offset_change.connector: current},
+        shapes={offset_change.connector: shape},
     )
     _, made = plan_contained(replace(given, families=families, offsets=known))
     assert [one.rule for one in made.diagnostics.errors] == [INTERNAL_ERROR]

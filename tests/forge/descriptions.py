@@ -85,8 +85,8 @@ class Description:
     def of_gitlab() -> Description:
         return Description(yaml.safe_load((_HERE / "gitlab.yaml").read_text(encoding="utf-8")))
 
-    def operation(self, method: str, path: str) -> Mapping[str, Any]:
-        """The operation for a request."""
+    def offset_change(self, method: str, path: str) -> Mapping[str, Any]:
+        """The offset change for a request."""
         for pattern, template in self._paths:
             if pattern.fullmatch(path) and method.lower() in self._document["paths"][template]:
                 return self._document["paths"][template][method.lower()]
@@ -94,15 +94,15 @@ class Description:
 
     def check_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> None:
         """Each parameter and the body must be described, and have the described type."""
-        operation = self.operation(method, path)
+        offset_change = self.offset_change(method, path)
         known = {
-            one["name"]: one for one in map(self._resolve, operation.get("parameters", ())) if one["in"] == "query"
+            one["name"]: one for one in map(self._resolve, offset_change.get("parameters", ())) if one["in"] == "query"
         }
         assert set(query) <= set(known), f"{method} {path}: unknown parameters {set(query) - set(known)}"
         for name, value in query.items():
             schema = self._resolve(known[name]["schema"])
             self._check(json.loads(value) if schema.get("type") in ("integer", "boolean") else value, schema)
-        described = self._resolve(operation.get("requestBody", {})).get("content", {}).get("application/json", {})
+        described = self._resolve(offset_change.get("requestBody", {})).get("content", {}).get("application/json", {})
         if body is not None:
             assert described, f"{method} {path} takes no body"
             schema = self._resolve(described["schema"])
@@ -112,9 +112,9 @@ class Description:
     def answer(self, method: str, path: str, status: int, content: Any) -> Any:
         """A complete answer with this content: what the description requires in addition is filled in.
 
-        Descriptions do not list every error: any operation can answer 401, 404 or 503.
+        Descriptions do not list every error: any offset change can answer 401, 404 or 503.
         """
-        responses = self.operation(method, path)["responses"]
+        responses = self.offset_change(method, path)["responses"]
         if status >= 400 and str(status) not in responses:
             return content
         assert str(status) in responses, f"{method} {path} never answers {status}"

@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from support.cluster.memory_cluster import Fault
 
 from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
-from gitops_connect.model.names import OperationName
+from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.observed_state import ConnectVersion, WorkerState
-from gitops_connect.model.operations import OperationRecord, OperationState
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from histories.account import positions
 from histories.stage import CLASS, LOCAL, NAME, End, Stage
@@ -43,17 +43,17 @@ places = st.dictionaries(st.sampled_from("axy"), st.integers(0, 100), min_size=1
 
 @dataclass(frozen=True)
 class Change:
-    operation: str
+    offset_change: str
     places: tuple[tuple[str, int | None], ...]
     acknowledged: tuple[str, ...]
 
     def document(self, name: str) -> str:
         entries = [{"partition": {"s": s}, "offset": None if n is None else {"n": n}} for s, n in self.places]
-        lines = [f"  offsets: {json.dumps(entries)}"] if self.operation != "reset" else []
+        lines = [f"  offsets: {json.dumps(entries)}"] if self.offset_change != "reset" else []
         return "\n".join(
             [
                 f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:",
-                f"  connector: {NAME}\n  operation: {self.operation}",
+                f"  connector: {NAME}\n  operation: {self.offset_change}",
                 *lines,
                 f"  acknowledge: [{', '.join(self.acknowledged)}]\n",
             ]
@@ -162,10 +162,10 @@ class Histories(RuleBasedStateMachine):
     @rule(data=st.data(), end=ends)
     def undo(self, data: st.DataObject, end: End | None) -> None:
         """Commit what `offsets undo` writes: exactly the offsets before the change. `Account.settle` checks them."""
-        settled = sorted(name for name, one in self.records().items() if one.state is OperationState.SETTLED)
+        settled = sorted(name for name, one in self.records().items() if one.state is OffsetChangeState.SETTLED)
         if not settled:
             return
-        before = self.stage.ledger.operations.snapshot(LOCAL, data.draw(st.sampled_from(settled)))
+        before = self.stage.ledger.offset_changes.snapshot(LOCAL, data.draw(st.sampled_from(settled)))
         assert before is not None
         found = _pairs({**positions(before)})
         self.change(Change("replace" if found else "reset", found, ALL), end)
@@ -215,20 +215,20 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def adopt(self) -> None:
         """Resolve changes of unknown outcome in the ledger, as someone does who has checked the cluster."""
-        operations, account = self.stage.ledger.operations, self.stage.account
+        offset_changes, account = self.stage.ledger.offset_changes, self.stage.account
         for name, record in self.records().items():
-            if record.state is OperationState.UNKNOWN or (record.state is OperationState.OPEN and record.message):
+            if record.state is OffsetChangeState.UNKNOWN or (record.state is OffsetChangeState.OPEN and record.message):
                 if account.took_effect(name):
-                    operations.mark(LOCAL, replace(record, state=OperationState.SETTLED))
+                    offset_changes.mark(LOCAL, replace(record, state=OffsetChangeState.SETTLED))
                     account.settled.add(name)
                 else:
-                    operations.drop(LOCAL, name)
+                    offset_changes.drop(LOCAL, name)
 
-    def records(self) -> dict[OperationName, OperationRecord]:
-        return dict(self.stage.ledger.operations.records(LOCAL))
+    def records(self) -> dict[OffsetChangeName, OffsetChangeRecord]:
+        return dict(self.stage.ledger.offset_changes.records(LOCAL))
 
     def open(self) -> bool:
-        return any(record.state is OperationState.OPEN for record in self.records().values())
+        return any(record.state is OffsetChangeState.OPEN for record in self.records().values())
 
     def come_to_rest(self) -> None:
         """Without further faults, every allowed change is applied, and the connector is in sync."""
@@ -247,7 +247,7 @@ class Histories(RuleBasedStateMachine):
         assert state is (None if self.state in ("absent", "gone") else WorkerState[self.state.upper()])
         if state is not None:
             records = self.records()
-            assert all(records[OperationName(name)].state is OperationState.SETTLED for name in self.declared)
+            assert all(records[OffsetChangeName(name)].state is OffsetChangeState.SETTLED for name in self.declared)
 
 
 def generated(histories: int) -> settings:

@@ -177,7 +177,7 @@ def test_format_strings_and_nulls_in_documents(case: tuple[Any, str]) -> None:
     for bug in problems.bugs:
         raise AssertionError(text(case[0])) from bug.bug
     observed = [seen(one.name, config={"file": "/b", "topic": "{y}"}) for one in state.connectors]
-    before = situation(state.connectors, observed, changes=state.operations)
+    before = situation(state.connectors, observed, changes=state.offset_changes)
     planned = plan(replace(before, desired=state))
     TextReport(coloured=True, moves=None, applied=True).plans([planned])
     markdown.render([planned], None)

@@ -12,9 +12,9 @@ from sqlalchemy import Engine, event
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, OperationSettled
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
-from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.runtime import SystemClock
 
@@ -62,9 +62,9 @@ def record(directory: Path, prefix: str, count: str) -> None:
         say(f"{prefix}{number}")
 
 
-def change(number: int, offsets: Offsets, digest: str = "d") -> Operation:
-    name, connector = OperationName(f"n{number}"), ConnectorName("orders")
-    return Operation(name, connector, OperationKind.ALTER, Digest(digest), Revision("r1"), offsets)
+def change(number: int, offsets: Offsets, digest: str = "d") -> OffsetChange:
+    name, connector = OffsetChangeName(f"n{number}"), ConnectorName("orders")
+    return OffsetChange(name, connector, OffsetChangeKind.ALTER, Digest(digest), Revision("r1"), offsets)
 
 
 def positions(count: int) -> Offsets:
@@ -76,23 +76,23 @@ def positions(count: int) -> Offsets:
 
 
 def operate(directory: Path) -> None:
-    """Begin and settle one operation after the other, and report each step."""
-    operations = open_(directory).operations
+    """Begin and settle one offset change after the other, and report each step."""
+    offset_changes = open_(directory).offset_changes
     wait_for_start()
     for number in range(10_000):
         before = positions(20)
-        operations.begin(LOCAL, change(number, before), before, datetime.now(UTC))
+        offset_changes.begin(LOCAL, change(number, before), before, datetime.now(UTC))
         say(f"begun n{number}")
-        operations.settle(LOCAL, OperationName(f"n{number}"), before, "", datetime.now(UTC))
+        offset_changes.settle(LOCAL, OffsetChangeName(f"n{number}"), before, "", datetime.now(UTC))
         say(f"settled n{number}")
 
 
 def race_begin(directory: Path, digest: str) -> None:
-    """Begin the same operation as others do at the same moment."""
-    operations = open_(directory).operations
+    """Begin the same offset change as others do at the same moment."""
+    offset_changes = open_(directory).offset_changes
     wait_for_start()
     try:
-        operations.begin(LOCAL, change(0, positions(1), digest), positions(1), datetime.now(UTC))
+        offset_changes.begin(LOCAL, change(0, positions(1), digest), positions(1), datetime.now(UTC))
         say("begun")
     except OperationSettled:
         say("refused")
@@ -100,28 +100,28 @@ def race_begin(directory: Path, digest: str) -> None:
 
 def hang(directory: Path, step: str, count: str) -> None:
     """Run one step, and pause just before it becomes durable."""
-    operations, at = open_(directory).operations, datetime.now(UTC)
+    offset_changes, at = open_(directory).offset_changes, datetime.now(UTC)
     event.listen(Engine, "commit", lambda _connection: wait_for_start())
     many = positions(int(count))
     if step == "begin":
-        operations.begin(LOCAL, change(0, many), many, at)
+        offset_changes.begin(LOCAL, change(0, many), many, at)
     elif step == "settle":
-        operations.settle(LOCAL, OperationName("n0"), many, "w" * 100 * int(count), at)
+        offset_changes.settle(LOCAL, OffsetChangeName("n0"), many, "w" * 100 * int(count), at)
 
 
-def fill_operations(directory: Path) -> None:
+def fill_offset_changes(directory: Path) -> None:
     """Begin until the system refuses: no file of this process may exceed 400 kB."""
-    operations = open_(directory).operations
+    offset_changes = open_(directory).offset_changes
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
     try:
         for number in range(10_000):
             before = positions(300)
-            operations.begin(LOCAL, change(number, before), before, datetime.now(UTC))
+            offset_changes.begin(LOCAL, change(number, before), before, datetime.now(UTC))
             say(f"n{number}")
     except GitopsConnectError as error:
         say(f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":
-    verbs = (race_open, race_lease, record, operate, race_begin, hang, fill_operations)
+    verbs = (race_open, race_lease, record, operate, race_begin, hang, fill_offset_changes)
     {verb.__name__: verb for verb in verbs}[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])

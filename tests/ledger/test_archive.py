@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, read_archive, write_archive
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import METADATA
-from gitops_connect.model.names import OperationName
+from gitops_connect.model.names import OffsetChangeName
 
 pytestmark = pytest.mark.slow
 
@@ -69,14 +69,14 @@ def test_with_another_key_digests_are_left_out_and_nothing_else(full: Ledger, ne
     assert restored.without_digests == 1
     expected = {name: replace(one, desired=None, applied={}) for name, one in full.ownership(LOCAL).items()}
     assert other.ownership(LOCAL) == expected
-    assert other.operations.records(LOCAL) == full.operations.records(LOCAL)
+    assert other.offset_changes.records(LOCAL) == full.offset_changes.records(LOCAL)
     assert other.revisions(LOCAL) == full.revisions(LOCAL)
     again = other.restore(full.export(), NOON)
     assert again.unchanged
 
 
 def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledger, other: Ledger) -> None:
-    other.operations.begin(LOCAL, replace(SKIP, name=OperationName("mine")), STOOD, NOON)
+    other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), STOOD, NOON)
     before = other.export()
     with pytest.raises(
         UsageError,
@@ -98,7 +98,7 @@ def test_nothing_is_exchanged_while_somebody_works(full: Ledger, other: Ledger, 
 
 def test_an_import_that_fails_half_way_changes_nothing(full: Ledger, tmp_path: Path) -> None:
     other = Ledger.open("sqlite:///other.db", tmp_path, KEY)
-    other.operations.begin(LOCAL, replace(SKIP, name=OperationName("mine")), STOOD, NOON)
+    other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), STOOD, NOON)
     before = other.export()
     with Database("sqlite:///other.db", tmp_path).write() as connection:
         connection.exec_driver_sql(

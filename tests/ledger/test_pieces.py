@@ -1,4 +1,4 @@
-"""Large operations: their offsets are stored in pieces, either all of them or none."""
+"""Large offset changes: their offsets are stored in pieces, either all of them or none."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.operation_values import LATER, LOCAL, NOON, SKIP, STATES, STOOD, bring_to, offsets, record_of
+from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STATES, STOOD, bring_to, offsets, record_of
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.pieces import PIECE, BlockCounts
 from gitops_connect.ledger.tables import PIECES, OffsetsPart
-from gitops_connect.model.names import ClusterName, Digest, OperationName
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeState
 
 pytestmark = pytest.mark.slow
 
@@ -44,17 +44,19 @@ def lines(count: int, position: int = 0) -> list[bytes]:
 DECLARED, BEFORE = lines(20_000, 5), lines(30_000)
 
 
-def begin(operations: Operations, declared: list[bytes] = DECLARED, before: list[bytes] = BEFORE) -> None:
-    operations.begin_large(LOCAL, LARGE, before, declared, NOON)
+def begin(offset_changes: OffsetChangeStore, declared: list[bytes] = DECLARED, before: list[bytes] = BEFORE) -> None:
+    offset_changes.begin_large(LOCAL, LARGE, before, declared, NOON)
 
 
-def saved(operations: Operations, part: OffsetsPart) -> bytes:
-    return b"".join(operations.pieces(LOCAL, SKIP.name, part))
+def saved(offset_changes: OffsetChangeStore, part: OffsetsPart) -> bytes:
+    return b"".join(offset_changes.pieces(LOCAL, SKIP.name, part))
 
 
-def require_saved(operations: Operations, declared: list[bytes] = DECLARED, before: list[bytes] = BEFORE) -> None:
-    assert saved(operations, OffsetsPart.DECLARED) == b"".join(declared)
-    assert saved(operations, OffsetsPart.BEFORE) == b"".join(before)
+def require_saved(
+    offset_changes: OffsetChangeStore, declared: list[bytes] = DECLARED, before: list[bytes] = BEFORE
+) -> None:
+    assert saved(offset_changes, OffsetsPart.DECLARED) == b"".join(declared)
+    assert saved(offset_changes, OffsetsPart.BEFORE) == b"".join(before)
 
 
 def stored(place: LedgerPlace) -> list[Any]:
@@ -64,20 +66,20 @@ def stored(place: LedgerPlace) -> list[Any]:
 
 
 @pytest.fixture
-def operations(ledger: Ledger) -> Operations:
-    return ledger.operations
+def offset_changes(ledger: Ledger) -> OffsetChangeStore:
+    return ledger.offset_changes
 
 
-def test_a_change_in_progress_is_stored_in_pieces(operations: Operations, place: LedgerPlace) -> None:
-    begin(operations)
+def test_a_change_in_progress_is_stored_in_pieces(offset_changes: OffsetChangeStore, place: LedgerPlace) -> None:
+    begin(offset_changes)
     before = Digest(hashlib.sha256(b"".join(BEFORE)).hexdigest())
     begun = replace(record_of(LARGE), before=before, entries=20_000, sent=0)
-    assert operations.records(LOCAL) == {"skip": begun}
-    assert operations.saved(LOCAL, SKIP.name) == LARGE
-    assert (operations.declared(LOCAL, SKIP.name), operations.snapshot(LOCAL, SKIP.name)) == (None, None)
-    require_saved(operations)
+    assert offset_changes.records(LOCAL) == {"skip": begun}
+    assert offset_changes.saved(LOCAL, SKIP.name) == LARGE
+    assert (offset_changes.declared(LOCAL, SKIP.name), offset_changes.snapshot(LOCAL, SKIP.name)) == (None, None)
+    require_saved(offset_changes)
     assert len(stored(place)) == 2
-    for piece in operations.pieces(LOCAL, SKIP.name, OffsetsPart.BEFORE):
+    for piece in offset_changes.pieces(LOCAL, SKIP.name, OffsetsPart.BEFORE):
         assert piece.endswith(b"\n")
         assert len(piece) <= PIECE
 
@@ -100,11 +102,11 @@ def test_a_last_line_without_a_line_end_gets_one() -> None:
     assert cut.entries == 2
 
 
-def test_a_large_change_may_have_no_offsets(operations: Operations) -> None:
+def test_a_large_change_may_have_no_offsets(offset_changes: OffsetChangeStore) -> None:
     """A reset declares nothing, and without current offsets there is no snapshot."""
-    begin(operations, [], [])
-    assert operations.records(LOCAL)[SKIP.name].entries == 0
-    require_saved(operations, [], [])
+    begin(offset_changes, [], [])
+    assert offset_changes.records(LOCAL)[SKIP.name].entries == 0
+    require_saved(offset_changes, [], [])
 
 
 class _KilledError(Exception):
@@ -118,105 +120,107 @@ def breaking(whole: list[bytes], after: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("part", BOTH)
 def test_an_interrupted_begin_records_nothing_and_is_overwritten(
-    operations: Operations, place: LedgerPlace, part: OffsetsPart
+    offset_changes: OffsetChangeStore, place: LedgerPlace, part: OffsetsPart
 ) -> None:
     many = lines(100_000, 9)
     declared, before = (
         (breaking(many, 99_999), many) if part is OffsetsPart.DECLARED else (DECLARED, breaking(many, 99_999))
     )
     with pytest.raises(_KilledError):
-        operations.begin_large(LOCAL, LARGE, before, declared, NOON)
-    assert operations.records(LOCAL) == {}
+        offset_changes.begin_large(LOCAL, LARGE, before, declared, NOON)
+    assert offset_changes.records(LOCAL) == {}
     assert stored(place)
     with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
-        saved(operations, OffsetsPart.BEFORE)
-    begin(operations)
-    require_saved(operations)
+        saved(offset_changes, OffsetsPart.BEFORE)
+    begin(offset_changes)
+    require_saved(offset_changes)
 
 
-def test_a_change_in_progress_is_not_begun_again(operations: Operations) -> None:
-    begin(operations)
-    operations.sent(LOCAL, SKIP.name, 7)
-    before = operations.records(LOCAL)
-    operations.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), LATER)
-    assert operations.records(LOCAL) == before
-    assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
+def test_a_change_in_progress_is_not_begun_again(offset_changes: OffsetChangeStore) -> None:
+    begin(offset_changes)
+    offset_changes.sent(LOCAL, SKIP.name, 7)
+    before = offset_changes.records(LOCAL)
+    offset_changes.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), LATER)
+    assert offset_changes.records(LOCAL) == before
+    assert saved(offset_changes, OffsetsPart.BEFORE) == b"".join(BEFORE)
 
 
-def test_a_large_change_is_intended_without_offsets(operations: Operations) -> None:
-    operations.intend(LOCAL, LARGE, NOON)
-    assert operations.records(LOCAL)[SKIP.name].state is OperationState.INTENDED
+def test_a_large_change_is_intended_without_offsets(offset_changes: OffsetChangeStore) -> None:
+    offset_changes.intend(LOCAL, LARGE, NOON)
+    assert offset_changes.records(LOCAL)[SKIP.name].state is OffsetChangeState.INTENDED
     with pytest.raises(LedgerUnusable, match="contains no offsets"):
-        operations.saved(LOCAL, SKIP.name)
+        offset_changes.saved(LOCAL, SKIP.name)
 
 
-def test_the_number_of_sent_entries_only_grows(operations: Operations) -> None:
-    begin(operations)
+def test_the_number_of_sent_entries_only_grows(offset_changes: OffsetChangeStore) -> None:
+    begin(offset_changes)
     for count, known in ((0, 0), (100, 100), (50, 100), (20_000, 20_000), (1, 20_000)):
-        operations.sent(LOCAL, SKIP.name, count)
-        assert operations.records(LOCAL)[SKIP.name].sent == known
+        offset_changes.sent(LOCAL, SKIP.name, count)
+        assert offset_changes.records(LOCAL)[SKIP.name].sent == known
     for wrong in (-1, 20_001):
         with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
-            operations.sent(LOCAL, SKIP.name, wrong)
+            offset_changes.sent(LOCAL, SKIP.name, wrong)
 
 
-@pytest.mark.parametrize("state", [one for one in STATES if one is not OperationState.OPEN])
-def test_only_a_change_in_progress_records_sent_entries(operations: Operations, state: OperationState | None) -> None:
-    bring_to(operations, state)
+@pytest.mark.parametrize("state", [one for one in STATES if one is not OffsetChangeState.OPEN])
+def test_only_a_change_in_progress_records_sent_entries(
+    offset_changes: OffsetChangeStore, state: OffsetChangeState | None
+) -> None:
+    bring_to(offset_changes, state)
     with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
-        operations.sent(LOCAL, SKIP.name, 1)
+        offset_changes.sent(LOCAL, SKIP.name, 1)
 
 
-def test_an_applied_change_keeps_all_its_offsets(operations: Operations) -> None:
-    begin(operations)
-    operations.settle(LOCAL, SKIP.name, AFTER, "managed elsewhere", LATER)
-    found = operations.records(LOCAL)[SKIP.name]
-    assert (found.state, found.after, found.warning) == (OperationState.SETTLED, AFTER, "managed elsewhere")
-    assert operations.saved(LOCAL, SKIP.name) == LARGE
-    operations.release(LOCAL, SKIP.name)
-    require_saved(operations)
+def test_an_applied_change_keeps_all_its_offsets(offset_changes: OffsetChangeStore) -> None:
+    begin(offset_changes)
+    offset_changes.settle(LOCAL, SKIP.name, AFTER, "managed elsewhere", LATER)
+    found = offset_changes.records(LOCAL)[SKIP.name]
+    assert (found.state, found.after, found.warning) == (OffsetChangeState.SETTLED, AFTER, "managed elsewhere")
+    assert offset_changes.saved(LOCAL, SKIP.name) == LARGE
+    offset_changes.release(LOCAL, SKIP.name)
+    require_saved(offset_changes)
 
 
-def test_a_failed_or_dropped_change_keeps_no_offsets(operations: Operations, place: LedgerPlace) -> None:
-    begin(operations)
-    operations.fail(LOCAL, LARGE, "no", final=False, at=LATER)
-    failed = replace(record_of(LARGE), state=OperationState.FAILED, since=LATER, failures=1, message="no")
-    assert operations.records(LOCAL) == {"skip": failed}
+def test_a_failed_or_dropped_change_keeps_no_offsets(offset_changes: OffsetChangeStore, place: LedgerPlace) -> None:
+    begin(offset_changes)
+    offset_changes.fail(LOCAL, LARGE, "no", final=False, at=LATER)
+    failed = replace(record_of(LARGE), state=OffsetChangeState.FAILED, since=LATER, failures=1, message="no")
+    assert offset_changes.records(LOCAL) == {"skip": failed}
     assert stored(place) == []
     elsewhere = ClusterName("elsewhere")
-    begin(operations)
-    operations.begin_large(elsewhere, LARGE, lines(3), lines(2), NOON)
-    operations.drop(elsewhere, SKIP.name)
-    require_saved(operations)
-    operations.drop(LOCAL, SKIP.name)
+    begin(offset_changes)
+    offset_changes.begin_large(elsewhere, LARGE, lines(3), lines(2), NOON)
+    offset_changes.drop(elsewhere, SKIP.name)
+    require_saved(offset_changes)
+    offset_changes.drop(LOCAL, SKIP.name)
     assert stored(place) == []
 
 
 @pytest.mark.parametrize("again", ["intend", "begin"])
-def test_a_large_change_may_become_small(operations: Operations, place: LedgerPlace, again: str) -> None:
-    begin(operations)
-    operations.settle(LOCAL, SKIP.name, AFTER, "", LATER)
-    operations.release(LOCAL, SKIP.name)
+def test_a_large_change_may_become_small(offset_changes: OffsetChangeStore, place: LedgerPlace, again: str) -> None:
+    begin(offset_changes)
+    offset_changes.settle(LOCAL, SKIP.name, AFTER, "", LATER)
+    offset_changes.release(LOCAL, SKIP.name)
     if again == "intend":
-        operations.intend(LOCAL, SKIP, LATER)
+        offset_changes.intend(LOCAL, SKIP, LATER)
     else:
-        operations.begin(LOCAL, SKIP, STOOD, LATER)
-    assert operations.saved(LOCAL, SKIP.name) == SKIP
+        offset_changes.begin(LOCAL, SKIP, STOOD, LATER)
+    assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
     assert stored(place) == []
 
 
-def test_a_mark_keeps_the_offsets_of_the_same_change_only(operations: Operations) -> None:
-    begin(operations)
-    begun = operations.records(LOCAL)[SKIP.name]
-    operations.mark(LOCAL, replace(begun, state=OperationState.SETTLED, message="by hand"))
-    assert saved(operations, OffsetsPart.DECLARED) == b"".join(DECLARED)
-    operations.mark(LOCAL, replace(begun, digest=Digest("e" * 64)))
+def test_a_mark_keeps_the_offsets_of_the_same_change_only(offset_changes: OffsetChangeStore) -> None:
+    begin(offset_changes)
+    begun = offset_changes.records(LOCAL)[SKIP.name]
+    offset_changes.mark(LOCAL, replace(begun, state=OffsetChangeState.SETTLED, message="by hand"))
+    assert saved(offset_changes, OffsetsPart.DECLARED) == b"".join(DECLARED)
+    offset_changes.mark(LOCAL, replace(begun, digest=Digest("e" * 64)))
     with pytest.raises(LedgerUnusable, match="contains no offsets"):
-        saved(operations, OffsetsPart.DECLARED)
-    assert saved(operations, OffsetsPart.BEFORE) == b"".join(BEFORE)
-    operations.mark(LOCAL, replace(begun, before=None))
+        saved(offset_changes, OffsetsPart.DECLARED)
+    assert saved(offset_changes, OffsetsPart.BEFORE) == b"".join(BEFORE)
+    offset_changes.mark(LOCAL, replace(begun, before=None))
     with pytest.raises(LedgerUnusable, match="contains no offsets"):
-        saved(operations, OffsetsPart.BEFORE)
+        saved(offset_changes, OffsetsPart.BEFORE)
 
 
 DAMAGE = {
@@ -229,27 +233,29 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_named(operations: Operations, place: LedgerPlace, damage: str) -> None:
-    begin(operations, lines(90_000), lines(90_000))
+def test_damage_is_named(offset_changes: OffsetChangeStore, place: LedgerPlace, damage: str) -> None:
+    begin(offset_changes, lines(90_000), lines(90_000))
     assert len(stored(place)) == 6
     for part in BOTH:
         place.run(DAMAGE[damage].replace("?", f"'{part.value}'"))
     for part in BOTH:
         with pytest.raises(LedgerUnusable, match=r"is damaged: the offsets of skip on local cannot be read; restore a"):
-            saved(operations, part)
+            saved(offset_changes, part)
 
 
-def test_damaged_offsets_are_found_before_any_of_them_is_sent(operations: Operations, place: LedgerPlace) -> None:
-    begin(operations, lines(90_000))
+def test_damaged_offsets_are_found_before_any_of_them_is_sent(
+    offset_changes: OffsetChangeStore, place: LedgerPlace
+) -> None:
+    begin(offset_changes, lines(90_000))
     place.run("DELETE FROM operation_pieces WHERE part = 'declared' AND number = 2")
     with pytest.raises(LedgerUnusable, match="is damaged"):
-        next(operations.pieces(LOCAL, SKIP.name, OffsetsPart.DECLARED))
+        next(offset_changes.pieces(LOCAL, SKIP.name, OffsetsPart.DECLARED))
 
 
 def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
     with ledger.lease(LOCAL, clock, 60) as lost:
-        begin(ledger.under(lost).operations)
-        other = replace(LARGE, name=OperationName("other"))
+        begin(ledger.under(lost).offset_changes)
+        other = replace(LARGE, name=OffsetChangeName("other"))
         steps = iter(lines(100_000))
 
         def until_it_is_lost() -> Iterator[bytes]:
@@ -259,11 +265,11 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
                 yield from steps
 
         with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
-            ledger.under(lost).operations.begin_large(LOCAL, other, until_it_is_lost(), DECLARED, LATER)
+            ledger.under(lost).offset_changes.begin_large(LOCAL, other, until_it_is_lost(), DECLARED, LATER)
         with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
-            ledger.under(lost).operations.sent(LOCAL, SKIP.name, 1)
-        assert list(ledger.operations.records(LOCAL)) == ["skip"]
-        assert ledger.operations.records(LOCAL)[SKIP.name].sent == 0
+            ledger.under(lost).offset_changes.sent(LOCAL, SKIP.name, 1)
+        assert list(ledger.offset_changes.records(LOCAL)) == ["skip"]
+        assert ledger.offset_changes.records(LOCAL)[SKIP.name].sent == 0
         place.age_leases(60)
         lost.acquire()
 
@@ -279,19 +285,19 @@ def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerP
                 place.open().record_attempt(LOCAL, SKIP.revision, LATER)
                 lease.check()
 
-        ledger.under(lease).operations.begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), NOON)
-    assert ledger.operations.records(LOCAL)[SKIP.name].entries == 120_000
+        ledger.under(lease).offset_changes.begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), NOON)
+    assert ledger.offset_changes.records(LOCAL)[SKIP.name].entries == 120_000
 
 
 class TestExport:
     @pytest.fixture
     def full(self, ledger: Ledger) -> Ledger:
         with pytest.raises(_KilledError):
-            ledger.operations.begin_large(
-                LOCAL, replace(LARGE, name=OperationName("cut-off")), lines(2), breaking([], 0), NOON
+            ledger.offset_changes.begin_large(
+                LOCAL, replace(LARGE, name=OffsetChangeName("cut-off")), lines(2), breaking([], 0), NOON
             )
-        begin(ledger.operations, lines(80_000, 5))
-        ledger.operations.sent(LOCAL, SKIP.name, 1000)
+        begin(ledger.offset_changes, lines(80_000, 5))
+        ledger.offset_changes.sent(LOCAL, SKIP.name, 1000)
         return ledger
 
     def test_an_export_contains_the_pieces_but_no_leftovers(self, full: Ledger, new_place: LedgerPlace) -> None:
@@ -299,9 +305,9 @@ class TestExport:
         text = write_archive(full.export())
         assert "cut-off" not in text
         other.restore(read_archive(text, "a.json"), NOON)
-        assert other.operations.records(LOCAL) == full.operations.records(LOCAL)
+        assert other.offset_changes.records(LOCAL) == full.offset_changes.records(LOCAL)
         for part in BOTH:
-            assert saved(other.operations, part) == saved(full.operations, part)
+            assert saved(other.offset_changes, part) == saved(full.offset_changes, part)
         assert other.restore(full.export(), NOON).unchanged
         assert write_archive(other.export()) == text
 
@@ -329,7 +335,7 @@ class TestExport:
             read_archive(json.dumps(document), "a.json")
 
     def test_an_archive_of_version_1_is_read(self, ledger: Ledger, tmp_path: Path) -> None:
-        ledger.operations.begin(LOCAL, SKIP, offsets(1, 2), NOON)
+        ledger.offset_changes.begin(LOCAL, SKIP, offsets(1, 2), NOON)
         document = json.loads(write_archive(ledger.export()))
         document["format_version"] = 1
         for table in ("operation_pieces", *NEWER_TABLES):

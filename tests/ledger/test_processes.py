@@ -12,13 +12,13 @@ from sqlite3 import connect
 
 import pytest
 from support.cluster.manual_clock import ManualClock
-from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import OperationName
+from gitops_connect.model.names import OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offsets_digest
-from gitops_connect.model.operations import OperationState
 
 pytestmark = pytest.mark.slow
 
@@ -126,16 +126,16 @@ def test_operations_of_a_killed_process_are_as_far_as_it_reported(
     (writer,) = together(start("operate"))
     reported = [line(writer) for _ in range(written)]
     reported += kill(writer).splitlines()[:-1]  # the last may be cut short
-    records = ledger.operations.records(LOCAL)
-    settled = {name for name, record in records.items() if record.state is OperationState.SETTLED}
+    records = ledger.offset_changes.records(LOCAL)
+    settled = {name for name, record in records.items() if record.state is OffsetChangeState.SETTLED}
     assert {report.split()[1] for report in reported if report.startswith("begun")} <= set(records)
     assert {report.split()[1] for report in reported if report.startswith("settled")} <= settled
-    assert {record.state for record in records.values()} <= {OperationState.OPEN, OperationState.SETTLED}
+    assert {record.state for record in records.values()} <= {OffsetChangeState.OPEN, OffsetChangeState.SETTLED}
     for name, record in records.items():
-        before = ledger.operations.snapshot(LOCAL, name)
+        before = ledger.offset_changes.snapshot(LOCAL, name)
         assert before is not None
         assert offsets_digest(before) == record.before
-        assert ledger.operations.saved(LOCAL, name).offsets == before
+        assert ledger.offset_changes.saved(LOCAL, name).offsets == before
     require_sound(tmp_path)
 
 
@@ -148,9 +148,9 @@ def test_a_write_that_is_killed_before_it_is_durable_has_no_effect(
     killed = start("hang", "begin", str(count))
     killed_when_ready(killed)
     assert ((tmp_path / "state.db").stat().st_size > size) == (count > 1)
-    assert ledger.operations.records(LOCAL) == {}
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.operations.begin(LOCAL, replace(SKIP, name=OperationName("n0")), STOOD, NOON)
+    assert ledger.offset_changes.records(LOCAL) == {}
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("n0")), STOOD, NOON)
     before = ledger.export()
     killed_when_ready(start("hang", "settle", str(count)))
     assert ledger.export() == before
@@ -159,15 +159,15 @@ def test_a_write_that_is_killed_before_it_is_durable_has_no_effect(
 def test_exactly_one_of_different_operations_of_one_name_is_begun(start: Start, ledger: Ledger) -> None:
     processes = together(*(start("race_begin", digest) for digest in "abcd"))
     assert sorted(line(process) for process in processes) == ["begun", "refused", "refused", "refused"]
-    assert ledger.operations.saved(LOCAL, OperationName("n0")).digest in "abcd"
+    assert ledger.offset_changes.saved(LOCAL, OffsetChangeName("n0")).digest in "abcd"
 
 
 def test_a_full_disk_is_a_named_error_and_damages_nothing(start: Start, ledger: Ledger, tmp_path: Path) -> None:
-    output, _ = start("fill_operations").communicate()
+    output, _ = start("fill_offset_changes").communicate()
     *written, error = output.splitlines()
     assert written
     assert error.startswith(f"LedgerUnusable: the ledger {tmp_path}/state.db cannot ")
-    assert set(ledger.operations.records(LOCAL)) == set(written)
+    assert set(ledger.offset_changes.records(LOCAL)) == set(written)
     for name in written:
-        saved = ledger.operations.saved(LOCAL, OperationName(name))
-        assert ledger.operations.snapshot(LOCAL, OperationName(name)) == saved.offsets
+        saved = ledger.offset_changes.saved(LOCAL, OffsetChangeName(name))
+        assert ledger.offset_changes.snapshot(LOCAL, OffsetChangeName(name)) == saved.offsets

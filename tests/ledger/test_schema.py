@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.operation_values import LOCAL, NOON
+from support.planner.offset_change_values import LOCAL, NOON
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
@@ -23,8 +23,8 @@ from gitops_connect.ledger.migrations.migrate import find_migrations
 from gitops_connect.ledger.schema import SCHEMA_VERSION
 from gitops_connect.ledger.tables import METADATA, get_property, set_property
 from gitops_connect.model.desired import OnDelete
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import OperationState
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
@@ -60,8 +60,8 @@ def require_content(ledger: Ledger, version: int) -> None:
     kept = Ownership(LOCAL, ORDERS, Origin.CREATED, revision, NOON, Digest("d1"), digests, OnDelete.KEEP)
     assert ledger.ownership(LOCAL) == {ORDERS: kept}
     assert ledger.revisions(LOCAL) == Revisions(None, RevisionMark(revision, NOON, "3 steps"))
-    states = {name: record.state for name, record in ledger.operations.records(LOCAL).items()}
-    assert states == ({OperationName("skip"): OperationState.SETTLED} if version > 1 else {})
+    states = {name: record.state for name, record in ledger.offset_changes.records(LOCAL).items()}
+    assert states == ({OffsetChangeName("skip"): OffsetChangeState.SETTLED} if version > 1 else {})
     assert ledger.restarts.of(LOCAL) == ({ORDERS: RestartRecord(2, NOON)} if version > 3 else {})
     assert set(ledger.suspensions(LOCAL).connectors) == ({ORDERS} if version > 4 else set())
     assert ledger.restart_requests.of(LOCAL) == ({(ORDERS, RestartKind.CONNECTOR): "one"} if version > 3 else {})

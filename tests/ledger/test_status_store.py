@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from support.planner.operation_values import LATER, LOCAL, NOON
+from support.planner.offset_change_values import LATER, LOCAL, NOON
 
 from gitops_connect.ledger import status_store
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.outcomes import JournalEntry, Result
@@ -28,7 +28,7 @@ from gitops_connect.model.status import Condition, ConditionStatus, ConditionTyp
 ORDERS = ConnectorName("orders")
 READY = Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", NOON, Revision("r1"))
 SKIP = DestructiveEffect(
-    DestructiveKind.SKIP, OperationName("x"), Digest("m"), 1, (PartitionText('{"p":1}'),), 5, "5 records"
+    DestructiveKind.SKIP, OffsetChangeName("x"), Digest("m"), 1, (PartitionText('{"p":1}'),), 5, "5 records"
 )
 PLAN = ReviewedPlan(7, Revision("r1"), Digest("d1"), {LOCAL: {ConnectorName("ördérs"): ReviewedConnector((), (SKIP,))}})
 OTHER = ReviewedPlan(8, Revision("r1"), Digest("d8"))

@@ -12,12 +12,12 @@ from support.planner.situations import current_offsets
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.diagnostics import Location
-from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.offset_changes.strimzi_requests import config_map_path, write_to_directory
 
 LISTING = RequestedListing(
-    OperationName("orders.list.0123456789ab"),
+    OffsetChangeName("orders.list.0123456789ab"),
     ConnectorName("orders"),
     None,
     "found",

@@ -22,17 +22,23 @@ from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction, Review
 from gitops_connect.model.manifests import LargePatch, LargeVerdict, SavedOffsets
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.model.offset_changes import (
+    Acknowledgement,
+    OffsetChange,
+    OffsetChangeKind,
+    OffsetChangeRecord,
+    OffsetChangeState,
+)
 from gitops_connect.offset_changes.planned_changes import LargeOffsetChange, PatchReader, PlannedChanges, chunk_size_of
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
 NAME = ConnectorName("a")
-ALTER = Operation(OperationName("c"), NAME, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True)
-RECORD = OperationRecord(ALTER.name, NAME, ALTER.kind, OperationState.OPEN, ALTER.digest, Revision("r"), NOW)
-MANIFEST = LargeManifest(Location("m"), (), ManifestContext(NAME), OperationKind.ALTER)
+ALTER = OffsetChange(OffsetChangeName("c"), NAME, OffsetChangeKind.ALTER, Digest("d"), Revision("r"), is_large=True)
+RECORD = OffsetChangeRecord(ALTER.name, NAME, ALTER.kind, OffsetChangeState.OPEN, ALTER.digest, Revision("r"), NOW)
+MANIFEST = LargeManifest(Location("m"), (), ManifestContext(NAME), OffsetChangeKind.ALTER)
 MANY = SavedOffsets("live.jsonl", 1_000_000, 89_000_000, Digest("s"))
 
 
@@ -59,7 +65,7 @@ class Ledger:
 
 
 def reviewed(
-    operation: Operation,
+    offset_change: OffsetChange,
     offsets: OffsetSituation,
     spark: Spark,
     directory: Path,
@@ -69,33 +75,33 @@ def reviewed(
     read = SimpleNamespace(save_offsets=lambda *_: MANY) if seen_just_now is None else None
     runtime: Any = SimpleNamespace(clients={CLUSTER: read}, clock=ManualClock(), spark=None, say=None)
     planned = PlannedChanges(runtime, cast("Any", None), situation(offsets=offsets), cast("Any", Ledger()))
-    manifest = MANIFEST if operation.kind is OperationKind.ALTER else None
-    change = LargeOffsetChange(planned, operation, directory, manifest, seen_just_now)
+    manifest = MANIFEST if offset_change.kind is OffsetChangeKind.ALTER else None
+    change = LargeOffsetChange(planned, offset_change, directory, manifest, seen_just_now)
     change._checks = cast("Any", spark)
     return change.review()
 
 
 @pytest.mark.parametrize(
-    ("operation", "config", "expected"),
+    ("offset_change", "config", "expected"),
     [
         (ALTER, {}, [Acknowledgement.EXTERNAL, Acknowledgement.REWIND]),
         (ALTER, {"flush.lsn.source": "false"}, [Acknowledgement.REWIND]),
         (replace(ALTER, acknowledged=frozenset({Acknowledgement.EXTERNAL, Acknowledgement.REWIND})), {}, []),
-        (replace(ALTER, kind=OperationKind.RESET), {}, [Acknowledgement.RESET]),
+        (replace(ALTER, kind=OffsetChangeKind.RESET), {}, [Acknowledgement.RESET]),
         (
-            replace(ALTER, kind=OperationKind.RESET),
+            replace(ALTER, kind=OffsetChangeKind.RESET),
             {"snapshot.mode": "no_data"},
             [Acknowledgement.EXTERNAL, Acknowledgement.RESET],
         ),
     ],
 )
 def test_its_effect_in_the_class_must_be_acknowledged_like_that_of_a_small_one(
-    operation: Operation, config: dict[str, str], expected: list[Acknowledgement], tmp_path: Path
+    offset_change: OffsetChange, config: dict[str, str], expected: list[Acknowledgement], tmp_path: Path
 ) -> None:
     shape = BUILT_IN.shape({"connector.class": "PostgresConnector", **config})
     assert shape is not None
     offsets = OffsetSituation(shapes={NAME: shape})
-    review = reviewed(operation, offsets, Spark(Difference({Direction.REWIND: 2})), tmp_path)
+    review = reviewed(offset_change, offsets, Spark(Difference({Direction.REWIND: 2})), tmp_path)
     assert "the replication slot also decides" in review.unchecked
     assert [refusal.missing for refusal in review.refusals] == expected
 

@@ -24,7 +24,7 @@ from gitops_connect.model.diagnostics import INTERNAL_ERROR
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ClusterName, Digest
-from gitops_connect.model.plans import OperationStatus, Plan
+from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.observe import observe
 from gitops_connect.offset_changes.planner_inputs import _CacheKeys
 from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
@@ -83,7 +83,7 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
     desired = declared.states[LOCAL]
     observed = observe(runtime.clients[LOCAL], ["a"])  # type: ignore[list-item]
     situation = Situation(declared.revision, desired, observed, runtime.clock.now())
-    runtime.verdicts.keep(_CacheKeys(situation).of(desired.operations[0]), verdict, cluster.clock.monotonic())
+    runtime.verdicts.keep(_CacheKeys(situation).of(desired.offset_changes[0]), verdict, cluster.clock.monotonic())
     return propose(runtime, declared, LOCAL).plan
 
 
@@ -91,23 +91,23 @@ def planned_by(runtime: Runtime, declared: Declared, cluster: Numbers, verdict: 
     ("existing", "expected"),
     [
         # A new ledger cannot know whether it was applied before, unless there are no offsets at all.
-        (SavedOffsets("gone", 0, 0, Digest("")), OperationStatus.PLANNED),
-        (SavedOffsets("gone", 5, 500, Digest("")), OperationStatus.UNKNOWN),
+        (SavedOffsets("gone", 0, 0, Digest("")), OffsetChangeStatus.PLANNED),
+        (SavedOffsets("gone", 5, 500, Digest("")), OffsetChangeStatus.UNKNOWN),
     ],
 )
 def test_a_cached_verdict_needs_no_request(
-    runtime: Runtime, declared: Declared, cluster: Numbers, existing: SavedOffsets, expected: OperationStatus
+    runtime: Runtime, declared: Declared, cluster: Numbers, existing: SavedOffsets, expected: OffsetChangeStatus
 ) -> None:
     plan = planned_by(runtime, declared, cluster, CachedVerdict(SEEN, existing))
-    assert {one.name: one.status for one in plan.operations} == {"c": expected}
+    assert {one.name: one.status for one in plan.offset_changes} == {"c": expected}
     assert cluster.offset_looks == []
 
 
 def test_errors_of_a_cached_verdict_are_reported_again(runtime: Runtime, declared: Declared, cluster: Numbers) -> None:
     broken = replace(SEEN, errors=1, difference=None)
     plan = planned_by(runtime, declared, cluster, CachedVerdict(broken, SavedOffsets("gone", 0, 0, Digest(""))))
-    (shown,) = plan.operations
-    assert (shown.status, shown.message) == (OperationStatus.WAITING, "its offsets have errors")
+    (shown,) = plan.offset_changes
+    assert (shown.status, shown.message) == (OffsetChangeStatus.WAITING, "its offsets have errors")
 
 
 def test_a_bug_in_a_family_blocks_only_its_connectors(runtime: Runtime, declared: Declared) -> None:
@@ -118,7 +118,7 @@ def test_a_bug_in_a_family_blocks_only_its_connectors(runtime: Runtime, declared
     families = Registry((Family(1, "broken", {CLASS: known}),))
     proposal = propose(replace(runtime, families=families), declared, LOCAL)
     assert [(one.rule, one.connector) for one in proposal.diagnostics.errors] == [(INTERNAL_ERROR, "a")]
-    assert [one.message for one in proposal.plan.operations] == ["its offsets have errors"]
+    assert [one.message for one in proposal.plan.offset_changes] == ["its offsets have errors"]
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_a_spark_with_incomplete_settings_blocks_nothing_else(
     (error,) = proposal.diagnostics.errors
     assert error.rule == "offsets/spark"
     assert "[spark] directory" in error.summary
-    assert {one.name: one.status for one in proposal.plan.operations} == {"c": OperationStatus.WAITING}
+    assert {one.name: one.status for one in proposal.plan.offset_changes} == {"c": OffsetChangeStatus.WAITING}
 
 
 def test_the_current_offsets_are_read_again_after_some_minutes(
@@ -142,4 +142,4 @@ def test_the_current_offsets_are_read_again_after_some_minutes(
     cluster.clock.sleep(601)
     plan = propose(runtime, declared, LOCAL).plan
     assert cluster.offset_looks == ["a"]
-    assert {one.name: one.status for one in plan.operations} == {"c": OperationStatus.UNKNOWN}
+    assert {one.name: one.status for one in plan.offset_changes} == {"c": OffsetChangeStatus.UNKNOWN}

@@ -18,10 +18,10 @@ from support.planner.situations import (
     wanted,
 )
 
-from gitops_connect.model.desired import DesiredOperation
+from gitops_connect.model.desired import DesiredOffsetChange
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.names import ConnectorName, Digest, OperationName
-from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.status import ConditionType
@@ -38,22 +38,22 @@ OFFSETS = current_offsets(a=4)
 LISTS = Policy(lists_offsets=True)
 STOPPED = "the connector not being stopped: set `state: stopped` in the resource"
 LISTING = RequestedListing(
-    OperationName("orders.list.0123456789ab"), ORDERS, CLUSTER, "found", "", "offsets.json", DOCUMENT.location
+    OffsetChangeName("orders.list.0123456789ab"), ORDERS, CLUSTER, "found", "", "offsets.json", DOCUMENT.location
 )
 
 
-def altered(problem: str = "", **more: Any) -> DesiredOperation:
+def altered(problem: str = "", **more: Any) -> DesiredOffsetChange:
     made = change(NAME, "orders", acknowledge=[one.value for one in Acknowledgement])
     return replace(made, annotation=AnnotationAction.ALTER, problem=problem, **more)
 
 
-def given(operation: DesiredOperation, state: str = "stopped", **more: Any) -> Situation:
+def given(offset_change: DesiredOffsetChange, state: str = "stopped", **more: Any) -> Situation:
     offsets = OffsetSituation(
-        current={ORDERS: current_offsets(a=8)}, manifests={operation.name: OFFSETS}, **more.pop("offsets", {})
+        current={ORDERS: current_offsets(a=8)}, manifests={offset_change.name: OFFSETS}, **more.pop("offsets", {})
     )
     observed = seen("orders", more.pop("observed", "STOPPED"))
     return situation(
-        [wanted("orders", state)], [observed], owned=["orders"], changes=[operation], offsets=offsets, **more
+        [wanted("orders", state)], [observed], owned=["orders"], changes=[offset_change], offsets=offsets, **more
     )
 
 
@@ -102,7 +102,7 @@ def test_the_answer_of_connect_is_in_the_message() -> None:
 
 
 def test_the_same_change_of_a_commit_that_was_replaced_asks() -> None:
-    at = given(altered(), offsets={"replaced": {OperationName(NAME): OperationName("orders.alter.fedcba987654")}})
+    at = given(altered(), offsets={"replaced": {OffsetChangeName(NAME): OffsetChangeName("orders.alter.fedcba987654")}})
     made = plan(at)
     assert made.is_empty
     ((_, _, message),) = warnings_of(made, at)
@@ -113,7 +113,7 @@ def test_the_same_change_of_a_commit_that_was_replaced_asks() -> None:
 def listed(
     record_state: str | None = None, *, state: str = "running", policy: Policy = LISTS, **more: Any
 ) -> Situation:
-    one = DesiredOperation(LISTING.name, ORDERS, OperationKind.LIST, Digest("d"), DOCUMENT, ("spec",))
+    one = DesiredOffsetChange(LISTING.name, ORDERS, OffsetChangeKind.LIST, Digest("d"), DOCUMENT, ("spec",))
     records = {one.name: record(one, record_state, failures=3, message="disk full")} if record_state else {}
     at = situation(
         [wanted("orders", state)], [seen("orders", state.upper())], owned=["orders"], policy=policy,
@@ -155,7 +155,7 @@ def test_a_warning_without_a_known_connector_is_a_condition_of_the_cluster() -> 
 
 
 def test_a_review_covers_the_change_whatever_commit_the_merge_gives_it() -> None:
-    merged = replace(altered(), name=OperationName("orders.alter.ba9876543210"))
+    merged = replace(altered(), name=OffsetChangeName("orders.alter.ba9876543210"))
     seen_before = reviewed_plan(7, REVISION, [plan(given(altered()))])
     reviews = Reviews(ReviewMode.REVIEWED, merged=(seen_before,), pull_request=7)
     assert [step.action for step in plan(given(merged, reviews=reviews)).steps] == [Action.ALTER]

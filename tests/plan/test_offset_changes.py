@@ -25,12 +25,12 @@ from support.planner.situations import (
 )
 
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.model.desired import DesiredOperation, OnDelete
+from gitops_connect.model.desired import DesiredOffsetChange, OnDelete
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, seed_name
 from gitops_connect.model.offsets import OffsetPatch
-from gitops_connect.model.operations import Operation, OperationRecord, seed_name
-from gitops_connect.model.plans import Plan, PlannedOperation, Step
+from gitops_connect.model.plans import Plan, PlannedOffsetChange, Step
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
@@ -54,15 +54,15 @@ def test_case(case: Case) -> None:
     assert not hints or sorted(one.hint for one in made.diagnostics) == hints
     assert {one.name: one.message for one in made.applied} == case.get("applied", {})
     notes = [note for one in made.connectors for note in one.notes]
-    texts = [*notes, *(one.message for one in made.operations), *(one.summary for one in made.diagnostics)]
+    texts = [*notes, *(one.message for one in made.offset_changes), *(one.summary for one in made.diagnostics)]
     assert [one for one in case.get("says", []) if not any(one in text for text in texts)] == [], texts
     assert [one for one in case.get("reasons", []) if not any(one in step.reason for step in made.steps)] == []
     has_errors = any(one.endswith(" error") for one in rules)
     assert made.complete is not (has_errors or "held" in case or "invalid" in case)
-    _check_operations(case, {one.name: one for one in made.operations}, made.steps)
+    _check_offset_changes(case, {one.name: one for one in made.offset_changes}, made.steps)
 
 
-def _check_operations(case: Case, shown: Mapping[str, PlannedOperation], steps: Iterable[Step]) -> None:
+def _check_offset_changes(case: Case, shown: Mapping[str, PlannedOffsetChange], steps: Iterable[Step]) -> None:
     statuses = {name: one.status.value for name, one in shown.items()}
     assert statuses == case.get("statuses", statuses)
     found = {name: one.difference for name, one in shown.items() if one.difference is not None}
@@ -77,7 +77,7 @@ def _check_operations(case: Case, shown: Mapping[str, PlannedOperation], steps: 
         heap = shown[name].heap
         assert heap is not None
         assert arithmetic in heap.arithmetic
-    sent = {step.operation.name: step.operation for step in steps if step.operation is not None}
+    sent = {step.offset_change.name: step.offset_change for step in steps if step.offset_change is not None}
     assert {name: sent[name].offsets for name in case.get("sends", {})} == {
         name: _offsets(declared) for name, declared in case.get("sends", {}).items()
     }
@@ -91,7 +91,7 @@ def _words(steps: Iterable[Step]) -> list[str]:
             [
                 step.action.value,
                 *([step.initial_state.value] if step.initial_state else []),
-                *([step.operation.name] if step.operation else []),
+                *([step.offset_change.name] if step.offset_change else []),
             ]
         )
         for step in steps
@@ -128,7 +128,7 @@ def _plan(case: Case) -> Plan:
     )
 
 
-def _situation(case: Case, known: Mapping[str, DesiredOperation]) -> OffsetSituation:
+def _situation(case: Case, known: Mapping[str, DesiredOffsetChange]) -> OffsetSituation:
     declared = {name: None if one is None else _offsets(one) for name, one in case.get("declared", {}).items()}
     begun = {name: _begun(known.get(name) or change(name, "a"), one) for name, one in case.get("begun", {}).items()}
     records = [_record(known, name, **fields) for name, fields in case.get("records", {}).items()]
@@ -153,14 +153,14 @@ def _offsets(positions: Mapping[str, int | None]) -> OffsetPatch:
     return {**current_offsets(**{name: at for name, at in positions.items() if at is not None}), **removed}
 
 
-def _begun(one: DesiredOperation, fields: Mapping[str, Any]) -> Unfinished:
-    operation = Operation(one.name, one.connector, one.kind, "d1", REVISION, {}, one.acknowledged)
+def _begun(one: DesiredOffsetChange, fields: Mapping[str, Any]) -> Unfinished:
+    offset_change = OffsetChange(one.name, one.connector, one.kind, "d1", REVISION, {}, one.acknowledged)
     if "large" not in fields:
-        return Unfinished(replace(operation, offsets=_offsets(fields["declared"])), _offsets(fields["before"]))
+        return Unfinished(replace(offset_change, offsets=_offsets(fields["declared"])), _offsets(fields["before"]))
     refused = (Refusal(fields["refused"]),) if "refused" in fields else ()
     counts = fields["large"]
     review = None if counts is None else Review({}, _difference(counts), refused, partial=True)
-    return Unfinished(replace(operation, is_large=True), {}, review)
+    return Unfinished(replace(offset_change, is_large=True), {}, review)
 
 
 def _verdict(errors: int = 0, **counts: int) -> LargeVerdict:
@@ -175,8 +175,8 @@ def _difference(counts: Mapping[str, int]) -> Difference:
 
 
 def _record(
-    known: Mapping[str, DesiredOperation], name: str, state: str, ago: float = 0, **fields: Any
-) -> OperationRecord:
+    known: Mapping[str, DesiredOffsetChange], name: str, state: str, ago: float = 0, **fields: Any
+) -> OffsetChangeRecord:
     """The record of version d1 of a change, `ago` minutes old."""
     one = known.get(name) or change(name, "a", "clear" if name.startswith("onDelete") else "alter")
     return record(replace(one, digest="d1"), state, since=NOW - timedelta(minutes=ago), **fields)

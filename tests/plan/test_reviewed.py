@@ -25,10 +25,10 @@ from support.planner.situations import (
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.differences import Direction
-from gitops_connect.model.names import ConnectorName, Digest, OperationName
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.ownership import Origin
-from gitops_connect.model.plans import MOST_PARTITIONS, ConnectorPlan, OperationStatus, Plan
+from gitops_connect.model.plans import MOST_PARTITIONS, ConnectorPlan, OffsetChangeStatus, Plan
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
     DestructiveKind,
@@ -140,16 +140,16 @@ def test_what_is_more_than_reviewed_is_blocked(case: str) -> None:
 
 def test_a_manifest_with_other_content_is_not_covered() -> None:
     before = given({"a": 120}, TO)
-    other = replace(before, desired=replace(before.desired, operations=(replace(BACK, digest=Digest("d2")),)))
+    other = replace(before, desired=replace(before.desired, offset_changes=(replace(BACK, digest=Digest("d2")),)))
     assert after_review(shown(before), other).is_empty
 
 
 def test_a_reset_covers_every_partition_and_a_removal_only_its_own() -> None:
     acknowledged = change("reset", "orders", acknowledge=["reset"]).acknowledged
-    reset = replace(BACK, kind=OperationKind.RESET, manifest=None, acknowledged=acknowledged)
+    reset = replace(BACK, kind=OffsetChangeKind.RESET, manifest=None, acknowledged=acknowledged)
 
     def resetting(before: Situation) -> Situation:
-        return replace(before, desired=replace(before.desired, operations=(reset,)))
+        return replace(before, desired=replace(before.desired, offset_changes=(reset,)))
 
     made = after_review(shown(resetting(given({"a": 1}, {}))), resetting(given({"a": 1, "b": 1}, {})))
     assert actions(made) == ["stop", "reset", "resume"]
@@ -218,7 +218,7 @@ def test_of_many_partitions_only_their_number_counts() -> None:
 
 
 def test_an_unknown_distance_covers_all_and_is_covered_by_no_known_one() -> None:
-    unknown = DestructiveEffect(DestructiveKind.SKIP, OperationName("x"), Digest("d"), 1)
+    unknown = DestructiveEffect(DestructiveKind.SKIP, OffsetChangeName("x"), Digest("d"), 1)
     known = replace(unknown, distance=5)
     assert unknown.covers(known)
     assert not known.covers(unknown)
@@ -242,8 +242,8 @@ class TestWhatIsNeverBlocked:
         made = only(plan(replace(now, ownership={ORDERS: remember(now, connector, Origin.CREATED, NOW)})))
         assert made.applicable
         assert [step.action.value for step in made.steps] == ["configure"]
-        assert made.operations[0].status is OperationStatus.WAITING
-        assert made.operations[0].message == "not reviewed"
+        assert made.offset_changes[0].status is OffsetChangeStatus.WAITING
+        assert made.offset_changes[0].message == "not reviewed"
         assert made.unreviewed is not None
 
     def test_a_config_is_rolled_back(self) -> None:
@@ -266,7 +266,7 @@ class TestWhatIsNeverBlocked:
 
     @pytest.mark.parametrize("mode", [ReviewMode.REVIEWED, ReviewMode.MANUAL])
     def test_an_offset_change_in_progress_is_finished(self, mode: ReviewMode) -> None:
-        begun = Operation(BACK.name, ORDERS, OperationKind.ALTER, BACK.digest, REVISION, current_offsets(a=4))
+        begun = OffsetChange(BACK.name, ORDERS, OffsetChangeKind.ALTER, BACK.digest, REVISION, current_offsets(a=4))
         more = {
             "records": {BACK.name: record(BACK, "in_progress")},
             "unfinished": {BACK.name: Unfinished(begun, current_offsets(a=20))},
@@ -274,11 +274,14 @@ class TestWhatIsNeverBlocked:
         now = given({"a": 20}, TO, observed=[seen("orders", "STOPPED")], offsets=more, reviews=Reviews(mode))
         assert actions(plan(now)) == ["alter", "resume"]
         later = change("later", "orders", acknowledge=["rewind"])
-        both = replace(now, desired=replace(now.desired, operations=(BACK, later)))
+        both = replace(now, desired=replace(now.desired, offset_changes=(BACK, later)))
         manifests = {later.name: current_offsets(a=2)}
         made = only(plan(replace(both, offsets=replace(now.offsets, manifests=manifests))))
         assert [step.action.value for step in made.steps] == ["alter", "resume"]
-        assert [one.status for one in made.operations] == [OperationStatus.UNFINISHED, OperationStatus.WAITING]
+        assert [one.status for one in made.offset_changes] == [
+            OffsetChangeStatus.UNFINISHED,
+            OffsetChangeStatus.WAITING,
+        ]
 
 
 def test_a_connector_that_does_not_exist_is_not_created_without_its_offsets() -> None:

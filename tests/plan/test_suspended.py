@@ -12,8 +12,8 @@ from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
-from gitops_connect.model.operations import Operation, OperationKind, OperationState, clear_name
-from gitops_connect.model.plans import Action, ConnectorPlan, OperationStatus, Plan
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeState, clear_name
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
@@ -64,7 +64,7 @@ def test_nothing_is_pruned(suspensions: Suspensions) -> None:
 
 def test_a_deletion_in_progress_is_not_finished() -> None:
     begun = change(clear_name(ORDERS), "orders", "reset")
-    records = {begun.name: record(begun, OperationState.OPEN.value)}
+    records = {begun.name: record(begun, OffsetChangeState.OPEN.value)}
     made = planned(seen("orders", "STOPPED"), desired=[], offsets=OffsetSituation(records=records))
     assert made.is_empty
     assert [step.action.value for step in only(made).steps] == ["reset", "delete"]
@@ -91,14 +91,14 @@ class TestAnOffsetChangeInProgress:
     """gitops-connect has stopped the connector for it, so it finishes the change, and starts the connector again."""
 
     BACK = change("back", "orders", acknowledge=["rewind"])
-    BEGUN = Operation(BACK.name, ORDERS, OperationKind.ALTER, BACK.digest, REVISION, current_offsets(a=4))
+    BEGUN = OffsetChange(BACK.name, ORDERS, OffsetChangeKind.ALTER, BACK.digest, REVISION, current_offsets(a=4))
     LATER = change("later", "orders", acknowledge=["rewind"])
 
     def planned(self, state: str = "STOPPED", **more: Any) -> ConnectorPlan:
         shape = BUILT_IN.shape({"connector.class": CLASS})
         assert shape is not None
         offsets = OffsetSituation(
-            records={self.BACK.name: record(self.BACK, OperationState.OPEN.value)},
+            records={self.BACK.name: record(self.BACK, OffsetChangeState.OPEN.value)},
             unfinished={self.BACK.name: Unfinished(self.BEGUN, current_offsets(a=20))},
             manifests={self.LATER.name: current_offsets(a=2)},
             current={ORDERS: current_offsets(a=20)},
@@ -111,9 +111,9 @@ class TestAnOffsetChangeInProgress:
         one = self.planned(suspensions=suspensions, desired=[wanted("orders", config={"a": "b"})])
         assert one.applicable
         assert [step.action.value for step in one.steps] == ["alter", "resume"]
-        back, later = one.operations
-        assert (back.name, back.status) == ("back", OperationStatus.UNFINISHED)
-        assert later.status is OperationStatus.WAITING
+        back, later = one.offset_changes
+        assert (back.name, back.status) == ("back", OffsetChangeStatus.UNFINISHED)
+        assert later.status is OffsetChangeStatus.WAITING
         assert "suspended by " in later.message
 
     def test_that_was_about_to_begin_is_not_begun_and_the_connector_starts_again(self) -> None:
@@ -132,4 +132,4 @@ class TestAnOffsetChangeInProgress:
     def test_is_not_finished_if_somebody_started_the_connector(self) -> None:
         one = self.planned("RUNNING")
         assert not one.applicable
-        assert one.operations[0].status is OperationStatus.UNKNOWN
+        assert one.offset_changes[0].status is OffsetChangeStatus.UNKNOWN

@@ -11,9 +11,9 @@ from support.files.document_files import LOCAL, declare
 
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest
-from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.report.change_document import ChangeDocument, fits, json_lines, render
 
@@ -38,7 +38,7 @@ OFFSETS = st.dictionaries(OBJECTS.map(partition_text), OBJECTS.map(offset_text),
 def document(offsets: OffsetPatch, **more: Any) -> ChangeDocument:
     values: Mapping[str, Any] = {"reason": "a reason", **more}
     return ChangeDocument(
-        OperationName("undo-1"), LOCAL, ConnectorName("orders"), OperationKind.REPLACE, offsets=offsets, **values
+        OffsetChangeName("undo-1"), LOCAL, ConnectorName("orders"), OffsetChangeKind.REPLACE, offsets=offsets, **values
     )
 
 
@@ -53,7 +53,7 @@ def offsets_of(manifest: Any) -> OffsetPatch:
 def test_offsets_in_the_document(offsets: OffsetPatch) -> None:
     states, diagnostics = declare({"undo.yaml": render(document(offsets))})
     assert not diagnostics.items
-    (read,) = states[LOCAL].operations
+    (read,) = states[LOCAL].offset_changes
     assert offsets_of(read.manifest) == offsets
 
 
@@ -71,8 +71,8 @@ def test_what_a_document_says_beside_its_offsets(reason: str) -> None:
     )
     states, diagnostics = declare({"deep/undo.yaml": render(made), "deep/ü \x9b.jsonl": "{}"})
     assert not diagnostics.items
-    (read,) = states[LOCAL].operations
-    assert (read.name, read.connector, read.kind) == ("undo-1", "orders", OperationKind.REPLACE)
+    (read,) = states[LOCAL].offset_changes
+    assert (read.name, read.connector, read.kind) == ("undo-1", "orders", OffsetChangeKind.REPLACE)
     assert read.acknowledged == {Acknowledgement.REWIND, Acknowledgement.TOMBSTONE}
     assert read.reason.split() == "".join(one if one.isprintable() else " " for one in reason).split()
 

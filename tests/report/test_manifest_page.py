@@ -15,8 +15,8 @@ from gitops_connect.families.sinks import RECORDS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.differences import Difference, Direction, Move, ResumeAspect, ResumeLine
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import offset_text, partition_text
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.report.manifest_check import CheckedManifest
 from gitops_connect.report.manifest_page import PageOrigin, bars, render
@@ -58,7 +58,7 @@ CLEAN = CheckedManifest(
     connector=CONNECTOR,
     cluster=ClusterName("local"),
     basis="as declared",
-    kind=OperationKind.REPLACE,
+    kind=OffsetChangeKind.REPLACE,
     entries=1_000_000,
     partitions=1_000_000,
     difference=DIFFERENCE,

@@ -19,11 +19,11 @@ from gitops_connect.families.jdbc import TIME as TIME_UNIT
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.sinks import RECORDS as RECORDS_UNIT
 from gitops_connect.model.differences import Difference, Direction, Move
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, seed_name
 from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text
-from gitops_connect.model.operations import Operation, OperationKind, seed_name
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
-from gitops_connect.model.plans import Action, OperationStatus, Plan, Step
+from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan, Step
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.plan.planner import plan
@@ -94,8 +94,8 @@ def everything() -> Situation:
         one.name: record(one, "applied", since=NOW - timedelta(days=index))
         for index, one in enumerate(reversed([one for one in changes if one.name.endswith("-old")]))
     }
-    name, connector = OperationName("2026-10-30-cut-off"), ConnectorName("unfinished")
-    withdrawn = Operation(name, connector, OperationKind.ALTER, Digest("d3"), REVISION, current_offsets(a=7))
+    name, connector = OffsetChangeName("2026-10-30-cut-off"), ConnectorName("unfinished")
+    withdrawn = OffsetChange(name, connector, OffsetChangeKind.ALTER, Digest("d3"), REVISION, current_offsets(a=7))
     made = situation(
         desired,
         [
@@ -112,7 +112,9 @@ def everything() -> Situation:
         unfinished={withdrawn.name: Unfinished(withdrawn, current_offsets(a=1))},
         manifests={
             altered.name: of_topic({0: 700, 1: 121, 2: None, 3: 9, 4: 10, 5: 10}),
-            OperationName("2026-11-05-replace"): current_offsets(**{f"f{number:02}": number for number in range(12)}),
+            OffsetChangeName("2026-11-05-replace"): current_offsets(
+                **{f"f{number:02}": number for number in range(12)}
+            ),
             held.name: of_topic({0: 5}),
             later.name: of_topic({1: 5}),
             there.name: current_offsets(a=1, b=2),
@@ -199,7 +201,7 @@ def test_a_suspended_connector_has_no_changes_to_apply() -> None:
     value = json.loads(plan_json.render([plan(given)], plan(given).diagnostics, ORIGIN))
     assert (value["summary"]["offset_changes"], value["summary"]["offset_changes_blocked"]) == (0, 0)
     (shown,) = value["clusters"][0]["offset_changes"]
-    assert (shown["status"], shown["due"]) == (OperationStatus.PLANNED.value, False)
+    assert (shown["status"], shown["due"]) == (OffsetChangeStatus.PLANNED.value, False)
 
 
 @pytest.mark.parametrize(
@@ -327,8 +329,8 @@ def test_what_decides_is_said_once_below_all_moves() -> None:
 
 
 def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
-    operation = next(step.operation for step in made.steps if step.action is Action.ALTER)
-    step = Step(ConnectorName("moved"), Action.ALTER, "offset change x", operation=operation)
+    offset_change = next(step.offset_change for step in made.steps if step.action is Action.ALTER)
+    step = Step(ConnectorName("moved"), Action.ALTER, "offset change x", offset_change=offset_change)
     warned = StepOutcome(step, Result.APPLIED, "managed externally\x1b[2J", 0.5)
     report = TextReport(coloured=False)
     assert report.step(warned) == "  ~ moved: alter applied after 0.5 s, with a warning"
@@ -336,7 +338,7 @@ def test_what_connect_warns_of_is_no_plain_success(made: Plan) -> None:
     cycle = ReconciliationOutcome(ClusterName("local"), REVISION, made, made.diagnostics, (warned, plain))
     assert report.outcome([cycle]) == (
         "Applied with a warning:\n"
-        f"  moved: alter ({operation.name if operation else ''}): warning: managed externally [2J\n"
+        f"  moved: alter ({offset_change.name if offset_change else ''}): warning: managed externally [2J\n"
         "\n"
         "Apply: 2 of 2 steps applied, 0 failed, 0 skipped, 1 warning.\n"
     )

@@ -12,9 +12,9 @@ from support.planner.situations import change, current_offsets, seen, situation,
 from gitops_connect.families.file_stream import FILE_BYTES
 from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.names import ConnectorName, OperationName
-from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.plans import Action, OperationStatus, Plan, PlannedOperation
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeKind
+from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan, PlannedOffsetChange
 from gitops_connect.model.units import Scale, Unit
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation
@@ -67,7 +67,7 @@ def test_a_connector_that_is_stopped_and_reset_and_deleted_is_marked_as_deleted(
 def test_an_error_that_was_printed_before_is_not_repeated_in_the_plan() -> None:
     made = rewound()
     (error,) = made.diagnostics.errors
-    (blocked,) = made.operations
+    (blocked,) = made.offset_changes
     assert blocked.message in error.summary
     shown = text(made, 1)
     assert blocked.message not in shown
@@ -113,7 +113,9 @@ def test_a_match_is_claimed_of_nothing_that_differs(given: dict[str, Any], line:
 
 # The sums over all offset changes of a plan
 
-CHANGE = PlannedOperation(OperationName("x"), ConnectorName("orders"), OperationKind.ALTER, OperationStatus.PLANNED)
+CHANGE = PlannedOffsetChange(
+    OffsetChangeName("x"), ConnectorName("orders"), OffsetChangeKind.ALTER, OffsetChangeStatus.PLANNED
+)
 BACK, ON = Direction.REWIND, Direction.FORWARD
 PAGES, ROWS, FILE = Scale(Unit("pages", "pages", "pages")), Scale(Unit("rows", "{rows}", "{rows}")), Scale(FILE_BYTES)
 

@@ -16,9 +16,9 @@ from support.server.made_up import MadeUpDaemon
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.errors import ForgeUnavailable, SourceUnavailable
-from gitops_connect.model.names import ConnectorName, OperationName, Revision
-from gitops_connect.model.operations import OperationKind
-from gitops_connect.model.plans import ConnectorPlan, OperationStatus, PlannedOperation
+from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChangeKind
+from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
 from gitops_connect.review.comments import ForgeWriter
 from gitops_connect.review.reviews import PLAN, PullRequestReviews
@@ -51,10 +51,10 @@ class Planner:
 
 
 def rewind(name: str) -> ConnectorPlan:
-    operation = PlannedOperation(
-        OperationName("back"), ConnectorName(name), OperationKind.ALTER, OperationStatus.PLANNED
+    offset_change = PlannedOffsetChange(
+        OffsetChangeName("back"), ConnectorName(name), OffsetChangeKind.ALTER, OffsetChangeStatus.PLANNED
     )
-    return ConnectorPlan(ConnectorName(name), (), operations=(operation,))
+    return ConnectorPlan(ConnectorName(name), (), offset_changes=(offset_change,))
 
 
 @dataclass

@@ -16,7 +16,7 @@ from support.server.made_up import PROD, World
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics, Severity
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.operations import OperationKind, OperationState
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Action
 from gitops_connect.model.pull_requests import CommitState
@@ -100,8 +100,8 @@ VALUES = {
     "Step.result": Result,
     "JournalStep.action": Action,
     "JournalStep.result": Result,
-    "Operation.operation": OperationKind,
-    "Operation.state": OperationState,
+    "Operation.operation": OffsetChangeKind,
+    "Operation.state": OffsetChangeState,
     "Diagnostic.severity": Severity,
     "PullRequest.state": CommitState,
 }
@@ -121,7 +121,7 @@ def test_each_list_of_values_is_complete(client: TestClient) -> None:
         one for methods in document["paths"].values() for way in methods.values() for one in way["parameters"]
     ]
     lists = {one["name"]: one["schema"]["enum"] for one in parameters if "enum" in one["schema"]}
-    kinds = {"sync": Sync, "health": Health, "state": OperationState}
+    kinds = {"sync": Sync, "health": Health, "state": OffsetChangeState}
     assert lists == {name: [one.value for one in kind] for name, kind in kinds.items()}
 
 

@@ -16,8 +16,8 @@ from support.server.made_up import World, made_up_state
 
 from gitops_connect.daemon import events
 from gitops_connect.errors import LedgerBusy
-from gitops_connect.model.names import ConnectorName, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
@@ -65,11 +65,11 @@ def test_log_events_are_counted(client: TestClient, made: World) -> None:
     log.setLevel(logging.INFO)
     try:
         with metrics.counting(made.daemon.reconciliations):
-            change = Operation(OperationName("skip"), ConnectorName("a"), OperationKind.ALTER, "d", REVISION)  # type: ignore[arg-type]
+            change = OffsetChange(OffsetChangeName("skip"), ConnectorName("a"), OffsetChangeKind.ALTER, "d", REVISION)  # type: ignore[arg-type]
             requested = Restart(request=RestartRequest(RestartKind.CONNECTOR, "1"))
             for one in (
-                step("a", Action.ALTER, operation=change),
-                step("a", Action.CREATE, operation=change),
+                step("a", Action.ALTER, offset_change=change),
+                step("a", Action.CREATE, offset_change=change),
                 step("a", Action.RESTART, restart=Restart()),
                 step("a", Action.RESTART, restart=requested),
             ):

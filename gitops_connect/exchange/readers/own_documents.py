@@ -35,7 +35,7 @@ _GENERATED = "kubectl.kubernetes.io/last-applied-configuration"
 def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnostic]]:
     """The connector of a document that fits its schema, and its problems; None if it cannot be converted."""
     if document.is_offset_change:
-        summary = f"the offset change {document.operation!r} is not converted: it is no connector"
+        summary = f"the offset change {document.offset_change!r} is not converted: it is no connector"
         return None, [_problem(document, "convert/offset-change", summary, ("kind",))]
     problems = [*connector_rules.check(document), *connector_rules.check_clear_secrets(document)]
     manifest = document.value["spec"].get("initialOffsets", {}).get("manifest", {})

@@ -10,8 +10,8 @@ from gitops_connect.families.shapes import Demand
 from gitops_connect.families.ties import Ties
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.findings import Finding, describe, show
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.rules.part_shapes import CURRENT_TYPE, CurrentTypes, PartShape
 from gitops_connect.offsets.rules.rules import severity_of
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _KEYS = frozenset({"partition", "offset"})
 _NOTHING_TO_REMOVE = "manifest/nothing-to-remove"
 _NULLS = {
-    OperationKind.REPLACE: (
+    OffsetChangeKind.REPLACE: (
         "operation: replace",
         "remove the entry: a replace removes every offset that is not declared",
     ),
-    OperationKind.SEED: ("initialOffsets", "remove the entry: the connector has no offsets yet"),
+    OffsetChangeKind.SEED: ("initialOffsets", "remove the entry: the connector has no offsets yet"),
 }
 
 
@@ -44,7 +44,7 @@ class CheckedEntry(NamedTuple):
 class EntryChecker:
     """Checks the entries of one manifest; everything that does not depend on the entry is computed once."""
 
-    def __init__(self, context: ManifestContext, kind: OperationKind) -> None:
+    def __init__(self, context: ManifestContext, kind: OffsetChangeKind) -> None:
         known = context.shape if context.shape is not None and context.shape.partitions else None
         self._kind = kind
         self._shape = known

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.findings import KNOWN, VALUE, Finding
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.suggestions import closest
 
 

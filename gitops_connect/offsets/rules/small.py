@@ -10,8 +10,8 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.findings import Finding, shorten
 from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestVerdict
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.rules import diagnose, severity_of
@@ -20,7 +20,7 @@ SHOWN = 20
 """The number of violations of each rule that are listed with their places; the others are only counted."""
 
 
-def check(manifest: Manifest, context: ManifestContext, kind: OperationKind) -> ManifestVerdict:
+def check(manifest: Manifest, context: ManifestContext, kind: OffsetChangeKind) -> ManifestVerdict:
     """Check every entry with every rule. Raises nothing, whatever the entries contain.
 
     The resulting offsets do not depend on the order of the entries.

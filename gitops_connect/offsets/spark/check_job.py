@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from gitops_connect.families.field_kinds import LONG
 from gitops_connect.model.findings import Finding
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.formats.content import fault_at_start
 from gitops_connect.offsets.formats.manifest_parser import LinesRead, read_lines
@@ -75,7 +75,7 @@ class ManifestTask:
     """
 
     context: ManifestContext
-    kind: OperationKind
+    kind: OffsetChangeKind
     line_format: LineFormat | None
     current_line_format: LineFormat | None
     examples: TypeExamples | None

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from gitops_connect.families.shapes import compare
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.findings import Finding, shorten
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.entries import CheckedEntry
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.check_job import FORM_MASK, FOUND, MARK_SHIFT, Job, OffsetForm, stored_offset
@@ -179,7 +179,7 @@ class _Comparison:
         """Declared rows that are not sent, and current rows to be removed; ascending."""
         joined = self._joined
         rows = [joined.repeated, joined.new[self._rows.form[joined.new] == OffsetForm.NONE]]
-        if self._manifest.kind is OperationKind.REPLACE:
+        if self._manifest.kind is OffsetChangeKind.REPLACE:
             rows += [*self._equal, joined.undeclared]
         return np.sort(np.concatenate(rows))
 
@@ -190,7 +190,7 @@ class _Comparison:
         """
         joined, rows = self._joined, self._rows
         new = np.concatenate((joined.new, joined.repeated[joined.current_of_repeated < 0]))
-        nulls = np.sort(new[(rows.form[new] == OffsetForm.NONE) & (self._manifest.kind is OperationKind.ALTER)])
+        nulls = np.sort(new[(rows.form[new] == OffsetForm.NONE) & (self._manifest.kind is OffsetChangeKind.ALTER)])
         self._counts.add_alike([Finding("manifest/nothing-to-remove", "partition", {})], rows.positions(nulls))
         marked = np.sort(new[rows.mark[new] > 0])
         for mark in np.unique(rows.mark[marked]).tolist():
@@ -218,7 +218,7 @@ class _Comparison:
         declared, current, form, value = self._joined.matched, self._joined.current, self._rows.form, self._rows.value
         new = self._joined.new[form[self._joined.new] != OffsetForm.NONE]
         self._add_moves(Direction.NEW, new, new)
-        if self._manifest.kind is OperationKind.REPLACE:
+        if self._manifest.kind is OffsetChangeKind.REPLACE:
             self._add_moves(Direction.REMOVED, self._joined.undeclared, self._joined.undeclared)
         is_removed = form[declared] == OffsetForm.NONE
         self._add_moves(Direction.REMOVED, declared[is_removed], current[is_removed])

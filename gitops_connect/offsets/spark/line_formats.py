@@ -23,8 +23,8 @@ from gitops_connect.families.field_kinds import ANY, FLAG, NUMBER, SIGNED, TEXT,
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.ties import RULES, Expectation
 from gitops_connect.model.findings import Finding
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.spark.layouts import (
@@ -51,7 +51,7 @@ BY_TYPE = {str: TEXT, int: SIGNED, bool: FLAG}
 _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 
-def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind) -> LineFormat | None:
+def learn(lines: Iterable[bytes], context: ManifestContext, kind: OffsetChangeKind) -> LineFormat | None:
     """Learn from lines that are certain. None if no line has a known form, or if each line must be checked singly.
 
     `context.current` are offsets that show the types of all current offsets.
@@ -62,7 +62,7 @@ def learn(lines: Iterable[bytes], context: ManifestContext, kind: OperationKind)
     checker = EntryChecker(context, kind)
     strings = _string_fields(context.current or {})
     certain = partial(_certain, checker, known, strings)
-    return _learnt(lines, known, certain, tombstones=kind is OperationKind.ALTER)
+    return _learnt(lines, known, certain, tombstones=kind is OffsetChangeKind.ALTER)
 
 
 def learn_current(lines: Iterable[bytes], shape: Shape | None, *, tombstones: bool = False) -> LineFormat | None:

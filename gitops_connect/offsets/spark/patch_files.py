@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import LargePatch
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import offset_text, partition_text
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.spark.check_job import Job
 from gitops_connect.offsets.spark.input_splits import Block, blocks_of
 from gitops_connect.offsets.spark.job_files import PATCH, DeletionVector, write_atomically
@@ -118,7 +118,7 @@ def patch_of(manifest: int, difference: Difference, written: Sequence[Sequence[i
     own = [row for row in written if job.splits[row[0]].manifest == manifest and row[1]]
     own.sort(key=lambda row: job.splits[row[0]].is_current)
     entries = sum(row[1] for row in own)
-    same = difference.counts.get(Direction.SAME, 0) if job.manifests[manifest].kind is OperationKind.REPLACE else 0
+    same = difference.counts.get(Direction.SAME, 0) if job.manifests[manifest].kind is OffsetChangeKind.REPLACE else 0
     expected = sum(difference.counts.values()) - same
     if entries != expected:
         raise SparkFailed(

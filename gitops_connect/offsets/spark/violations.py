@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.findings import Finding
-from gitops_connect.model.operations import Acknowledgement
+from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.offsets.rules.rules import RULES, severity_of, summary_of
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.input_splits import InputSplit

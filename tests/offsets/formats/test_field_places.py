@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.files.manifests import FILE_SOURCE, MIRROR, context_of
 
-from gitops_connect.documents import offset_changes, yaml
-from gitops_connect.documents.offset_changes import ManifestFiles
-from gitops_connect.model.desired import DesiredOperation
+from gitops_connect.documents import offset_change_fields, yaml
+from gitops_connect.documents.offset_change_fields import ManifestFiles
+from gitops_connect.model.desired import DesiredOffsetChange
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.field_places import is_json
 from gitops_connect.offsets.rules.small import check
@@ -48,7 +48,7 @@ spec:
 
 
 def places(manifest: Manifest, config: dict[str, str]) -> list[tuple[str, int, int]]:
-    verdict = check(manifest, context_of(config), OperationKind.ALTER)
+    verdict = check(manifest, context_of(config), OffsetChangeKind.ALTER)
     return [(one.rule.removeprefix("manifest/"), one.location.line, one.location.column) for one in verdict.diagnostics]
 
 
@@ -65,10 +65,10 @@ def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
 
 def test_an_error_of_an_inline_manifest_points_at_the_field() -> None:
     (document,) = yaml.parse(Blob("changes/back.yaml", "", DOCUMENT.encode())).documents
-    operation = offset_changes.change(document, ManifestFiles([]))
-    assert isinstance(operation, DesiredOperation)
-    assert isinstance(operation.manifest, Manifest)
-    assert places(operation.manifest, MIRROR) == [
+    offset_change = offset_change_fields.change(document, ManifestFiles([]))
+    assert isinstance(offset_change, DesiredOffsetChange)
+    assert isinstance(offset_change.manifest, Manifest)
+    assert places(offset_change.manifest, MIRROR) == [
         ("type", 8, 51),
         ("alias", 11, 9),
         ("negative", 15, 9),

@@ -11,7 +11,7 @@ import yaml
 from support.files.manifests import OTHER, UNREAD, declared, entry, mirrored, offsets, rules, verdict
 
 from gitops_connect.model.manifests import OffsetSchema
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.rules import own_schemas
 
 TABLES = yaml.safe_load(Path(__file__).with_name("broken_schemas.yaml").read_text())
@@ -105,7 +105,7 @@ def test_a_schema_does_not_check_the_other_keys_of_an_entry() -> None:
 
 
 def test_a_schema_does_not_allow_null_in_a_replace() -> None:
-    found = verdict([entry({"shard": 1}, None)], OTHER, kind=OperationKind.REPLACE, schema=load(COUNTER))
+    found = verdict([entry({"shard": 1}, None)], OTHER, kind=OffsetChangeKind.REPLACE, schema=load(COUNTER))
     assert rules(found) == [(1, "tombstone")]
 
 

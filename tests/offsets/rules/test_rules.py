@@ -27,7 +27,7 @@ from support.files.manifests import (
 )
 
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.report.code_scanning import rule_explanations
 
@@ -148,8 +148,8 @@ def test_numbers_as_in_the_current_offsets_if_the_class_accepts_both() -> None:
     assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, current)) == []
 
 
-@pytest.mark.parametrize("kind", [OperationKind.REPLACE, OperationKind.SEED])
-def test_null_offsets_say_nothing_in_a_replace_and_a_seed(kind: OperationKind) -> None:
+@pytest.mark.parametrize("kind", [OffsetChangeKind.REPLACE, OffsetChangeKind.SEED])
+def test_null_offsets_say_nothing_in_a_replace_and_a_seed(kind: OffsetChangeKind) -> None:
     tombstone = entry(mirrored()["partition"], None)
     assert rules(verdict([mirrored(1), tombstone], MIRROR, {}, kind=kind)) == [(2, "tombstone")]
     assert rules(verdict([mirrored(1)], MIRROR, {}, kind=kind)) == []
@@ -204,9 +204,9 @@ def test_a_partition_that_is_not_read_has_to_be_acknowledged(rule: str, config: 
 
 
 @pytest.mark.parametrize(("rule", "config", "value"), NEVER_READ)
-@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+@pytest.mark.parametrize("kind", [OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE])
 def test_a_current_partition_may_be_set_whether_it_is_read_or_not(
-    rule: str, config: Mapping[str, str], value: Any, kind: OperationKind
+    rule: str, config: Mapping[str, str], value: Any, kind: OffsetChangeKind
 ) -> None:
     """The new offset may differ from the current one."""
     current = {**LIVE, **offsets(entry(value["partition"], {"n": 7}))}

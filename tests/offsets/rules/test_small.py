@@ -30,8 +30,8 @@ from support.files.manifests import read as filed
 from gitops_connect.connect import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import partition_text, to_json
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.offsets.rules.small import SHOWN, check
@@ -123,8 +123,8 @@ def test_twenty_exactly_leave_no_rest() -> None:
     assert len(found.diagnostics) == SHOWN
 
 
-@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED])
-def test_a_manifest_without_entries_is_an_error(kind: OperationKind) -> None:
+@pytest.mark.parametrize("kind", [OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE, OffsetChangeKind.SEED])
+def test_a_manifest_without_entries_is_an_error(kind: OffsetChangeKind) -> None:
     """Connect refuses an empty alter; an empty replace would have the effect of a reset."""
     found = verdict([], MIRROR, kind=kind)
     assert rules(found) == [(1, "empty")]
@@ -134,7 +134,7 @@ def test_a_manifest_without_entries_is_an_error(kind: OperationKind) -> None:
 def test_what_could_not_be_read_is_said_along_with_the_rest() -> None:
     fault = ManifestFault("manifest/syntax", "'}' where a value belongs", Location(FILE, 7, 3))
     broken = Manifest(Location(FILE), manifest([mirrored(0, -1)]).entries, (fault,))
-    found = check(broken, CONTEXT, OperationKind.ALTER)
+    found = check(broken, CONTEXT, OffsetChangeKind.ALTER)
     assert rules(found) == [(1, "negative"), (7, "syntax")]
     assert found.offsets is None
     problem = found.diagnostics.items[1]
@@ -148,7 +148,7 @@ def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
         for rule, first in (("syntax", 1), ("number", 100))
         for n in range(first, first + SHOWN + 2)
     )
-    found = check(Manifest(Location(FILE), (), faults), CONTEXT, OperationKind.ALTER)
+    found = check(Manifest(Location(FILE), (), faults), CONTEXT, OffsetChangeKind.ALTER)
     named = [item.location.line for item in found.diagnostics if "more of this rule" not in item.summary]
     assert named == [*range(1, SHOWN + 1), *range(100, 100 + SHOWN)]
     assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in total"] * 2
@@ -240,7 +240,7 @@ def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current
     """With a schema of the repository, here one that accepts everything, each entry is checked completely."""
     accepts_all = OffsetSchema("com.example.Any", "offset-schemas/any.json", {})
     contexts = (context_of(config, current, schema) for schema in (None, accepts_all))
-    quick, thorough = (EntryChecker(context, OperationKind.ALTER) for context in contexts)
+    quick, thorough = (EntryChecker(context, OffsetChangeKind.ALTER) for context in contexts)
     assert quick.check(value) == thorough.check(value)
 
 
@@ -248,7 +248,7 @@ def test_the_short_way_is_taken() -> None:
     """The fast path makes large manifests fast; without it, all tests would pass, but slowly."""
     unread = mirrored(cluster="other")
     for config, value in ((MIRROR, mirrored()), (SINK, sunk()), (FILE_SOURCE, filed()), (MIRROR, unread)):
-        assert EntryChecker(context_of(config), OperationKind.ALTER)._fits(value)
+        assert EntryChecker(context_of(config), OffsetChangeKind.ALTER)._fits(value)
 
 
 def test_a_deeply_nested_entry_is_an_error_and_no_crash() -> None:

@@ -16,7 +16,7 @@ from support.planted.planted_lines import REPEATS, UNKEPT_LINES, Plan
 from support.planted.planting import make
 from support.spark.large_engine import on_spark, said_by_large
 
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(600)]
 
@@ -41,7 +41,7 @@ def test_a_thousand_faults_in_a_million_lines(spark: Any, tmp_path: Path) -> Non
     several = [planted_in(mirror, 1_000_000, 1000, rnd)]
     for name in OTHERS:
         count = 390 if FAMILIES[name].lenient else 2000
-        plan = Plan(FAMILIES[name], rnd.choice([*OperationKind][:2]), rnd.choice([UNREAD, frozenset()]), 0.3, FILES)
+        plan = Plan(FAMILIES[name], rnd.choice([*OffsetChangeKind][:2]), rnd.choice([UNREAD, frozenset()]), 0.3, FILES)
         several.append(planted_in(plan, count, 150, rnd))
     assert sum(one.counts.total() for one in several) > 1500
     manifests = [one.filed(tmp_path / str(number)) for number, one in enumerate(several)]

@@ -11,7 +11,7 @@ from support.spark.large_engine import Case, by_small, filed, in_process, jsonl
 
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.manifests import LargeVerdict
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.spark.check import prepare
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def compared(case: Case, directory: Path, split_size: int = 300) -> LargeVerdict
 
 def test_odd_offsets_are_compared(tmp_path: Path) -> None:
     current = [*ODD, *(mirrored(n, n) for n in range(50))]
-    verdict = compared(Case(jsonl(current), MIRROR, offsets(*current), OperationKind.REPLACE), tmp_path)
+    verdict = compared(Case(jsonl(current), MIRROR, offsets(*current), OffsetChangeKind.REPLACE), tmp_path)
     assert verdict.difference is not None
     assert {way: count for way, count in verdict.difference.counts.items() if count} == {Direction.SAME: 52}
     assert not verdict.counts
@@ -42,7 +42,7 @@ def test_each_difference_is_reported(tmp_path: Path) -> None:
         *(mirrored(n, 10 + n % 3 - 1) for n in range(60)),
         *({**mirrored(n, 0), "offset": None} for n in range(60, 130)),
     ]
-    verdict = compared(Case(jsonl(sent), MIRROR, offsets(*current), OperationKind.ALTER), tmp_path)
+    verdict = compared(Case(jsonl(sent), MIRROR, offsets(*current), OffsetChangeKind.ALTER), tmp_path)
     assert verdict.difference is not None
     assert {way: count for way, count in verdict.difference.counts.items() if count} == {
         Direction.NEW: 1,
@@ -59,7 +59,7 @@ def test_types_that_only_late_offsets_have_are_found(tmp_path: Path) -> None:
     existing = [entry({"shard": n}, {"seq": n}) for n in range(3000)]
     existing.append(entry({"shard": 3000}, {"seq": "text"}))
     declared = [entry({"shard": n}, {"seq": n + 1}) for n in range(5)] + [entry({"shard": 3000}, {"seq": 7})]
-    case = Case(jsonl(declared), OTHER, offsets(*existing), OperationKind.ALTER)
+    case = Case(jsonl(declared), OTHER, offsets(*existing), OffsetChangeKind.ALTER)
     manifest = filed(case, tmp_path / "files")
     first = prepare([manifest], 3, 300)
     assert first.manifests[0].examples is not None

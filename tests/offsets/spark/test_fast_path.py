@@ -14,8 +14,8 @@ from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, context_of
 from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, laid_out
 
 from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import offset_text, partition_text
-from gitops_connect.model.operations import OperationKind
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.spark.keys import Secret, hash_fields, hash_partitions
 from gitops_connect.offsets.spark.layouts import LineBuffer
@@ -81,8 +81,8 @@ def test_what_is_certified_is_what_the_long_way_says(data: Any, name: str, sever
         lines.append(before + laid_out(spoiled, separators, backwards=backwards) + behind)
     content = "".join(lines).encode()
     context = context_of(config)
-    line_format = learn(content.splitlines(), context, OperationKind.ALTER)
-    checker = EntryChecker(context, OperationKind.ALTER)
+    line_format = learn(content.splitlines(), context, OffsetChangeKind.ALTER)
+    checker = EntryChecker(context, OffsetChangeKind.ALTER)
     found = zip(
         canonical_lines(content, line_format).to_pylist(),
         canonical_partitions(content, line_format).to_pylist(),
@@ -133,7 +133,7 @@ def test_regular_lines_are_certified(name: str, count: int) -> None:
     made = [make(n) if n < 20 else {**make(n), "offset": None} for n in range(40)]
     listed = [laid_out(one, way[0], backwards=way[1]) for one, way in zip(made, ways, strict=True)]
     content = ("\n".join(listed) + "\n").encode()
-    line_format = learn(content.splitlines(), context_of(config), OperationKind.ALTER)
+    line_format = learn(content.splitlines(), context_of(config), OffsetChangeKind.ALTER)
     assert canonical_lines(content, line_format).to_pylist() == [canonical(json.loads(line))[1] for line in listed]
 
 

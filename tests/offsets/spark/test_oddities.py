@@ -222,10 +222,10 @@ from support.files.manifests import MIRROR, context_of
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.offsets.context import LargeManifest
 from gitops_connect.model.manifests import LargeFile
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 def check(path):
     context, files = context_of(MIRROR), (LargeFile(path, path),)
-    return in_process([LargeManifest(Location(path), files, context, OperationKind.ALTER)])[0]
+    return in_process([LargeManifest(Location(path), files, context, OffsetChangeKind.ALTER)])[0]
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 check(sys.argv[1])

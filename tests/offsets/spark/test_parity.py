@@ -27,7 +27,7 @@ from support.spark.large_engine import (
     said_by_large,
 )
 
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.check import prepare
 from gitops_connect.offsets.spark.check_job import OffsetForm
@@ -73,9 +73,9 @@ ODD_LINES = {
 }
 
 
-@pytest.mark.parametrize("kind", [OperationKind.ALTER, OperationKind.REPLACE])
+@pytest.mark.parametrize("kind", [OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE])
 @pytest.mark.parametrize("suffix", ["", ".zst"])
-def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OperationKind, suffix: str) -> None:
+def test_of_moves_that_tie_the_first_by_partition_are_named(kind: OffsetChangeKind, suffix: str) -> None:
     """This must not depend on their lines, unless too many moves tie."""
     rnd = random.Random(1)  # noqa: S311 - the same each time
     for config, make in ((MIRROR, mirrored), (OTHER, lambda n, at: entry({"shard": n}, {"seq": at}))):
@@ -221,7 +221,7 @@ cases = st.builds(
     st.lists(texts, max_size=8),
     st.sampled_from([MIRROR, SINK, PATTERN_SINK, FILE_SOURCE, OTHER, None]),
     lives,
-    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]),
+    st.sampled_from([OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE, OffsetChangeKind.SEED]),
     st.sampled_from([frozenset(), UNREAD]),
 )
 

@@ -19,7 +19,7 @@ from support.files.manifests import MIRROR, OTHER, SINK, entry, mirrored, offset
 from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, by_small, filed, in_process, jsonl, said_by_large
 
 from gitops_connect.model.manifests import LargeFile, LargeVerdict
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.spark.check import prepare
 from gitops_connect.offsets.spark.input_splits import SUFFIX, blocks_of
 from gitops_connect.offsets.spark.layouts import LineBuffer
@@ -103,7 +103,7 @@ def kept(entry_: Any) -> Any:
     maker,
     st.lists(st.tuples(texts, small, small), min_size=1, max_size=12),
     st.sampled_from(lives),
-    st.sampled_from([OperationKind.ALTER, OperationKind.REPLACE]),
+    st.sampled_from([OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE]),
     st.tuples(st.booleans(), st.booleans(), st.sampled_from([1, 3, 1000]), st.sampled_from([1, 1 << 20])),
 )
 def test_the_same_verdict(made: Any, cells: Any, current: Any, kind: Any, way: Any) -> None:

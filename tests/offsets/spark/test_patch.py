@@ -31,7 +31,7 @@ from support.spark.large_engine import (
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.manifests import LargeFile
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.spark.check import Results, prepare
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
@@ -39,7 +39,7 @@ from gitops_connect.offsets.spark.patch_files import PatchJob
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-KINDS = [OperationKind.ALTER, OperationKind.SEED, OperationKind.REPLACE]
+KINDS = [OffsetChangeKind.ALTER, OffsetChangeKind.SEED, OffsetChangeKind.REPLACE]
 MAKE = {
     "mirror": (MIRROR, mirrored),
     "sink": (SINK, lambda n, at: sunk("orders" if n % 2 else "invoices", n, at)),
@@ -97,7 +97,7 @@ def cases(draw: st.DrawFn) -> Case:
     lines = []
     for n in numbers:
         value = make(n, rnd.randrange(3))
-        if kind is OperationKind.ALTER and rnd.random() < 0.3:
+        if kind is OffsetChangeKind.ALTER and rnd.random() < 0.3:
             value["offset"] = None
         lines.append(written(value, rnd) + rnd.choice(["", "", "", "\r", "\n", "\n \t\r", " "]))
     content = (rnd.choice(["", "", "\ufeff"]) + "\n".join(lines) + rnd.choice(["", "\n"])).encode()
@@ -113,12 +113,12 @@ def test_what_is_left_is_what_the_plan_sends(several: list[Case], split_size: in
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
 @pytest.mark.parametrize("name", MAKE)
-def test_of_each_kind_something_is_left(name: str, kind: OperationKind) -> None:
+def test_of_each_kind_something_is_left(name: str, kind: OffsetChangeKind) -> None:
     """Without offsets to send, the property above would be true but prove nothing."""
     config, make = MAKE[name]
     values = [make(n, n % 3) for n in range(0 if name == "file" else 1, 1 if name == "file" else 90)]
     current = offsets(*(make(n, 1) for n in ([] if name == "file" else range(40, 120))))
-    if kind is OperationKind.ALTER:
+    if kind is OffsetChangeKind.ALTER:
         values += [] if name == "file" else [{**make(n, 1), "offset": None} for n in (90, 100, 119, 120, 200)]
     (found,) = left_alike([Case(jsonl(values), config, current, kind)], split_size=200)
     assert found is not None
@@ -128,7 +128,7 @@ def test_of_each_kind_something_is_left(name: str, kind: OperationKind) -> None:
 
 def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
     current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
-    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OperationKind.REPLACE)
+    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OffsetChangeKind.REPLACE)
     found = [left_alike([case], split_size, tasks) for split_size in (300, 5000, SPLIT_SIZE) for tasks in (1, 3, 7)]
     assert all(one == found[0] for one in found)
 
@@ -136,7 +136,7 @@ def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
 def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
     """A task that is ended in the middle leaves no files."""
     current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
-    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OperationKind.REPLACE)
+    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OffsetChangeKind.REPLACE)
 
     class Twice(InProcess):
         def compare(self, job: Any) -> Any:
@@ -171,10 +171,10 @@ def test_of_repeats_the_first_is_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
-def test_the_same_is_left_of_parquet(kind: OperationKind, tmp_path: Path) -> None:
+def test_the_same_is_left_of_parquet(kind: OffsetChangeKind, tmp_path: Path) -> None:
     """The row groups are in several input splits, and a string must be escaped."""
     values = [mirrored(n, n % 3, topic='a"b' if n == 77 else "orders") for n in range(300)]
-    if kind is OperationKind.ALTER:
+    if kind is OffsetChangeKind.ALTER:
         values[70]["offset"] = values[90]["offset"] = None
     case = Case(jsonl(values), MIRROR, offsets(*(mirrored(n, 1) for n in range(60, 400))), kind)
     (expected,) = left_alike([case], 2000)
@@ -211,7 +211,7 @@ def test_an_error_or_unknown_offsets_leave_nothing(tmp_path: Path) -> None:
     wrong = filed(Case(jsonl([mirrored(1), mirrored(2, -1)]), MIRROR, {}), tmp_path / "wrong")
     unknown = filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "unknown")
     nothing = filed(
-        Case(jsonl([mirrored(1, 5)]), MIRROR, offsets(mirrored(1, 5)), OperationKind.REPLACE), tmp_path / "n"
+        Case(jsonl([mirrored(1, 5)]), MIRROR, offsets(mirrored(1, 5)), OffsetChangeKind.REPLACE), tmp_path / "n"
     )
     found = in_process([wrong, unknown, nothing], ready=tmp_path / "ready")
     assert [one.patch is None for one in found] == [True, True, False]
@@ -269,7 +269,7 @@ def test_lsns_as_postgresql_writes_them_are_sent_as_numbers() -> None:
     lsns = [100, "0/64", "0/1985390", 26_760_080]
     values = [entry({"server": f"s{n}"}, {"lsn": lsns[n % 4], "lsn_commit": "0/5"}) for n in range(80)]
     current = offsets(*(entry({"server": f"s{n}"}, {"lsn": 100, "lsn_commit": 5}) for n in range(40)))
-    for kind in (OperationKind.ALTER, OperationKind.REPLACE):
+    for kind in (OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE):
         (found,) = left_alike([Case(jsonl(values), config, current, kind)], split_size=300)
         assert found
         assert not any("0/" in line for line in found)

@@ -25,7 +25,7 @@ from support.spark.large_engine import in_process, said_by_large
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.diagnostics import Diagnostic
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
@@ -34,10 +34,10 @@ OF_THE_REST = re.compile(r"[0-9,]+ more of this rule, [0-9,]+ in total")
 pytestmark = pytest.mark.slow
 
 _THOROUGH = pytest.mark.thorough
-KINDS = [OperationKind.ALTER, OperationKind.REPLACE, OperationKind.SEED]
+KINDS = [OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE, OffsetChangeKind.SEED]
 EACH_KIND = [KINDS[0], *(pytest.param(kind, marks=_THOROUGH) for kind in KINDS[1:])]
 """Every family is tested with one kind in `make test`, and with all kinds before a release."""
-NO_NULLS = (OperationKind.REPLACE, OperationKind.SEED)
+NO_NULLS = (OffsetChangeKind.REPLACE, OffsetChangeKind.SEED)
 LIVE = (0.0, 0.6, 1.0)
 NAMES = [("offsets/a.jsonl",), ("offsets/a.jsonl", "offsets/b.jsonl.gz", "offsets/c.ndjson"), ("offsets/a.jsonl.zst",)]
 
@@ -79,7 +79,7 @@ def checked(*several: Planted, split_size: int = SPLIT_SIZE) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("kind", EACH_KIND, ids=lambda kind: kind.value)
 @pytest.mark.parametrize("current", [*(pytest.param(one, marks=_THOROUGH) for one in (None, 0.0)), 0.5])
-def test_each_plant_alone(name: str, kind: OperationKind, current: float | None) -> None:
+def test_each_plant_alone(name: str, kind: OffsetChangeKind, current: float | None) -> None:
     family = FAMILIES[name]
     chosen: list[Any] = [[]]
     for one in (*family.plants, *UNKEPT_LINES):
@@ -96,7 +96,7 @@ def test_each_plant_alone(name: str, kind: OperationKind, current: float | None)
     [[*zip(LIVE, NAMES, strict=True)], pytest.param([*product(LIVE, NAMES)], marks=_THOROUGH)],
     ids=["some", "all"],
 )
-def test_plants_without_errors_change_the_reported_moves(name: str, kind: OperationKind, of: list[Any]) -> None:
+def test_plants_without_errors_change_the_reported_moves(name: str, kind: OffsetChangeKind, of: list[Any]) -> None:
     """Plants that are no errors change the moves of offsets and their distances."""
     family = FAMILIES[name]
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
@@ -109,7 +109,7 @@ def test_plants_without_errors_change_the_reported_moves(name: str, kind: Operat
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("kind", EACH_KIND, ids=lambda kind: kind.value)
-def test_several_plants_in_one_entry(name: str, kind: OperationKind) -> None:
+def test_several_plants_in_one_entry(name: str, kind: OffsetChangeKind) -> None:
     family, rnd = FAMILIES[name], random.Random(11)  # noqa: S311 - a test needs no secure random numbers
     chosen = [rnd.sample(list(family.plants), rnd.choice([2, 2, 3])) for _ in range(100)]
     checked(*(make(Plan(family, kind, UNREAD, current), chosen, rnd) for current in (None, 0.4)))
@@ -145,7 +145,7 @@ def test_the_first_of_many_violations_are_named() -> None:
     names = ["offset.offset negative", "partition.cluster elsewhere", "entry: list", "duplicate", "note", "no offset"]
     chosen = [[names[number % 7]] if number % 7 < 6 else [] for number in range(400)]
     for acknowledged in (frozenset(), UNREAD):
-        plan = Plan(family, OperationKind.ALTER, acknowledged, 0.5, NAMES[1])
+        plan = Plan(family, OffsetChangeKind.ALTER, acknowledged, 0.5, NAMES[1])
         checked(make(plan, chosen, random.Random(7)), split_size=900)  # noqa: S311 - a test needs no secure random numbers
 
 

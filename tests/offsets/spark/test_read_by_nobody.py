@@ -11,7 +11,7 @@ from pyarrow import parquet
 from support.files.manifests import FILE_SOURCE, MIRROR, SINK, UNREAD, entry, mirrored, offsets, read, sunk
 from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, assert_alike, filed, in_process, jsonl
 
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.formats.manifest_parser import LinesRead, read_lines
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ MADE: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
     "server": (DEBEZIUM, lambda n, at: entry({"server": "b"}, {"lsn": at, "ts_usec": 5}), "manifest/server"),
     "topic": (SINK, lambda n, at: sunk("others", n, at), "manifest/topic"),
 }
-KINDS = [OperationKind.ALTER, pytest.param(OperationKind.REPLACE, marks=pytest.mark.thorough)]
+KINDS = [OffsetChangeKind.ALTER, pytest.param(OffsetChangeKind.REPLACE, marks=pytest.mark.thorough)]
 ONE_PARTITION = ("file", "server")
 SPLIT_SIZE = 300
 """In bytes; small, so that there are several splits and several blocks."""
@@ -43,7 +43,7 @@ def _lines(name: str) -> Iterable[dict[str, Any]]:
 @pytest.mark.parametrize("current", [None, 0, 2, 1], ids=["not known", "nothing", "half", "all"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_line_is_checked_individually(
-    name: str, acknowledged: Any, current: int | None, kind: OperationKind, tmp_path: Path
+    name: str, acknowledged: Any, current: int | None, kind: OffsetChangeKind, tmp_path: Path
 ) -> None:
     config, make, rule = MADE[name]
     numbers = range(0, MANY if current else 0, current or 1)
@@ -77,7 +77,7 @@ OWN: Mapping[str, tuple[Mapping[str, str], Make, str]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("acknowledged", [frozenset(), UNREAD], ids=["not acknowledged", "acknowledged"])
 def test_lines_with_individual_values(
-    name: str, current: str | None, kind: OperationKind, acknowledged: Any, tmp_path: Path
+    name: str, current: str | None, kind: OffsetChangeKind, acknowledged: Any, tmp_path: Path
 ) -> None:
     """These lines are counted on the fast path; those that are named get messages with their own values."""
     config, make, rule = OWN[name]

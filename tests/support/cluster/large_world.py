@@ -20,8 +20,8 @@ from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.manifests import SavedOffsets
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind, OperationRecord, OperationState
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.runtime import SystemClock
@@ -55,24 +55,26 @@ class LargeWorld(Contract):
         """Use an existing connector, with this number of offsets."""
         self.many, self.at_once = many, many // self.chunks
         self.ledger = Ledger.open("sqlite:///state.db", self.directory, None)
-        self.operation = Operation(
-            OperationName("c"), name, OperationKind.ALTER, Digest("d"), Revision("r"), is_large=True
+        self.offset_change = OffsetChange(
+            OffsetChangeName("c"), name, OffsetChangeKind.ALTER, Digest("d"), Revision("r"), is_large=True
         )
 
     def run(self, **more: Any) -> tuple[StepOutcome, ...]:
-        steps = [Step(self.operation.connector, Action.ALTER, "", operation=self.operation)]
+        steps = [Step(self.offset_change.connector, Action.ALTER, "", offset_change=self.offset_change)]
         options = execute_options(
             self.clock, _Journal(self), settle_timeout=30, on_progress=self.progress.append, **more
         )
         return execute(plan(*steps), self.client, options)
 
     @property
-    def record(self) -> OperationRecord | None:
-        return self.ledger.operations.records(APPLY).get(self.operation.name)
+    def record(self) -> OffsetChangeRecord | None:
+        return self.ledger.offset_changes.records(APPLY).get(self.offset_change.name)
 
     def positions(self) -> list[int]:
         """How many offsets are unchanged, and how many have the value that is sent."""
-        found = [json.loads(offset)["position"] for offset in self.client.offsets(self.operation.connector).values()]
+        found = [
+            json.loads(offset)["position"] for offset in self.client.offsets(self.offset_change.connector).values()
+        ]
         return [found.count(1), found.count(2)]
 
 
@@ -88,18 +90,18 @@ class _Journal(MemoryJournal):
         self._world = runtime
 
     @contextmanager
-    def large(self, operation: Operation) -> Iterator[LargeChange]:
-        yield _Change(self._world, operation)
+    def large(self, offset_change: OffsetChange) -> Iterator[LargeChange]:
+        yield _Change(self._world, offset_change)
 
 
 class _Change:
     """A `LargeChange` from the ledger's pieces. It compares the offsets itself, without Spark, because they are few."""
 
-    def __init__(self, runtime: LargeWorld, operation: Operation) -> None:
-        self._world, self._operation = runtime, operation
-        self._ledger = runtime.ledger.operations
+    def __init__(self, runtime: LargeWorld, offset_change: OffsetChange) -> None:
+        self._world, self._offset_change = runtime, offset_change
+        self._ledger = runtime.ledger.offset_changes
         record = runtime.record
-        self.is_begun = record is not None and record.state is OperationState.OPEN
+        self.is_begun = record is not None and record.state is OffsetChangeState.OPEN
         self.sent = record.sent or 0 if record is not None else 0
         self.entries = runtime.many
         self.chunk_size = ChunkSize()
@@ -110,12 +112,12 @@ class _Change:
 
     def begin(self) -> None:
         self._ledger.begin_large(
-            APPLY, self._operation, [self._current], lines(2, self.entries), self._world.clock.now()
+            APPLY, self._offset_change, [self._current], lines(2, self.entries), self._world.clock.now()
         )
 
     @cached_property
     def _declared(self) -> list[bytes]:
-        declared = self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.DECLARED)
+        declared = self._ledger.pieces(APPLY, self._offset_change.name, OffsetsPart.DECLARED)
         return [line for piece in declared for line in piece.splitlines()]
 
     def chunk(self, start: int, size: int) -> Chunk:
@@ -123,19 +125,19 @@ class _Change:
         return Chunk(len(some), _body(some))
 
     def mark(self, sent: int) -> None:
-        self._ledger.sent(APPLY, self._operation.name, sent)
+        self._ledger.sent(APPLY, self._offset_change.name, sent)
 
     def is_untouched(self) -> bool:
-        return self._look() == b"".join(self._ledger.pieces(APPLY, self._operation.name, OffsetsPart.BEFORE))
+        return self._look() == b"".join(self._ledger.pieces(APPLY, self._offset_change.name, OffsetsPart.BEFORE))
 
     def difference(self) -> str:
         wrong = set(self._look().splitlines()) ^ set(self._declared)
         return f"{len(wrong)} lines differ" if wrong else ""
 
     def settle(self, warning: str) -> None:
-        self._ledger.settle(APPLY, self._operation.name, Digest("after"), warning, self._world.clock.now())
+        self._ledger.settle(APPLY, self._offset_change.name, Digest("after"), warning, self._world.clock.now())
 
     def _look(self) -> bytes:
-        found = self._world.client.save_offsets(self._operation.connector, self._world.directory / "live", 0)
+        found = self._world.client.save_offsets(self._offset_change.connector, self._world.directory / "live", 0)
         assert isinstance(found, SavedOffsets)
         return Path(found.path).read_bytes()

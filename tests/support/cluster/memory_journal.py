@@ -17,9 +17,9 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Review
-from gitops_connect.model.names import ConnectorName, OperationName
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
-from gitops_connect.model.operations import Operation, OperationKind
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.plan.offset_review import review, review_unfinished
@@ -40,7 +40,7 @@ class Begun:
 class MemoryJournal:
     """A `Journal`, and the `OffsetChanges` for it.
 
-    `unfinished` contains the offsets before an operation that an earlier reconciliation began.
+    `unfinished` contains the offsets before an offset change that an earlier reconciliation began.
     Large changes need a `cluster` to read from, and their offsets in `manifests`; `large_ones` contains what a ledger
     stores of those in progress. `most` is the maximum of entries in a chunk, `chunks` lists start and size of each.
     """
@@ -56,50 +56,50 @@ class MemoryJournal:
         self.max_skip = max_skip
         self.shape = BUILT_IN.shape(config)
         self.cluster = cluster
-        self.manifests: dict[OperationName, OffsetPatch] = {}
+        self.manifests: dict[OffsetChangeName, OffsetPatch] = {}
         self.adopted: list[tuple[ConnectorName, ...]] = []
-        self.large_ones: dict[OperationName, Begun] = {}
+        self.large_ones: dict[OffsetChangeName, Begun] = {}
         self.most = most
         self.chunks: list[tuple[int, int]] = []
-        self.unfinished: dict[OperationName, Offsets] = {}
-        self.before: dict[OperationName, Offsets] = {}
-        self.settled: dict[OperationName, tuple[Offsets, str]] = {}
-        self.failed: dict[OperationName, tuple[str, bool]] = {}
+        self.unfinished: dict[OffsetChangeName, Offsets] = {}
+        self.before: dict[OffsetChangeName, Offsets] = {}
+        self.settled: dict[OffsetChangeName, tuple[Offsets, str]] = {}
+        self.failed: dict[OffsetChangeName, tuple[str, bool]] = {}
         self.restarts: list[ConnectorName] = []
         self.stopped: list[ConnectorName] = []
-        self.noted: dict[OperationName, str] = {}
-        self.calls: list[tuple[str, OperationName]] = []
+        self.noted: dict[OffsetChangeName, str] = {}
+        self.calls: list[tuple[str, OffsetChangeName]] = []
         self.faults: dict[str, deque[Exception]] = defaultdict(deque)
 
-    def intend(self, operation: Operation) -> None:
-        self._record_call("intend", operation)
+    def intend(self, offset_change: OffsetChange) -> None:
+        self._record_call("intend", offset_change)
 
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         if self.faults["adopt"]:
             raise self.faults["adopt"].popleft()
         self.adopted.append(tuple(connectors))
 
-    def is_begun(self, operation: Operation) -> bool:
-        return operation.name in self.unfinished
+    def is_begun(self, offset_change: OffsetChange) -> bool:
+        return offset_change.name in self.unfinished
 
-    def begin(self, operation: Operation, before: Offsets) -> None:
-        self._record_call("begin", operation)
-        self.before[operation.name] = before
+    def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
+        self._record_call("begin", offset_change)
+        self.before[offset_change.name] = before
 
-    def settle(self, operation: Operation, after: Offsets, warning: str) -> None:
-        self._record_call("settle", operation)
-        self.settled[operation.name] = (after, warning)
+    def settle(self, offset_change: OffsetChange, after: Offsets, warning: str) -> None:
+        self._record_call("settle", offset_change)
+        self.settled[offset_change.name] = (after, warning)
 
-    def record(self, operation: Operation) -> None:
-        self._record_call("record", operation)
+    def record(self, offset_change: OffsetChange) -> None:
+        self._record_call("record", offset_change)
 
-    def fail(self, operation: Operation, message: str, *, final: bool) -> None:
-        self._record_call("fail", operation)
-        self.failed[operation.name] = (message, final)
+    def fail(self, offset_change: OffsetChange, message: str, *, final: bool) -> None:
+        self._record_call("fail", offset_change)
+        self.failed[offset_change.name] = (message, final)
 
-    def note(self, operation: Operation, message: str) -> None:
-        self._record_call("note", operation)
-        self.noted[operation.name] = message
+    def note(self, offset_change: OffsetChange, message: str) -> None:
+        self._record_call("note", offset_change)
+        self.noted[offset_change.name] = message
 
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
@@ -109,43 +109,43 @@ class MemoryJournal:
             raise self.faults["count"].popleft()
         self.restarts.append(connector)
 
-    def review(self, operation: Operation, current: Offsets) -> Review:
-        if operation.name in self.unfinished:
-            return review_unfinished(operation, self.unfinished[operation.name], current, self.shape)
-        return review(operation, current, self.shape, dict.fromkeys(DEFAULT_SKIP_LIMITS, self.max_skip))
+    def review(self, offset_change: OffsetChange, current: Offsets) -> Review:
+        if offset_change.name in self.unfinished:
+            return review_unfinished(offset_change, self.unfinished[offset_change.name], current, self.shape)
+        return review(offset_change, current, self.shape, dict.fromkeys(DEFAULT_SKIP_LIMITS, self.max_skip))
 
-    def has_too_many_offsets(self, operation: Operation) -> bool:
+    def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
         return False
 
     @contextmanager
-    def large(self, operation: Operation) -> Iterator[LargeChange]:
-        assert operation.is_large
-        assert not operation.offsets
-        yield MemoryChange(self, replace(operation, offsets=self.manifests.get(operation.name, {})))
+    def large(self, offset_change: OffsetChange) -> Iterator[LargeChange]:
+        assert offset_change.is_large
+        assert not offset_change.offsets
+        yield MemoryChange(self, replace(offset_change, offsets=self.manifests.get(offset_change.name, {})))
 
-    def _record_call(self, word: str, operation: Operation) -> None:
+    def _record_call(self, word: str, offset_change: OffsetChange) -> None:
         if self.faults[word]:
             raise self.faults[word].popleft()
-        self.calls.append((word, operation.name))
+        self.calls.append((word, offset_change.name))
 
 
 class MemoryChange:
     """A `LargeChange` that is small enough for memory. Its errors are the journal's `faults`, and the cluster's."""
 
-    def __init__(self, journal: MemoryJournal, operation: Operation) -> None:
+    def __init__(self, journal: MemoryJournal, offset_change: OffsetChange) -> None:
         self._journal = journal
-        self._operation = operation
+        self._offset_change = offset_change
         self._review: Review | None = None
         self._current: Offsets = {}
 
     @property
     def is_begun(self) -> bool:
-        return self._operation.name in self._journal.large_ones
+        return self._offset_change.name in self._journal.large_ones
 
     def review(self) -> Review:
-        self._journal._record_call("review", self._operation)
+        self._journal._record_call("review", self._offset_change)
         self._current = self._read()
-        self._review = self._journal.review(self._operation, self._current)
+        self._review = self._journal.review(self._offset_change, self._current)
         return self._review
 
     @property
@@ -165,9 +165,9 @@ class MemoryChange:
 
     def begin(self) -> None:
         assert self._review, "review comes first"
-        self._journal.begin(self._operation, self._current)
+        self._journal.begin(self._offset_change, self._current)
         if not self.is_begun:
-            self._journal.large_ones[self._operation.name] = Begun(self._current, self._review.patch)
+            self._journal.large_ones[self._offset_change.name] = Begun(self._current, self._review.patch)
 
     def chunk(self, start: int, size: int) -> Chunk:
         """A chunk of the size `FIRST` has the maximum of entries, a smaller one has fewer."""
@@ -177,7 +177,7 @@ class MemoryChange:
         return Chunk(len(entries), json.dumps({"offsets": entries}).encode())
 
     def mark(self, sent: int) -> None:
-        self._journal._record_call("mark", self._operation)
+        self._journal._record_call("mark", self._offset_change)
         assert sent <= self.entries
         self._begun.sent = max(sent, self._begun.sent)
 
@@ -187,22 +187,22 @@ class MemoryChange:
     def difference(self) -> str:
         wanted = merged(self._begun.before, self._begun.patch)
         seen = self._read()
-        if self._operation.kind in (OperationKind.ALTER, OperationKind.SEED):
+        if self._offset_change.kind in (OffsetChangeKind.ALTER, OffsetChangeKind.SEED):
             wrong = {one for one, offset in self._begun.patch.items() if seen.get(one) != offset}
         else:
             wrong = {one for one in seen.keys() | wanted.keys() if seen.get(one) != wanted.get(one)}
         return f"{len(wrong)} partitions have other offsets than declared" if wrong else ""
 
     def settle(self, warning: str) -> None:
-        self._journal.settle(self._operation, self._read(), warning)
+        self._journal.settle(self._offset_change, self._read(), warning)
 
     @property
     def _begun(self) -> Begun:
-        return self._journal.large_ones[self._operation.name]
+        return self._journal.large_ones[self._offset_change.name]
 
     def _read(self) -> Offsets:
         assert self._journal.cluster
-        return self._journal.cluster.offsets(self._operation.connector)
+        return self._journal.cluster.offsets(self._offset_change.connector)
 
 
 def execute_options(clock: Clock, journal: MemoryJournal | None = None, **more: Any) -> ExecuteOptions:

@@ -10,8 +10,8 @@ from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import Manifest, ManifestEntry, ManifestVerdict, OffsetSchema
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.rules.small import check
 
@@ -72,7 +72,7 @@ def verdict(
     config: Mapping[str, str] | None = None,
     current: Offsets | None = None,
     *,
-    kind: OperationKind = OperationKind.ALTER,
+    kind: OffsetChangeKind = OffsetChangeKind.ALTER,
     schema: OffsetSchema | None = None,
     acknowledged: frozenset[Acknowledgement] = frozenset(),
 ) -> ManifestVerdict:

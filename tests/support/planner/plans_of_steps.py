@@ -12,7 +12,7 @@ from gitops_connect.model.restart_records import Restart
 
 _WITHOUT_REQUEST = (Action.ADOPT, Action.LIST, Action.RECORD)
 OF_THE_CONNECTOR = tuple(one for one in Action if one not in (Action.ALTER, Action.RESET, *_WITHOUT_REQUEST))
-"""The actions that send a request and need no operation."""
+"""The actions that send a request and need no offset change."""
 
 
 def step(

@@ -9,7 +9,7 @@ from typing import Any
 
 from gitops_connect.model.desired import (
     DesiredConnector,
-    DesiredOperation,
+    DesiredOffsetChange,
     DesiredState,
     Mode,
     SecretReference,
@@ -19,7 +19,7 @@ from gitops_connect.model.desired import (
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document
 from gitops_connect.model.manifests import Manifest
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import (
     ConnectorType,
     ConnectVersion,
@@ -28,8 +28,8 @@ from gitops_connect.model.observed_state import (
     TaskStatus,
     WorkerState,
 )
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
-from gitops_connect.model.operations import Acknowledgement, OperationKind, OperationRecord, OperationState
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.plan.situation import Policy, Situation
@@ -90,13 +90,13 @@ def current_offsets(**positions: int) -> Offsets:
 
 def change(
     name: str, connector: str, kind: str = "alter", *, acknowledge: Iterable[str] = (), digest: str = "d1"
-) -> DesiredOperation:
+) -> DesiredOffsetChange:
     """A change whose manifest is in its document; the situation contains the declared offsets."""
     manifest = None if kind == "reset" else Manifest(DOCUMENT.location)
-    return DesiredOperation(
-        OperationName(name),
+    return DesiredOffsetChange(
+        OffsetChangeName(name),
         ConnectorName(connector),
-        OperationKind(kind),
+        OffsetChangeKind(kind),
         Digest(digest),
         DOCUMENT,
         ("spec",),
@@ -105,10 +105,10 @@ def change(
     )
 
 
-def record(one: DesiredOperation, state: str, **more: Any) -> OperationRecord:
+def record(one: DesiredOffsetChange, state: str, **more: Any) -> OffsetChangeRecord:
     """The ledger's record of a change."""
     values = {"digest": one.digest, "revision": REVISION, "since": NOW, **more}
-    return OperationRecord(one.name, one.connector, one.kind, OperationState(state), **values)
+    return OffsetChangeRecord(one.name, one.connector, one.kind, OffsetChangeState(state), **values)
 
 
 def full(config: Mapping[str, str] | None) -> dict[str, str]:

@@ -14,8 +14,8 @@ from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import LargeFile, Manifest
-from gitops_connect.model.names import Digest, OperationName, Revision
-from gitops_connect.model.operations import Operation, OperationKind
+from gitops_connect.model.names import Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
 from gitops_connect.offsets.rules import small
@@ -57,7 +57,7 @@ class Planted:
 
     files: tuple[tuple[str, bytes], ...] = field(repr=False)
     context: ManifestContext = field(repr=False)
-    kind: OperationKind
+    kind: OffsetChangeKind
     expected: tuple[Expected, ...]
     unread: int
     moves: Counter[Direction] = field(default_factory=Counter)
@@ -116,9 +116,9 @@ class Planted:
         current = self.context.current
         if found.offsets is None or current is None:
             return said
-        operation = Operation(OperationName("-"), ORDERS, self.kind, Digest(""), Revision(""), found.offsets)
+        offset_change = OffsetChange(OffsetChangeName("-"), ORDERS, self.kind, Digest(""), Revision(""), found.offsets)
         shape = self.context.shape
-        difference = find_difference(current, effect_of(operation, current), shape)
+        difference = find_difference(current, effect_of(offset_change, current), shape)
         moves = {direction: count for direction, count in difference.counts.items() if count}
         return replace(said, moves=moves, distances=dict(difference.distances), largest=difference.moves)
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.differences import Direction
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, offset_text
-from gitops_connect.model.operations import OperationKind
 from support.files.manifests import UNREAD
 from support.planted.planted_families import Family, Plant, Says
 from support.planted.planted_lines import WARNINGS, Line, Plan, key_of
 
 _OF_FORM = frozenset({"shape", "type", "range", "negative", "unknown-field"})
-_NULLS_SAY_NOTHING = (OperationKind.REPLACE, OperationKind.SEED)
+_NULLS_SAY_NOTHING = (OffsetChangeKind.REPLACE, OffsetChangeKind.SEED)
 
 
 def answers_to(plan: Plan, line: Line, current: Offsets | None) -> tuple[list[tuple[str, Severity]], bool]:
@@ -95,7 +95,7 @@ def changed_by(plan: Plan, lines: Sequence[Line], current: Offsets) -> dict[str,
         if direction is not None:
             moves[direction] += 1
             distances[direction] += distance
-    if plan.kind is OperationKind.REPLACE:
+    if plan.kind is OffsetChangeKind.REPLACE:
         moves[Direction.REMOVED] += len(current.keys() - declared.keys())
     return {"moves": +moves, "distances": +distances}
 

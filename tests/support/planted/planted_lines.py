@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import partition_text
-from gitops_connect.model.operations import Acknowledgement, OperationKind
 from support.planted.planted_families import ODD_ENTRIES, ODD_LINES, Entry, Family, Plant, Says
 
 UNKEPT_LINES = frozenset({*ODD_LINES, *(f"entry: {name}" for name in ODD_ENTRIES)})
@@ -53,7 +53,7 @@ class Plan:
     """How to make a manifest. `current`: None (not known), or the share of valid partitions with current offsets."""
 
     family: Family
-    kind: OperationKind = OperationKind.ALTER
+    kind: OffsetChangeKind = OffsetChangeKind.ALTER
     acknowledged: frozenset[Acknowledgement] = frozenset()
     current: float | None = None
     names: tuple[str, ...] = ("offsets/a.jsonl",)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, Reconciliations, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.operation_store import Operations
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.health import HealthReason
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OperationName, Revision
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequest, PullRequestPlan
@@ -158,8 +158,8 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
     now = clock.now()
     for cluster in (CLUSTER, PROD):
         with ledger.lease(cluster, clock) as lease:
-            operations = ledger.under(lease).operations
-            _record_changes(operations, cluster, now)
+            offset_changes = ledger.under(lease).offset_changes
+            _record_changes(offset_changes, cluster, now)
     planned = made_up_plan(CLUSTER)
     ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
     ledger.reviews.approve(Approval(12, review_digest([planned]), "grace", now, "comment 4711 on pull request 12"))
@@ -172,7 +172,7 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
                 author=("Ada Lovelace", "Grace Hopper")[number % 2],
                 connector=ConnectorName("orders"),
                 action=(Action.CONFIGURE, Action.RESTART, Action.ALTER)[number % 3],
-                operation="rewind-orders" if number % 3 == 2 else "",
+                offset_change="rewind-orders" if number % 3 == 2 else "",
                 result=Result.FAILED if number % 7 == 5 else Result.APPLIED,
                 reason="the document was changed: batch.size",
                 message="timeout: the connector did not become RUNNING within 120s" if number % 7 == 5 else "",
@@ -181,12 +181,12 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
         )
 
 
-def _record_changes(operations: Operations, cluster: ClusterName, now: datetime) -> None:
-    def one(name: str, **positions: int) -> Operation:
+def _record_changes(offset_changes: OffsetChangeStore, cluster: ClusterName, now: datetime) -> None:
+    def one(name: str, **positions: int) -> OffsetChange:
         offsets = current_offsets(**positions)
-        kind, acknowledged = OperationKind.ALTER, frozenset({Acknowledgement.REWIND})
-        return Operation(
-            OperationName(name), ConnectorName("orders"), kind, Digest("d1"), REVISION, offsets, acknowledged
+        kind, acknowledged = OffsetChangeKind.ALTER, frozenset({Acknowledgement.REWIND})
+        return OffsetChange(
+            OffsetChangeName(name), ConnectorName("orders"), kind, Digest("d1"), REVISION, offsets, acknowledged
         )
 
     before = current_offsets(a=1200, b=3400)
@@ -195,10 +195,12 @@ def _record_changes(operations: Operations, cluster: ClusterName, now: datetime)
         one("skip-poison-pill", a=1201),
         one("rewind-too-far", a=1),
     )
-    operations.begin(cluster, applied, before, now - timedelta(days=2))
-    operations.settle(cluster, applied.name, current_offsets(a=100, b=3400), "", now - timedelta(days=2))
-    operations.begin(cluster, opened, before, now - timedelta(minutes=1))
-    operations.fail(cluster, failed, "Connect rejected the offsets: position must not be negative", final=True, at=now)
+    offset_changes.begin(cluster, applied, before, now - timedelta(days=2))
+    offset_changes.settle(cluster, applied.name, current_offsets(a=100, b=3400), "", now - timedelta(days=2))
+    offset_changes.begin(cluster, opened, before, now - timedelta(minutes=1))
+    offset_changes.fail(
+        cluster, failed, "Connect rejected the offsets: position must not be negative", final=True, at=now
+    )
 
 
 PROBLEMS = Diagnostics.of(

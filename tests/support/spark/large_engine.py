@@ -20,9 +20,9 @@ from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import LargeFile, LargeVerdict
-from gitops_connect.model.names import Digest, OperationName, Revision
+from gitops_connect.model.names import Digest, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, merged, patch_between, to_json
-from gitops_connect.model.operations import Acknowledgement, Operation, OperationKind
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
 from gitops_connect.offsets.formats.manifest_parser import read_lines
@@ -51,7 +51,7 @@ class Case:
     content: bytes
     config: Mapping[str, str] | None = None
     current: Offsets | None = None
-    kind: OperationKind = OperationKind.ALTER
+    kind: OffsetChangeKind = OffsetChangeKind.ALTER
     acknowledged: frozenset[Acknowledgement] = frozenset()
     name: str = "offsets/orders.jsonl"
     families: Registry = BUILT_IN
@@ -107,8 +107,8 @@ def by_small(case: Case) -> Said:
     found = small.check(manifest, case.context, case.kind)
     difference = None
     if found.offsets is not None and case.current is not None:
-        operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), found.offsets)
-        patch = effect_of(operation, case.current)
+        offset_change = OffsetChange(OffsetChangeName("-"), ORDERS, case.kind, Digest(""), Revision(""), found.offsets)
+        patch = effect_of(offset_change, case.current)
         difference = find_difference(case.current, patch, case.context.shape)
     return _said(found.diagnostics.items, found.counts, (found.errors, found.unread), difference)
 
@@ -192,9 +192,9 @@ def patch_by_small(case: Case) -> list[str] | None:
     declared = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
     if declared is None or case.current is None:
         return None
-    operation = Operation(OperationName("-"), ORDERS, case.kind, Digest(""), Revision(""), declared)
-    patch = effect_of(operation, case.current)
-    if case.kind is OperationKind.REPLACE:
+    offset_change = OffsetChange(OffsetChangeName("-"), ORDERS, case.kind, Digest(""), Revision(""), declared)
+    patch = effect_of(offset_change, case.current)
+    if case.kind is OffsetChangeKind.REPLACE:
         patch = patch_between(case.current, merged(case.current, patch))
     order = [*(one for one in declared if one in patch), *(one for one in sorted(case.current) if one not in declared)]
     sent = dict.fromkeys(one for one in order if one in patch)

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from gitops_connect.model.operations import OperationKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.context import LargeManifest
 from support.files.manifests import MIRROR, OTHER, SINK, entry, mirrored, offsets, sunk
 from support.spark.large_engine import Case, filed, jsonl, line_of
@@ -38,7 +38,7 @@ def planted_cases() -> list[Case]:
     return [
         Case(_faulty(rnd), MIRROR, current),
         moved,
-        Case(jsonl(mirrored(n) for n in range(50)), MIRROR, current, OperationKind.REPLACE, name="b.jsonl.gz"),
+        Case(jsonl(mirrored(n) for n in range(50)), MIRROR, current, OffsetChangeKind.REPLACE, name="b.jsonl.gz"),
         Case(jsonl([sunk("orders", 1), sunk("invoices", 1), sunk("elsewhere", 2), sunk("orders", 1)]), SINK),
         Case(
             jsonl(entry({"shard": n}, {"seq": n % 7}) for n in range(300)),

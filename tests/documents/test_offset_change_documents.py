@@ -1,4 +1,4 @@
-"""Offset changes and initial offsets: from documents to declared operations, and the files that a path names."""
+"""Offset changes and initial offsets: from documents to declared offset changes, and the files that a path names."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 from support.files.document_files import LOCAL, connector, declare
 from support.files.tables import rows
 
-from gitops_connect.documents.offset_changes import ManifestFiles, NoManifest
-from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri, OnDelete
+from gitops_connect.documents.offset_change_fields import ManifestFiles, NoManifest
+from gitops_connect.model.desired import DesiredOffsetChange, ManifestFile, ManifestUri, OnDelete
 from gitops_connect.model.documents import Entry
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.operations import Acknowledgement, OperationKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 
 BACKUP = ClusterName("backup")
 MIRROR = ConnectorName("east->west.MirrorSourceConnector")
@@ -24,22 +24,22 @@ def change(name: str = "c", spec: str = f"  operation: alter\n{INLINE}", to: str
     return f"{head}spec:\n  connector: {to}\n{spec}"
 
 
-def from_file(path: str, operation: str = "alter") -> str:
-    return f"  operation: {operation}\n  manifest:\n    path: {path}\n"
+def from_file(path: str, offset_change: str = "alter") -> str:
+    return f"  operation: {offset_change}\n  manifest:\n    path: {path}\n"
 
 
-def only(text: str, **others: str) -> DesiredOperation:
+def only(text: str, **others: str) -> DesiredOffsetChange:
     """The only change of a document without problems."""
     states, diagnostics = declare({"a.yaml": text, **others})
     assert not diagnostics.items, diagnostics.items
-    (operation,) = states[LOCAL].operations
-    return operation
+    (offset_change,) = states[LOCAL].offset_changes
+    return offset_change
 
 
 def test_an_inline_change() -> None:
     text = change("2026-11-21", f"  operation: alter\n{INLINE}  acknowledge: [skip, rewind]\n  reason: why\n")
     found = only(text)
-    assert (found.name, found.connector, found.kind) == ("2026-11-21", "orders", OperationKind.ALTER)
+    assert (found.name, found.connector, found.kind) == ("2026-11-21", "orders", OffsetChangeKind.ALTER)
     assert found.acknowledged == {Acknowledgement.REWIND, Acknowledgement.SKIP}
     assert found.reason == "why"
     assert isinstance(found.manifest, Manifest)
@@ -52,7 +52,7 @@ def test_an_inline_change() -> None:
 
 def test_a_reset_has_no_manifest() -> None:
     found = only(change(spec="  operation: reset\n  acknowledge: [reset]\n"))
-    assert (found.kind, found.manifest) == (OperationKind.RESET, None)
+    assert (found.kind, found.manifest) == (OffsetChangeKind.RESET, None)
 
 
 def test_entries_are_not_looked_into_here() -> None:
@@ -77,9 +77,9 @@ def test_initial_offsets_belong_to_their_connector() -> None:
     )
     assert not diagnostics.items, diagnostics.items
     (found,) = states[LOCAL].connectors
-    assert states[LOCAL].operations == ()
+    assert states[LOCAL].offset_changes == ()
     assert found.initial_offsets is not None
-    assert (found.initial_offsets.name, found.initial_offsets.kind) == ("initialOffsets/a", OperationKind.SEED)
+    assert (found.initial_offsets.name, found.initial_offsets.kind) == ("initialOffsets/a", OffsetChangeKind.SEED)
     assert found.initial_offsets.connector == "a"
     assert found.initial_offsets.acknowledged == {Acknowledgement.SKIP}
     assert str(found.initial_offsets.locate("acknowledge")) == "a.yaml:8:5"
@@ -110,8 +110,8 @@ def test_changes_are_sorted_by_name_and_go_to_their_clusters() -> None:
     }
     states, diagnostics = declare(contents, [LOCAL, BACKUP])
     assert not diagnostics.items
-    assert [one.name for one in states[LOCAL].operations] == ["B", "a", "b"]
-    assert [one.name for one in states[BACKUP].operations] == ["a", "d"]
+    assert [one.name for one in states[LOCAL].offset_changes] == ["B", "a", "b"]
+    assert [one.name for one in states[BACKUP].offset_changes] == ["a", "d"]
     assert [one.name for one in states[LOCAL].connectors] == ["b"]
 
 
@@ -123,14 +123,14 @@ def test_two_changes_of_one_name_are_both_errors() -> None:
         ("offsets/same-name", "two", "b.yaml:4:3"),
     ]
     assert "b.yaml:4:3" in diagnostics.items[0].summary
-    assert [one.name for one in states[LOCAL].operations] == ["y"]
+    assert [one.name for one in states[LOCAL].offset_changes] == ["y"]
     assert not states[LOCAL].held
 
 
 def test_a_change_and_a_connector_may_have_one_name() -> None:
     states, diagnostics = declare({"a.yaml": connector("x"), "b.yaml": change("x", to="x")})
     assert not diagnostics.items
-    assert len(states[LOCAL].connectors) == len(states[LOCAL].operations) == 1
+    assert len(states[LOCAL].connectors) == len(states[LOCAL].offset_changes) == 1
 
 
 @pytest.mark.parametrize("broken", rows(__file__, "broken_changes"))
@@ -138,7 +138,7 @@ def test_a_broken_change_holds_up_nothing_else(broken: str) -> None:
     states, diagnostics = declare({"a.yaml": broken, "b.yaml": change("good"), "c.yaml": connector("orders")}, [LOCAL])
     assert diagnostics.errors
     assert {item.connector for item in diagnostics} <= {"orders", None}
-    assert [one.name for one in states[LOCAL].operations] == ["good"]
+    assert [one.name for one in states[LOCAL].offset_changes] == ["good"]
     assert [one.name for one in states[LOCAL].connectors] == ["orders"]
     assert not states[LOCAL].held
     assert states[LOCAL].complete
@@ -175,7 +175,7 @@ def test_the_digest_of_files_is_that_of_their_contents_in_order() -> None:
 
 
 def test_a_change_from_a_uri_is_known_by_what_was_reviewed() -> None:
-    def of(uri: str, sha256: str) -> DesiredOperation:
+    def of(uri: str, sha256: str) -> DesiredOffsetChange:
         return only(change(spec=f"  operation: alter\n  manifest:\n    uri: {uri}\n    sha256: {sha256}\n"))
 
     found = of("s3a://bucket/a b/*.jsonl", "AB" * 32)

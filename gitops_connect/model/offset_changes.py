@@ -1,11 +1,11 @@
-"""Operations: changes of a connector's offsets that are applied once, and are history afterwards.
+"""Offset changes: changes of a connector's offsets that are applied once, and are history afterwards.
 
     pending --begin--> in_progress --settle--> applied
                         | \\--fail-----> failed (retried with back-off, or when its document changes)
                         +-- a crash leaves it in_progress: the next reconciliation finishes it
 
-A declared operation without a record in the ledger is pending. Three declarations make operations: an `OffsetChange`
-document, `spec.initialOffsets` of a connector, and `spec.onDelete` of a connector that is to be deleted.
+A declared offset change without a record in the ledger is pending. Three declarations make offset changes: an
+`OffsetChange` document, `spec.initialOffsets` of a connector, and `spec.onDelete` of a connector that is to be deleted.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from datetime import datetime
 from enum import Enum
 from typing import assert_never
 
-from gitops_connect.model.names import ConnectorName, Digest, OperationName, Revision
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offsets import OffsetPatch
 
 NOTHING_SENT = "every offset already matched: nothing was sent"
-"""The message of an applied operation that found every partition at the declared offset."""
+"""The message of an applied offset change that found every partition at the declared offset."""
 
 
-class OperationKind(Enum):
-    """What an operation does to the offsets. The first three are the values of `spec.operation` in a document."""
+class OffsetChangeKind(Enum):
+    """What an offset change does to the offsets. The first three are the values of `spec.operation` in a document."""
 
     ALTER = "alter"
     """Merges: declared offsets are set, a null removes the offset of its partition, the rest is unchanged (KIP-875)."""
@@ -57,13 +57,13 @@ class Acknowledgement(Enum):
     """The source system also decides where the connector resumes, and not the offset alone."""
 
 
-class OperationState(Enum):
-    """The state of an operation in the ledger."""
+class OffsetChangeState(Enum):
+    """The state of an offset change in the ledger."""
 
     INTENDED = "intended"
     """Of a seed: recorded before its connector is created; no offsets were changed."""
     OPEN = "in_progress"
-    """Begun. The operation may have taken effect or not."""
+    """Begun. The offset change may have taken effect or not."""
     SETTLED = "applied"
     """Took effect, and the effect was observed. Never sent again."""
     FAILED = "failed"
@@ -75,17 +75,17 @@ class OperationState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation with everything that is needed to carry it out, from a document or from the ledger.
+class OffsetChange:
+    """One offset change with everything that is needed to carry it out, from a document or from the ledger.
 
-    `digest` covers what the operation does, and not its reason or its acknowledgements. `offsets` are empty for RESET
-    and CLEAR. They are also empty if `is_large` is True: then the declared or the current offsets are too many for
-    memory, and are streamed.
+    `digest` covers what the offset change does, and not its reason or its acknowledgements. `offsets` are empty for
+    RESET and CLEAR. They are also empty if `is_large` is True: then the declared or the current offsets are too many
+    for memory, and are streamed.
     """
 
-    name: OperationName
+    name: OffsetChangeName
     connector: ConnectorName
-    kind: OperationKind
+    kind: OffsetChangeKind
     digest: Digest
     revision: Revision
     offsets: OffsetPatch = field(default_factory=dict, repr=False)
@@ -94,24 +94,24 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class OperationRecord:
-    """The ledger's record of an operation, without its offsets.
+class OffsetChangeRecord:
+    """The ledger's record of an offset change, without its offsets.
 
-    `digest` is None if it is not known: the operation was marked as applied in a ledger without a record of it.
+    `digest` is None if it is not known: the offset change was marked as applied in a ledger without a record of it.
     `failures` counts how often it failed in a row with this digest; `final` is True if a retry cannot succeed.
     `warning` is the message that Connect added to its success. `before` and `after` are digests of the connector's
-    offsets before and after the operation. `entries` is how many entries a large operation sends, and `sent` how many
-    of them, from the first, were accepted; for other operations both are None.
+    offsets before and after the offset change. `entries` is how many entries a large offset change sends, and `sent`
+    how many of them, from the first, were accepted; for other offset changes both are None.
     """
 
-    name: OperationName
+    name: OffsetChangeName
     connector: ConnectorName
-    kind: OperationKind
-    state: OperationState
+    kind: OffsetChangeKind
+    state: OffsetChangeState
     digest: Digest | None
     revision: Revision
     since: datetime
-    """When the operation reached its state."""
+    """When the offset change reached its state."""
     failures: int = 0
     final: bool = False
     message: str = ""
@@ -122,14 +122,15 @@ class OperationRecord:
     sent: int | None = None
 
 
-def seed_name(connector: ConnectorName) -> OperationName:
-    """The name of the operation of `spec.initialOffsets`. No `OffsetChange` has it: its name cannot contain a slash."""
-    return OperationName(f"initialOffsets/{connector}")
+def seed_name(connector: ConnectorName) -> OffsetChangeName:
+    """The name of the offset change of `spec.initialOffsets`. No `OffsetChange` has it: its name cannot contain a
+    slash."""
+    return OffsetChangeName(f"initialOffsets/{connector}")
 
 
-def clear_name(connector: ConnectorName) -> OperationName:
-    """The name of the operation of `spec.onDelete`."""
-    return OperationName(f"onDelete/{connector}")
+def clear_name(connector: ConnectorName) -> OffsetChangeName:
+    """The name of the offset change of `spec.onDelete`."""
+    return OffsetChangeName(f"onDelete/{connector}")
 
 
 # The ledger's knowledge of the offset changes of one cluster: which took effect, and which may have.
@@ -147,27 +148,27 @@ class Past(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class OperationHistory:
+class OffsetChangeHistory:
     """The ledger's records of one cluster's offset changes.
 
     `is_complete` is False if a change without a record may have been applied: the ledger could not be read, or has
     never worked on this cluster.
     """
 
-    records: Mapping[OperationName, OperationRecord] = field(default_factory=dict)
+    records: Mapping[OffsetChangeName, OffsetChangeRecord] = field(default_factory=dict)
     is_complete: bool = False
 
-    def past(self, name: OperationName) -> Past:
+    def past(self, name: OffsetChangeName) -> Past:
         """Whether that offset change has taken effect, as far as the ledger knows."""
         record = self.records.get(name)
         if record is None:
             return Past.PENDING if self.is_complete else Past.UNKNOWN
         match record.state:
-            case OperationState.SETTLED | OperationState.OPEN:
+            case OffsetChangeState.SETTLED | OffsetChangeState.OPEN:
                 return Past.DONE
-            case OperationState.UNKNOWN:
+            case OffsetChangeState.UNKNOWN:
                 return Past.UNKNOWN
-            case OperationState.FAILED | OperationState.INTENDED | OperationState.RELEASED:
+            case OffsetChangeState.FAILED | OffsetChangeState.INTENDED | OffsetChangeState.RELEASED:
                 return Past.PENDING
             case _:
                 assert_never(record.state)

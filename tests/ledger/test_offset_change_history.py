@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.planner.operation_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, SKIP, STOOD
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger, read_history
-from gitops_connect.model.names import ClusterName, OperationName, Revision
-from gitops_connect.model.operations import Past
+from gitops_connect.model.names import ClusterName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import Past
 
 URL = "sqlite:///state.db"
 OTHER = ClusterName("other")
@@ -23,8 +23,8 @@ def kept(tmp_path: Path) -> Ledger:
     """A ledger that has applied one change to one of two clusters."""
     ledger = Ledger.open(URL, tmp_path, b"a key that nobody can guess")
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
-    ledger.operations.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.operations.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.settle(LOCAL, SKIP.name, STOOD, "", NOON)
     return ledger
 
 
@@ -36,7 +36,7 @@ def test_what_was_applied_is_known_without_the_key_and_nothing_is_written(kept: 
     before = files(tmp_path)
     histories = read_history(URL, tmp_path, [LOCAL, OTHER])
     assert histories[LOCAL].past(SKIP.name) is Past.DONE
-    assert histories[LOCAL].past(OperationName("new")) is Past.PENDING
+    assert histories[LOCAL].past(OffsetChangeName("new")) is Past.PENDING
     assert histories[OTHER].past(SKIP.name) is Past.UNKNOWN, "it has never worked on this cluster"
     assert files(tmp_path) == before
 

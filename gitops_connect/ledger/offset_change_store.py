@@ -1,8 +1,8 @@
-"""Operations in the ledger: which offset changes were begun, the offsets before each, and which are applied.
+"""Offset changes in the ledger: which offset changes were begun, the offsets before each, and which are applied.
 
 Every method is one transaction, durable when it returns, except methods that write or read the pieces of a large
-operation. The ledger decides whether offsets are ever sent again. So a transition between states that
-`model.operations` does not allow is rejected and changes nothing.
+offset change. The ledger decides whether offsets are ever sent again. So a transition between states that
+`model.offset_changes` does not allow is rejected and changes nothing.
 """
 
 from __future__ import annotations
@@ -22,52 +22,58 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, writes_under
 from gitops_connect.ledger.pieces import Damaged, PartKey
 from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart, upsert
-from gitops_connect.model.names import ClusterName, Digest, OperationName
+from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import (
+    NOTHING_SENT,
+    OffsetChange,
+    OffsetChangeKind,
+    OffsetChangeRecord,
+    OffsetChangeState,
+)
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
-from gitops_connect.model.operations import NOTHING_SENT, Operation, OperationKind, OperationRecord, OperationState
 
 _RECORD = [one for one in OPERATIONS.c if one.name not in {"cluster", "acknowledged", "declared", "snapshot"}]
-"""The columns of an `OperationRecord`, in the order of its fields: offsets are large and rarely needed."""
+"""The columns of an `OffsetChangeRecord`, in the order of its fields: offsets are large and rarely needed."""
 _NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None, "warning": ""}
-"""The columns of an operation without earlier offsets: without an effect there is no undo, and no warning."""
+"""The columns of an offset change without earlier offsets: without an effect there is no undo, and no warning."""
 
 
-class Operations:
-    """Operations of the ledger. Safe for several threads and processes.
+class OffsetChangeStore:
+    """Offset changes of the ledger. Safe for several threads and processes.
 
     Every method also raises LedgerBusy or LedgerUnusable as the methods of the ledger do.
     """
 
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
-        """For `Ledger.operations`. Under a lease, a write raises LedgerBusy once the lease is lost."""
+        """For `Ledger.offset_changes`. Under a lease, a write raises LedgerBusy once the lease is lost."""
         self._database = database
         self._write = writes_under(database, lease)
 
-    def records(self, cluster: ClusterName) -> Mapping[OperationName, OperationRecord]:
-        """All operations of the cluster, in the order of their names."""
+    def records(self, cluster: ClusterName) -> Mapping[OffsetChangeName, OffsetChangeRecord]:
+        """All offset changes of the cluster, in the order of their names."""
         with self._database.read() as connection:
             found = connection.execute(select(*_RECORD).where(OPERATIONS.c.cluster == cluster)).all()
-        return {row.name: OperationRecord(*row) for row in sorted(found, key=lambda row: str(row.name))}
+        return {row.name: OffsetChangeRecord(*row) for row in sorted(found, key=lambda row: str(row.name))}
 
-    def saved(self, cluster: ClusterName, name: OperationName) -> Operation:
-        """The operation as `begin` or `intend` saved it, to finish it. The offsets of a large one are in `pieces`.
+    def saved(self, cluster: ClusterName, name: OffsetChangeName) -> OffsetChange:
+        """The offset change as `begin` or `intend` saved it, to finish it. The offsets of a large one are in `pieces`.
 
-        Raises LedgerUnusable if nothing is saved: the operation is not known, failed, or was never begun here.
+        Raises LedgerUnusable if nothing is saved: the offset change is not known, failed, or was never begun here.
         """
         row = self._find(cluster, name)
         if row is None or row.digest is None or (row.declared is None and not _is_large(row)):
             raise self._nothing_saved(cluster, name)
         large = _is_large(row)
         offsets = {} if large else self._unpack(row, row.declared)
-        return Operation(name, row.connector, row.kind, row.digest, row.revision, offsets, row.acknowledged, large)
+        return OffsetChange(name, row.connector, row.kind, row.digest, row.revision, offsets, row.acknowledged, large)
 
-    def declared(self, cluster: ClusterName, name: OperationName) -> OffsetPatch | None:
-        """The offsets that the operation was begun with; None if none are saved, or if they are in pieces."""
+    def declared(self, cluster: ClusterName, name: OffsetChangeName) -> OffsetPatch | None:
+        """The offsets that the offset change was begun with; None if none are saved, or if they are in pieces."""
         row = self._find(cluster, name)
         return None if row is None or row.declared is None else self._unpack(row, row.declared)
 
-    def snapshot(self, cluster: ClusterName, name: OperationName) -> Offsets | None:
-        """The offsets before the operation; None if none were saved, or if they are in pieces."""
+    def snapshot(self, cluster: ClusterName, name: OffsetChangeName) -> Offsets | None:
+        """The offsets before the offset change; None if none were saved, or if they are in pieces."""
         row = self._find(cluster, name)
         if row is None or row.snapshot is None:
             return None
@@ -76,8 +82,9 @@ class Operations:
             raise self._damaged(row)
         return {partition: offset for partition, offset in earlier.items() if offset is not None}
 
-    def pieces(self, cluster: ClusterName, name: OperationName, part: OffsetsPart) -> Iterator[bytes]:
-        """The offsets of a large operation as whole lines, one entry each: a few MiB at a time, each read separately.
+    def pieces(self, cluster: ClusterName, name: OffsetChangeName, part: OffsetsPart) -> Iterator[bytes]:
+        """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time, each read
+        separately.
 
         Raises LedgerUnusable if there are none, or (at the latest after the last piece) if they are damaged.
         """
@@ -99,57 +106,61 @@ class Operations:
         if part is OffsetsPart.BEFORE and seen.digest != row.digest_before:
             raise self._damaged(row)
 
-    def intend(self, cluster: ClusterName, operation: Operation, at: datetime) -> None:
+    def intend(self, cluster: ClusterName, offset_change: OffsetChange, at: datetime) -> None:
         """Save a seed before its connector is created.
 
         Raises OperationSettled if it took effect, or may have.
         """
-        with self._changing(cluster, operation.name) as entry:
-            entry.replace({**_entered(operation, OperationState.INTENDED, at), **entry.new_attempt(operation)})
+        with self._changing(cluster, offset_change.name) as entry:
+            entry.replace(
+                {**_entered(offset_change, OffsetChangeState.INTENDED, at), **entry.new_attempt(offset_change)}
+            )
 
-    def begin(self, cluster: ClusterName, operation: Operation, before: Offsets, at: datetime) -> None:
-        """Save the operation and the offsets before it, directly before it is sent: after this it may have happened.
+    def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
+        """Save the offset change and the offsets before it, directly before it is sent: after this it may have
+        happened.
 
-        Changes nothing if the same operation is in progress already: the offsets may have changed since it was begun.
-        Raises OperationSettled if it took effect, or may have.
+        Changes nothing if the same offset change is in progress already: the offsets may have changed since it was
+        begun. Raises OperationSettled if it took effect, or may have.
         """
-        opened = _entered(operation, OperationState.OPEN, at)
+        opened = _entered(offset_change, OffsetChangeState.OPEN, at)
         values = {**opened, "digest_before": offsets_digest(before), "snapshot": pack(before)}
-        with self._changing(cluster, operation.name) as entry:
-            if not entry.is_open_with(operation):
-                entry.replace({**values, **entry.new_attempt(operation)})
+        with self._changing(cluster, offset_change.name) as entry:
+            if not entry.is_open_with(offset_change):
+                entry.replace({**values, **entry.new_attempt(offset_change)})
 
     def begin_large(
         self,
         cluster: ClusterName,
-        operation: Operation,
+        offset_change: OffsetChange,
         before: Iterable[bytes],
         declared: Iterable[bytes],
         at: datetime,
     ) -> None:
-        """Save a large operation as `begin` does. `before` and `declared` are blocks of any size, one entry per line.
+        """Save a large offset change as `begin` does. `before` and `declared` are blocks of any size, one entry per
+        line.
 
-        Each piece is written separately, and the operation is in progress only after all of them. If this is
+        Each piece is written separately, and the offset change is in progress only after all of them. If this is
         interrupted, nothing was begun.
         """
-        if not self._make_room(cluster, operation):
+        if not self._make_room(cluster, offset_change):
             return
         found, sent = pieces.BlockCounts(), pieces.BlockCounts()
         for part, counts, blocks in ((OffsetsPart.BEFORE, found, before), (OffsetsPart.DECLARED, sent, declared)):
-            key = PartKey(cluster, operation.name, part)
+            key = PartKey(cluster, offset_change.name, part)
             for number, piece in enumerate(counts.cut(blocks)):
                 with self._write() as connection:
                     pieces.put(connection, key, number, piece)
-        opened = _entered(operation, OperationState.OPEN, at)
+        opened = _entered(offset_change, OffsetChangeState.OPEN, at)
         values = {**opened, "digest_before": found.digest, "entries": sent.entries, "sent": 0}
-        with self._changing(cluster, operation.name) as entry:
+        with self._changing(cluster, offset_change.name) as entry:
             entry.require_free()
-            entry.put({**values, **entry.new_attempt(operation)})
+            entry.put({**values, **entry.new_attempt(offset_change)})
 
-    def _make_room(self, cluster: ClusterName, operation: Operation) -> bool:
-        """Remove the remains of an interrupted attempt. False if the operation is in progress already."""
-        with self._changing(cluster, operation.name) as entry:
-            if entry.is_open_with(operation):
+    def _make_room(self, cluster: ClusterName, offset_change: OffsetChange) -> bool:
+        """Remove the remains of an interrupted attempt. False if the offset change is in progress already."""
+        with self._changing(cluster, offset_change.name) as entry:
+            if entry.is_open_with(offset_change):
                 return False
             entry.require_free()
             if entry.row is not None and _is_large(entry.row):
@@ -157,14 +168,15 @@ class Operations:
             entry.remove_pieces()
         return True
 
-    def sent(self, cluster: ClusterName, name: OperationName, entries: int) -> None:
-        """Record that the first `entries` entries of a large operation were accepted; a smaller number changes nothing.
+    def sent(self, cluster: ClusterName, name: OffsetChangeName, entries: int) -> None:
+        """Record that the first `entries` entries of a large offset change were accepted; a smaller number changes
+        nothing.
 
-        Raises LedgerUnusable if the operation is not in progress, or has fewer entries.
+        Raises LedgerUnusable if the offset change is not in progress, or has fewer entries.
         """
         with self._changing(cluster, name) as entry:
             row = entry.row
-            if row is None or row.state is not OperationState.OPEN or not 0 <= entries <= (row.entries or 0):
+            if row is None or row.state is not OffsetChangeState.OPEN or not 0 <= entries <= (row.entries or 0):
                 raise LedgerUnusable(
                     f"{cluster} accepted {entries:,} entries of {name}, but the ledger {self._database.place}"
                     f" has no change of that size in progress; was it replaced? Run gitops-connect ledger show {name}"
@@ -172,14 +184,14 @@ class Operations:
             entry.put({"sent": max(entries, row.sent)})
 
     def settle(
-        self, cluster: ClusterName, name: OperationName, after: Offsets | Digest, warning: str, at: datetime
+        self, cluster: ClusterName, name: OffsetChangeName, after: Offsets | Digest, warning: str, at: datetime
     ) -> None:
-        """Record that the operation took effect, the offsets (or their digest) after it, and Connect's `warning`.
+        """Record that the offset change took effect, the offsets (or their digest) after it, and Connect's `warning`.
 
         Changes nothing if it is recorded as applied already. Raises LedgerUnusable if it was not begun.
         """
         values = {
-            "state": OperationState.SETTLED,
+            "state": OffsetChangeState.SETTLED,
             "since": at,
             "failures": 0,
             "final": False,
@@ -189,9 +201,9 @@ class Operations:
         }
         with self._changing(cluster, name) as entry:
             state = None if entry.row is None else entry.row.state
-            if state is OperationState.SETTLED:
+            if state is OffsetChangeState.SETTLED:
                 return
-            if state not in {OperationState.OPEN, OperationState.INTENDED}:
+            if state not in {OffsetChangeState.OPEN, OffsetChangeState.INTENDED}:
                 known = "the ledger has no record of it" if state is None else f"its state there is {state.value}"
                 raise LedgerUnusable(
                     f"{name} took effect on {cluster}, but it is not in progress in the ledger {self._database.place}"
@@ -199,44 +211,46 @@ class Operations:
                 )
             entry.put(values)
 
-    def record(self, cluster: ClusterName, operation: Operation, seen: Offsets | None, at: datetime) -> None:
+    def record(self, cluster: ClusterName, offset_change: OffsetChange, seen: Offsets | None, at: datetime) -> None:
         """Record it as applied without a request: each partition was at the declared offset.
 
         `seen` are the connector's offsets, kept for an undo; None if they are too many for memory. Raises
         OperationSettled as `intend` does.
         """
-        values = {**_entered(operation, OperationState.SETTLED, at), "failures": 0, "final": False}
-        values["message"] = "" if operation.kind is OperationKind.LIST else NOTHING_SENT
+        values = {**_entered(offset_change, OffsetChangeState.SETTLED, at), "failures": 0, "final": False}
+        values["message"] = "" if offset_change.kind is OffsetChangeKind.LIST else NOTHING_SENT
         if seen is not None:
             found = offsets_digest(seen)
             values |= {"digest_before": found, "digest_after": found, "snapshot": pack(seen)}
-        with self._changing(cluster, operation.name) as entry:
+        with self._changing(cluster, offset_change.name) as entry:
             entry.replace(values)
 
-    def fail(self, cluster: ClusterName, operation: Operation, message: str, *, final: bool, at: datetime) -> None:
-        """Record that the operation certainly had no effect. `final` is True if a retry does not help.
+    def fail(
+        self, cluster: ClusterName, offset_change: OffsetChange, message: str, *, final: bool, at: datetime
+    ) -> None:
+        """Record that the offset change certainly had no effect. `final` is True if a retry does not help.
 
-        Raises OperationSettled if the operation took effect, or if another one of that name may have.
+        Raises OperationSettled if the offset change took effect, or if another one of that name may have.
         """
         values = {
-            **_entered(operation, OperationState.FAILED, at),
+            **_entered(offset_change, OffsetChangeState.FAILED, at),
             "declared": None,
             "message": _storable(message),
             "final": final,
         }
-        with self._changing(cluster, operation.name) as entry:
-            if not entry.is_open_with(operation):
+        with self._changing(cluster, offset_change.name) as entry:
+            if not entry.is_open_with(offset_change):
                 entry.require_free()
-            entry.put({**values, "failures": entry.failures(operation) + 1})
+            entry.put({**values, "failures": entry.failures(offset_change) + 1})
             entry.remove_pieces()
 
-    def note(self, cluster: ClusterName, name: OperationName, message: str) -> None:
-        """Record why the operation keeps its state. Does nothing if it is not known."""
+    def note(self, cluster: ClusterName, name: OffsetChangeName, message: str) -> None:
+        """Record why the offset change keeps its state. Does nothing if it is not known."""
         with self._changing(cluster, name) as entry:
             if entry.row is not None:
                 entry.put({"message": _storable(message)})
 
-    def mark(self, cluster: ClusterName, *records: OperationRecord) -> None:
+    def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
         """Overwrite existing records with these, in any state: all of them, or none.
 
         Saved offsets are kept if they are those of the record.
@@ -245,27 +259,27 @@ class Operations:
             for record in records:
                 _Entry(connection, cluster, record.name).overwrite(record)
 
-    def release(self, cluster: ClusterName, name: OperationName) -> None:
+    def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
         """Record a seed as never applied: its connector was deleted with its offsets.
 
         It keeps the time at which it was applied. Does nothing if it has another state.
         """
         with self._changing(cluster, name) as entry:
-            if entry.row is not None and entry.row.state is OperationState.SETTLED:
-                entry.put({"state": OperationState.RELEASED})
+            if entry.row is not None and entry.row.state is OffsetChangeState.SETTLED:
+                entry.put({"state": OffsetChangeState.RELEASED})
 
-    def drop(self, cluster: ClusterName, name: OperationName) -> None:
-        """Delete the record of the operation. Does nothing if it is not known."""
+    def drop(self, cluster: ClusterName, name: OffsetChangeName) -> None:
+        """Delete the record of the offset change. Does nothing if it is not known."""
         with self._write() as connection:
             connection.execute(delete(OPERATIONS).filter_by(cluster=cluster, name=name))
             pieces.remove(connection, cluster, name, *OffsetsPart)
 
     @contextmanager
-    def _changing(self, cluster: ClusterName, name: OperationName) -> Iterator[_Entry]:
+    def _changing(self, cluster: ClusterName, name: OffsetChangeName) -> Iterator[_Entry]:
         with self._write() as connection:
             yield _Entry(connection, cluster, name)
 
-    def _find(self, cluster: ClusterName, name: OperationName) -> Row[Any] | None:
+    def _find(self, cluster: ClusterName, name: OffsetChangeName) -> Row[Any] | None:
         with self._database.read() as connection:
             return _find(connection, cluster, name)
 
@@ -281,7 +295,7 @@ class Operations:
             " read; restore a backup"
         )
 
-    def _nothing_saved(self, cluster: ClusterName, name: OperationName) -> LedgerUnusable:
+    def _nothing_saved(self, cluster: ClusterName, name: OffsetChangeName) -> LedgerUnusable:
         return LedgerUnusable(
             f"the ledger {self._database.place} contains no offsets of {name} on {cluster};"
             f" run gitops-connect ledger show {name}"
@@ -289,9 +303,9 @@ class Operations:
 
 
 class _Entry:
-    """One operation, in a transaction in which nobody else writes it. `row` is its current row."""
+    """One offset change, in a transaction in which nobody else writes it. `row` is its current row."""
 
-    def __init__(self, connection: Connection, cluster: ClusterName, name: OperationName) -> None:
+    def __init__(self, connection: Connection, cluster: ClusterName, name: OffsetChangeName) -> None:
         self.row = _find(connection, cluster, name, locked=True)
         self._connection = connection
         self._cluster = cluster
@@ -308,11 +322,11 @@ class _Entry:
         self.remove_pieces()
 
     def remove_pieces(self) -> None:
-        """Remove the offsets of a large operation."""
+        """Remove the offsets of a large offset change."""
         pieces.remove(self._connection, self._cluster, self._name, *OffsetsPart)
 
-    def overwrite(self, record: OperationRecord) -> None:
-        """Write the record. A snapshot is the undo, and is kept only if the record is of the same operation."""
+    def overwrite(self, record: OffsetChangeRecord) -> None:
+        """Write the record. A snapshot is the undo, and is kept only if the record is of the same offset change."""
         row = self.row
         values: dict[str, Any] = {
             **attributes(record, "connector", "kind", "state", "digest", "revision", "since", "failures", "final"),
@@ -331,53 +345,53 @@ class _Entry:
         self.put(values)
         pieces.remove(self._connection, self._cluster, self._name, *lost)
 
-    def is_open_with(self, operation: Operation) -> bool:
-        """Whether exactly this operation was begun already."""
+    def is_open_with(self, offset_change: OffsetChange) -> bool:
+        """Whether exactly this offset change was begun already."""
         row = self.row
-        return row is not None and row.state is OperationState.OPEN and row.digest == operation.digest
+        return row is not None and row.state is OffsetChangeState.OPEN and row.digest == offset_change.digest
 
-    def failures(self, operation: Operation) -> int:
-        """The number of consecutive failures of the operation with its current digest."""
+    def failures(self, offset_change: OffsetChange) -> int:
+        """The number of consecutive failures of the offset change with its current digest."""
         row = self.row
-        return int(row.failures) if row is not None and row.digest == operation.digest else 0
+        return int(row.failures) if row is not None and row.digest == offset_change.digest else 0
 
-    def new_attempt(self, operation: Operation) -> dict[str, Any]:
+    def new_attempt(self, offset_change: OffsetChange) -> dict[str, Any]:
         """A new attempt clears the last message and warning, and keeps the number of failures."""
-        return {"failures": self.failures(operation), "final": False, "message": "", "warning": ""}
+        return {"failures": self.failures(offset_change), "final": False, "message": "", "warning": ""}
 
     def require_free(self) -> None:
-        """Raise OperationSettled unless the recorded operation certainly had no effect."""
+        """Raise OperationSettled unless the recorded offset change certainly had no effect."""
         row, cluster, name = self.row, self._cluster, self._name
         if row is None:
             return
         since = f"{row.since:%Y-%m-%d %H:%M:%S} UTC"
         taken = {
-            OperationState.SETTLED: f"{name} was applied to {cluster} on {since} and is not applied again; give a new"
-            " change its own name",
-            OperationState.OPEN: f"{name} was started on {cluster} on {since} with other offsets, and may have taken"
+            OffsetChangeState.SETTLED: f"{name} was applied to {cluster} on {since} and is not applied again; give a"
+            " new change its own name",
+            OffsetChangeState.OPEN: f"{name} was started on {cluster} on {since} with other offsets, and may have taken"
             " effect; it is finished with the offsets that it began with; give a new change its own name",
-            OperationState.UNKNOWN: f"it is unknown whether {name} was applied to {cluster}; run"
+            OffsetChangeState.UNKNOWN: f"it is unknown whether {name} was applied to {cluster}; run"
             f" `gitops-connect ledger resolve {name}` with --applied or --not-applied",
         }
         if row.state in taken:
             raise OperationSettled(taken[row.state])
 
 
-def _entered(operation: Operation, state: OperationState, at: datetime) -> dict[str, Any]:
-    """The columns of an operation that enters a state: its declaration, and no earlier offsets."""
+def _entered(offset_change: OffsetChange, state: OffsetChangeState, at: datetime) -> dict[str, Any]:
+    """The columns of an offset change that enters a state: its declaration, and no earlier offsets."""
     return {
         **_NOTHING_BEFORE,
         "state": state,
         "since": at,
-        **attributes(operation, "connector", "kind", "digest", "revision", "acknowledged"),
-        "declared": None if operation.is_large else pack(operation.offsets),
+        **attributes(offset_change, "connector", "kind", "digest", "revision", "acknowledged"),
+        "declared": None if offset_change.is_large else pack(offset_change.offsets),
         "entries": None,
         "sent": None,
     }
 
 
 def _is_large(row: Row[Any]) -> bool:
-    """Whether the operation's offsets are in pieces."""
+    """Whether the offset change's offsets are in pieces."""
     return row.entries is not None
 
 
@@ -392,8 +406,8 @@ def _storable(text: str) -> str:
 
 
 def _find(
-    connection: Connection, cluster: ClusterName, name: OperationName, *, locked: bool = False
+    connection: Connection, cluster: ClusterName, name: OffsetChangeName, *, locked: bool = False
 ) -> Row[Any] | None:
-    """The current row of the operation; `locked`: nobody else writes it before the transaction ends."""
+    """The current row of the offset change; `locked`: nobody else writes it before the transaction ends."""
     query = select(OPERATIONS).filter_by(cluster=cluster, name=name)
     return connection.execute(query.with_for_update() if locked else query).one_or_none()

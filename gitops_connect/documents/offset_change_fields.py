@@ -12,32 +12,32 @@ from typing import Any, NamedTuple
 
 from gitops_connect.documents.manifest_paths import SUFFIXES, Glob, directory_of, is_glob, is_hidden, is_manifest
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOperation, ManifestFile, ManifestUri
+from gitops_connect.model.desired import DesiredOffsetChange, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.manifests import Manifest, ManifestEntry, Place
-from gitops_connect.model.names import ConnectorName, Digest, OperationName
-from gitops_connect.model.operations import Acknowledgement, OperationKind, seed_name
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, seed_name
 from gitops_connect.model.suggestions import Vocabulary
 
 _SEED: Pointer = ("spec", "initialOffsets")
 _CHANGE: Pointer = ("spec",)
 
 
-def change(document: Document, files: ManifestFiles) -> DesiredOperation | Diagnostic:
-    """The operation of an `OffsetChange`, or the error why it has none."""
+def change(document: Document, files: ManifestFiles) -> DesiredOffsetChange | Diagnostic:
+    """The offset change of an `OffsetChange`, or the error why it has none."""
     spec = document.value["spec"]
-    name, connector = OperationName(document.value["metadata"]["name"]), ConnectorName(spec["connector"])
-    return _Draft(document, _CHANGE, spec, connector).operation(name, OperationKind(spec["operation"]), files)
+    name, connector = OffsetChangeName(document.value["metadata"]["name"]), ConnectorName(spec["connector"])
+    return _Draft(document, _CHANGE, spec, connector).offset_change(name, OffsetChangeKind(spec["operation"]), files)
 
 
-def seed(document: Document, files: ManifestFiles) -> DesiredOperation | Diagnostic | None:
-    """The operation of a connector's `initialOffsets`, or the error why it has none; None without that field."""
+def seed(document: Document, files: ManifestFiles) -> DesiredOffsetChange | Diagnostic | None:
+    """The offset change of a connector's `initialOffsets`, or the error why it has none; None without that field."""
     section = document.value["spec"].get("initialOffsets")
     if section is None:
         return None
     connector = ConnectorName(document.value["metadata"]["name"])
-    return _Draft(document, _SEED, section, connector).operation(seed_name(connector), OperationKind.SEED, files)
+    return _Draft(document, _SEED, section, connector).offset_change(seed_name(connector), OffsetChangeKind.SEED, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class _Draft:
     section: Mapping[str, Any]
     connector: ConnectorName
 
-    def operation(
-        self, name: OperationName, kind: OperationKind, files: ManifestFiles
-    ) -> DesiredOperation | Diagnostic:
+    def offset_change(
+        self, name: OffsetChangeName, kind: OffsetChangeKind, files: ManifestFiles
+    ) -> DesiredOffsetChange | Diagnostic:
         manifest = self._manifest(files)
         if isinstance(manifest, Diagnostic):
             return manifest
-        return DesiredOperation(
+        return DesiredOffsetChange(
             name=name,
             connector=self.connector,
             kind=kind,
@@ -102,7 +102,7 @@ class _Draft:
         return Manifest(self.document.locate(pointer), tuple(entries))
 
 
-def _digest(connector: ConnectorName, kind: OperationKind, source: object) -> Digest:
+def _digest(connector: ConnectorName, kind: OffsetChangeKind, source: object) -> Digest:
     """`source` is the digest of a content, or the list of offsets, which may not be representable as JSON."""
     try:
         return digest([connector, kind.value, source])

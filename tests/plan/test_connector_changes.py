@@ -18,10 +18,10 @@ from support.planner.situations import (
 )
 
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.model.desired import DesiredConnector, DesiredOperation, OnDelete
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, OnDelete
+from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
-from gitops_connect.model.operations import OperationRecord
-from gitops_connect.model.plans import OperationStatus, Plan
+from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy
@@ -32,7 +32,7 @@ A20, A30, A10 = current_offsets(a=20), current_offsets(a=30), current_offsets(a=
 def offsets(
     current: Mapping[str, Offsets],
     declared: Mapping[str, OffsetPatch | None],
-    *records: OperationRecord,
+    *records: OffsetChangeRecord,
     **more: Any,
 ) -> OffsetSituation:
     known = {one.name: one for one in records}
@@ -53,8 +53,8 @@ def actions(made: Plan) -> list[str]:
     return [step.action.value for step in made.steps]
 
 
-def statuses(made: Plan) -> dict[str, OperationStatus]:
-    return {one.name: one.status for one in made.operations}
+def statuses(made: Plan) -> dict[str, OffsetChangeStatus]:
+    return {one.name: one.status for one in made.offset_changes}
 
 
 def rules(made: Plan) -> list[tuple[str, str]]:
@@ -63,7 +63,7 @@ def rules(made: Plan) -> list[tuple[str, str]]:
 
 def planned(
     desired: DesiredConnector,
-    *changes: DesiredOperation,
+    *changes: DesiredOffsetChange,
     there: str | None = "RUNNING",
     about: OffsetSituation,
     **more: Any,
@@ -104,7 +104,7 @@ class TestAcknowledgements:
         assert rules(refused) == [("offsets/unacknowledged", "error")]
         (problem,) = refused.diagnostics
         assert f"acknowledge: [{needed}]" in problem.hint
-        assert statuses(refused) == {"c": OperationStatus.WAITING}
+        assert statuses(refused) == {"c": OffsetChangeStatus.WAITING}
         assert not refused.complete
 
         allowed = planned(wanted("a"), change("c", "a", kind, acknowledge=[needed]), about=about)
@@ -131,7 +131,7 @@ class TestAcknowledgements:
         allowed = planned(wanted("a"), change("c", "a", acknowledge=needed), about=about)
         assert ("record" if lsn == 100 else "alter") in actions(allowed)
         assert rules(allowed) == []
-        (shown,) = allowed.operations
+        (shown,) = allowed.offset_changes
         assert shown.difference is not None
         assert any(line.external for line in shown.difference.resume) == ("external" in needed)
 
