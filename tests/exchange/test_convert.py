@@ -294,6 +294,14 @@ def test_a_resource_of_strimzi_without_its_cluster_is_an_error(convert: Convert)
     assert "  cluster: prod\n" in ran.out
 
 
+@pytest.mark.parametrize("metadata", ["[a]", "text", "{name: a, labels: [b]}", "{name: a, labels: text}"])
+def test_metadata_that_is_no_mapping_is_an_error_and_no_bug(convert: Convert, metadata: str) -> None:
+    resource = f"apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\nmetadata: {metadata}\nspec: {{class: C}}\n"
+    write("a.yaml", resource)
+    ran = convert("a.yaml", "--cluster", "prod")
+    assert (ran.code, "[strimzi/no-cluster]" in ran.err) == (4, True)
+
+
 def test_fields_of_strimzi_resources_without_a_counterpart_are_named(convert: Convert) -> None:
     metadata = "name: a, namespace: kafka, labels: {strimzi.io/cluster: prod, team: b}"
     annotations = 'annotations: {strimzi.io/pause-reconciliation: "true", strimzi.io/restart: "true", note: x}'

@@ -103,11 +103,13 @@ def _texts_of(resource: Document, field: str) -> dict[str, str]:
 
 
 def _with_cluster(resource: Document, cluster: ClusterName | None) -> Document:
-    if cluster is None or connect_cluster(resource) is not None:
+    """The resource with a label of the cluster, if it names none and its labels are a mapping."""
+    metadata: Any = resource.value.get("metadata") or {}
+    labels = metadata.get("labels") or {} if isinstance(metadata, Mapping) else None
+    if cluster is None or connect_cluster(resource) is not None or not isinstance(labels, Mapping):
         return resource
-    metadata: Mapping[str, Any] = resource.value.get("metadata") or {}
-    labels = {**(metadata.get("labels") or {}), CLUSTER_LABEL: cluster}
-    return replace(resource, value={**resource.value, "metadata": {**metadata, "labels": labels}})
+    value = {**resource.value, "metadata": {**metadata, "labels": {**labels, CLUSTER_LABEL: cluster}}}
+    return replace(resource, value=value)
 
 
 def _not_converted(problem: Diagnostic) -> Diagnostic:
