@@ -101,9 +101,7 @@ class ObservedOffsets:
 
 def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], directory: Path) -> ObservedOffsets:
     """Read the offsets of these connectors, one request each. If they exceed `MAX_HELD`, they go into the directory.
-
-    Raises OSError.
-    """
+    Raises OSError."""
     current, large, unread = {}, {}, {}
     for number, name in enumerate(names):
         try:
@@ -126,10 +124,8 @@ def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> 
 def observe_positions(
     client: ConnectClient, names: Iterable[ConnectorName], before: Mapping[ConnectorName, OffsetPosition], now: datetime
 ) -> Mapping[ConnectorName, OffsetPosition]:
-    """The current offsets of these connectors as digests, and since when they are the same.
-
-    One request for each. If the offsets of a connector cannot be read, its position remains as it was.
-    """
+    """The current offsets of these connectors as digests, and since when they are the same. One request for each. If
+    the offsets of a connector cannot be read, its position remains as it was."""
     positions = {}
     with TemporaryDirectory(prefix="gitops-connect-") as directory:
         for name in names:

@@ -121,10 +121,8 @@ class Runtime:
 
 @cache
 def open_families() -> Registry:
-    """The families of connectors that gitops-connect knows, and those of installed packages, found once.
-
-    Raises UsageError if a package provides a family that cannot be used.
-    """
+    """The families of connectors that gitops-connect knows, and those of installed packages, found once. Raises
+    UsageError if a package provides a family that cannot be used."""
     return with_installed(BUILT_IN, entry_points(group=ENTRY_POINTS))
 
 
@@ -155,11 +153,8 @@ def _load_family(entry: EntryPoint, origin: str) -> Family:
 
 
 def open_runtime(settings: Settings) -> Runtime:
-    """Open the ledger, and a client for each cluster.
-
-    Raises UsageError if a setting is missing or an installed family cannot be used, LedgerUnusable if the ledger cannot
-    be opened.
-    """
+    """Open the ledger, and a client for each cluster. Raises UsageError if a setting is missing or an installed family
+    cannot be used, LedgerUnusable if the ledger cannot be opened."""
     require_clusters(settings)
     families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
@@ -179,10 +174,8 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OffsetChangeHistory]:
-    """The offset changes that the ledger knows, without its key; a missing ledger is not created.
-
-    Raises UsageError, LedgerUnusable or LedgerBusy.
-    """
+    """The offset changes that the ledger knows, without its key; a missing ledger is not created. Raises UsageError,
+    LedgerUnusable or LedgerBusy."""
     return read_history(settings.state.url, settings.directory, clusters)
 
 
@@ -202,10 +195,8 @@ def open_output_branch(settings: Settings) -> OutputBranch:
 
 
 def open_merge(settings: Settings, head_ref: str) -> Source:
-    """The repository as it would be if the head of a pull request were merged.
-
-    Raises UsageError without a repository or a branch, SourceRefused if `head_ref` is no reference.
-    """
+    """The repository as it would be if the head of a pull request were merged. Raises UsageError without a repository
+    or a branch, SourceRefused if `head_ref` is no reference."""
     repository = _repository(settings)
     directory = clone_directory(repository.url)
     return MergeResult(repository, directory, head_ref, CommitHistory(repository, directory).at)

@@ -172,11 +172,8 @@ def _check_restart(seen: ObservedConnector) -> EffectCheck:
 
 
 def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
-    """Pending, with the keys, while the config differs from the config that was sent.
-
-    Keys that a server adds are ignored. A masked value counts as equal, but it is no evidence that a request without an
-    answer was received.
-    """
+    """Pending, with the keys, while the config differs from the config that was sent. Keys that a server adds are
+    ignored. A masked value counts as equal, but it is no evidence that a request without an answer was received."""
     changed = {change.key for change in step.changes} if doubtful else set()
     keys = [
         key

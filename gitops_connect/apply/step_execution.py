@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gitops_connect.apply.effects import (
-    EffectCheck,
-    Progress,
-    Watched,
-    check_delete,
-    check_effect,
-    wanted,
-)
+from gitops_connect.apply.effects import EffectCheck, Progress, Watched, check_delete, check_effect, wanted
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import AlreadyExists, GitopsConnectError, LedgerBusy, NotSettled, OutcomeUnknown, Waiting
 from gitops_connect.model.clock import Backoff, Clock
@@ -62,9 +55,7 @@ class StepExecution:
 
     def __init__(self, step: Step, now: float, timeout: float, watched: Watched | None = None) -> None:
         """Begin. `timeout` is how long the cluster may reject the request, and then how long the effect may take.
-
-        `watched`: the connector must run for some time before the step is done.
-        """
+        `watched`: the connector must run for some time before the step is done."""
         self.step = step
         self.started = now
         self._timeout = timeout
@@ -202,9 +193,7 @@ worker."""
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
     """The state of the whole cluster at one time. `number` counts polls; `gone` are the deleted that no worker lists.
-
-    If the cluster could not be read, `error` says why and the rest is empty.
-    """
+    If the cluster could not be read, `error` says why and the rest is empty."""
 
     number: int
     seconds: float

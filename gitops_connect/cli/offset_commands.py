@@ -303,10 +303,7 @@ def _problems(checked: CheckedManifest) -> str:
 
 @app.command()
 def history(
-    context: typer.Context,
-    connector: Connector,
-    cluster: Cluster = None,
-    output: ListOutput = TableOutput.TABLE,
+    context: typer.Context, connector: Connector, cluster: Cluster = None, output: ListOutput = TableOutput.TABLE
 ) -> int:
     """Show the offset changes of a connector, newest first."""
     with opened(context) as runtime:

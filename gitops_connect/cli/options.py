@@ -54,13 +54,11 @@ Clusters = Annotated[
     typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be repeated. [default: all]"),
 ]
 Cluster = Annotated[
-    str | None,
-    typer.Option("--cluster", metavar="NAME", help="The cluster, if several clusters have the connector."),
+    str | None, typer.Option("--cluster", metavar="NAME", help="The cluster, if several clusters have the connector.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Directory = Annotated[
-    Path | None,
-    typer.Argument(metavar="PATH", help="Read this directory instead of the configured repository."),
+    Path | None, typer.Argument(metavar="PATH", help="Read this directory instead of the configured repository.")
 ]
 OUTPUT = typer.Option("-o", "--output", help="Output format.")
 ListOutput = Annotated[TableOutput, OUTPUT]

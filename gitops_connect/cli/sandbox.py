@@ -56,8 +56,7 @@ class Output(StrEnum):
 @app.command()
 def up(
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of Connect workers. [default: as before, or 1]"),
+        int | None, typer.Option(min=1, metavar="N", help="Number of Connect workers. [default: as before, or 1]")
     ] = None,
     kafka_version: Annotated[
         str | None,

@@ -119,11 +119,8 @@ class Daemon:
         self.reconcile_now(())
 
     def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
-        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed.
-
-        Returns the number of the request, for `reconciliations`. Requests during a poll are carried out by one other
-        poll.
-        """
+        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed. Returns the
+        number of the request, for `reconciliations`. Requests during a poll are carried out by one other poll."""
         with self._scheduling:
             number = self.reconciliations.request(clusters)
             self._jobs.hurry(_POLL)  # a poll that runs now will see at its end that there is another request
@@ -139,9 +136,7 @@ class Daemon:
 
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return.
-
-        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
-        """
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one."""
         events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
@@ -310,10 +305,8 @@ def _job(cluster: ClusterName) -> str:
 
 
 class StepsInProgress:
-    """The plans that are being carried out, each by its number. The caller has a lock for all changes.
-
-    A cluster may have two: a daemon that was the leader before may still wait for the end of earlier steps.
-    """
+    """The plans that are being carried out, each by its number. The caller has a lock for all changes. A cluster may
+    have two: a daemon that was the leader before may still wait for the end of earlier steps."""
 
     def __init__(self) -> None:
         self._numbers = count(1)

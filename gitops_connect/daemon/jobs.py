@@ -48,10 +48,8 @@ class Jobs:
         self._scheduler.start()
 
     def schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
-        """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name.
-
-        A job that calls this holds the lock under which `ended` is set.
-        """
+        """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name. A job
+        that calls this holds the lock under which `ended` is set."""
         if self._ended.is_set():
             return
         when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
@@ -73,10 +71,8 @@ class Jobs:
         self._scheduler.shutdown(wait=False)
 
     def run(self, name: str, work: Callable[[], None]) -> None:
-        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before.
-
-        A job that fails with a bug runs again after a minute: nothing else would schedule it.
-        """
+        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before. A job that fails
+        with a bug runs again after a minute: nothing else would schedule it."""
         with self._changed:
             if self._ended.is_set():
                 return

@@ -61,11 +61,8 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestView:
-    """An open pull request as of its last review.
-
-    `plan.head` is the commit that was planned, and `comment` the text that the forge has. `reviewed` is the time of the
-    first review with this result.
-    """
+    """An open pull request as of its last review. `plan.head` is the commit that was planned, and `comment` the text
+    that the forge has. `reviewed` is the time of the first review with this result."""
 
     pull_request: PullRequest
     plan: PullRequestPlan
@@ -142,11 +139,8 @@ KEPT = 50
 
 
 class Reconciliations:
-    """The requests, and their results. Safe for several threads.
-
-    Each function in `listeners` is called when a reconciliation has ended, with the cluster, the result and the seconds
-    that it took.
-    """
+    """The requests, and their results. Safe for several threads. Each function in `listeners` is called when a
+    reconciliation has ended, with the cluster, the result and the seconds that it took."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -57,10 +57,8 @@ FoundManifest = Manifest | tuple[LargeFile, ...]
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
-
-    No document may name one of `own_files`. `families` are the known connector classes.
-    """
+    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next. No
+    document may name one of `own_files`. `families` are the known connector classes."""
 
     checkout: Checkout
     sessions: SharedSession
@@ -69,10 +67,8 @@ class ManifestSource:
     families: Registry = BUILT_IN
 
     def manifest(self, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic | None:
-        """None for an offset change without a manifest; a diagnostic if the manifest cannot be read.
-
-        Raises what reading the repository raises, and OSError.
-        """
+        """None for an offset change without a manifest; a diagnostic if the manifest cannot be read. Raises what
+        reading the repository raises, and OSError."""
         match offset_change.manifest:
             case ManifestFile() as file:
                 return self._in_repository(file)
@@ -112,10 +108,8 @@ Current = Offsets | SavedOffsets | None
 
 
 class ManifestVerdicts:
-    """Add all offset changes, then check the large manifests. Files for Spark are written to the directory.
-
-    `offsets` are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests.
-    """
+    """Add all offset changes, then check the large manifests. Files for Spark are written to the directory. `offsets`
+    are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests."""
 
     def __init__(self, source: ManifestSource, directory: Path) -> None:
         self._source = source
@@ -162,11 +156,8 @@ class ManifestVerdicts:
             self._unchecked[offset_change.name] = large
 
     def check_large(self) -> None:
-        """Check all large manifests at once.
-
-        If Spark lacks something that it needs, each of these manifests gets that error, and nothing else is blocked.
-        Raises SparkFailed and OSError.
-        """
+        """Check all large manifests at once. If Spark lacks something that it needs, each of these manifests gets that
+        error, and nothing else is blocked. Raises SparkFailed and OSError."""
         if not self._unchecked:
             return
         try:

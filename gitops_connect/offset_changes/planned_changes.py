@@ -115,9 +115,7 @@ class PlannedChanges:
 
 class PatchReader:
     """Reads entries by their number. Chunks of any size that follow each other, or are read again, are found at once.
-
-    `_starts` are the numbers and positions of entries at which a chunk began or ended.
-    """
+    `_starts` are the numbers and positions of entries at which a chunk began or ended."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -125,9 +123,7 @@ class PatchReader:
 
     def read(self, start: int, size: int) -> Chunk:
         """The entries from number `start` (from 0) on: `size` bytes at most, or one longer entry; none after the end.
-
-        Raises OSError.
-        """
+        Raises OSError."""
         number, position = self._starts[bisect_right(self._starts, start, key=lambda one: one[0]) - 1]
         with self._path.open("rb") as stream:
             stream.seek(position)
@@ -314,11 +310,8 @@ def _blocks(*paths: str) -> Iterator[bytes]:
 
 
 def chunk_size_of(situation: Situation, connector: ConnectorName) -> ChunkSize:
-    """The size of chunks for this connector.
-
-    Workers hold several copies of the offsets if they support exactly-once sources. They read one of the copies again
-    for each request, so chunks are as large as the heap allows.
-    """
+    """The size of chunks for this connector. Workers hold several copies of the offsets if they support exactly-once
+    sources. They read one of the copies again for each request, so chunks are as large as the heap allows."""
     copies = situation.offsets.copies.get(connector, 1)
     observed = situation.observed.connectors.get(connector)
     if copies == 1 or (observed is not None and observed.type is ConnectorType.SINK):

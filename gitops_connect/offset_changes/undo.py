@@ -215,10 +215,8 @@ class _UndoDraft:
 
 
 def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) -> Path:
-    """Write the manifest next to the document, compressed if it is large, and return its path.
-
-    Raises UsageError if the file exists, unless `force`, and if it cannot be written.
-    """
+    """Write the manifest next to the document, compressed if it is large, and return its path. Raises UsageError if the
+    file exists, unless `force`, and if it cannot be written."""
     if not isinstance(offsets, SavedOffsets):
         beside = out.with_suffix(".jsonl")
         write_new(beside, change_document.json_lines(offsets), force=force)

@@ -313,10 +313,8 @@ def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
 
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
-
-    A suspended connector is not deleted. It stays stopped until it is resumed.
-    """
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all. A
+    suspended connector is not deleted. It stays stopped until it is resumed."""
     steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
     note = (
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"

@@ -53,10 +53,8 @@ def known_secrets(situation: Situation) -> KnownSecrets:
 def sensitive_keys(
     situation: Situation, name: ConnectorName, document: DesiredConnector | None, keys: frozenset[str]
 ) -> frozenset[str]:
-    """The keys of a connector's config whose values are known to be secrets.
-
-    The document, the plugin, the ledger or the name of the key says so. A document with errors counts too.
-    """
+    """The keys of a connector's config whose values are known to be secrets. The document, the plugin, the ledger or
+    the name of the key says so. A document with errors counts too."""
     owned = situation.ownership.get(name)
     known = {
         *situation.quoted.get(name, ()),

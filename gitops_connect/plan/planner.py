@@ -236,9 +236,7 @@ def hold_back(
 
 def _finish_begun(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
     """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
-
-    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
-    """
+    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise."""
     observed = situation.observed.connectors.get(desired.name)
     in_progress = situation.offsets.unfinished.keys()
     begun = tuple(
@@ -279,10 +277,8 @@ _NAMED = 3
 def limit_rollout(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Collection[ConnectorName]
 ) -> list[ConnectorPlan]:
-    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit.
-
-    Connectors that were changed on the cluster, and connectors that are rolled back, never wait.
-    """
+    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit. Connectors
+    that were changed on the cluster, and connectors that are rolled back, never wait."""
     policy = situation.policy
     rolled_back = {one.name for one in situation.desired.connectors if one.rolled_back is not None}
     changed = [one.name for one in planned if _changes_config(one) and one.name not in rolled_back]

@@ -59,10 +59,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """An offset change that the ledger records as in progress: as it was begun, and the offsets before it.
-
-    For a large offset change `before` is empty, and `review` has its effect; None if that could not be determined.
-    """
+    """An offset change that the ledger records as in progress: as it was begun, and the offsets before it. For a large
+    offset change `before` is empty, and `review` has its effect; None if that could not be determined."""
 
     offset_change: OffsetChange
     before: Offsets

@@ -86,10 +86,8 @@ def bullets(sentences: Sequence[Sentence]) -> Iterator[Markdown]:
 
 
 def folded_diff(title: Sentence, lines: Sequence[str], *, mark: str = "") -> Markdown:
-    """Lines in a fence that is coloured as a diff, hidden under a title.
-
-    The title is HTML, so it has no code spans, but elements of the name `code`. `mark`: words in front of it, in bold.
-    """
+    """Lines in a fence that is coloured as a diff, hidden under a title. The title is HTML, so it has no code spans,
+    but elements of the name `code`. `mark`: words in front of it, in bold."""
     body = [_on_one_line(line) for line in lines]
     fence = "`" * max(3, max(map(_longest_run, body), default=0) + 1)
     shown = Sentence(html.escape(title.words, quote=False), title.values).render(_html_code)

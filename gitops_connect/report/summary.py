@@ -44,10 +44,8 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
 
 
 def summary_line(plans: Sequence[Plan], errors: int) -> str:
-    """Terraform's last line. `errors` is the number of errors in the documents; other counts of 0 are left out.
-
-    Only if nothing is left to do, the line says that the connectors match the configuration.
-    """
+    """Terraform's last line. `errors` is the number of errors in the documents; other counts of 0 are left out. Only if
+    nothing is left to do, the line says that the connectors match the configuration."""
     counts = summarise(plans)
     adopt = f"{counts['adopt']} to adopt, " if counts["adopt"] else ""
     due = f"Plan: {adopt}{counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete"
@@ -124,10 +122,8 @@ _MOST_UNITS = 3
 
 
 def totals(offset_changes: Sequence[PlannedOffsetChange]) -> Iterator[Sentence]:
-    """What all offset changes do together: `rewinds 148 records`, `removes 2 offsets`.
-
-    How far offsets move back and forward, and how many are removed; nothing of what reprocesses or skips nothing.
-    """
+    """What all offset changes do together: `rewinds 148 records`, `removes 2 offsets`. How far offsets move back and
+    forward, and how many are removed; nothing of what reprocesses or skips nothing."""
     differences = [one.difference for one in offset_changes if one.difference is not None]
     yield from _moved("rewinds", differences, Direction.REWIND)
     if changed := _count(differences, Direction.CHANGED):

@@ -216,9 +216,7 @@ class PullRequestReviews:
 
     def _waiting(self, reviewed: Mapping[int, Set[Revision]]) -> list[PullRequest]:
         """The open pull requests without those that were reviewed, the next one last. Forgets those that are closed.
-
-        Each is reviewed twice at most: one with pushes without an end must not delay the others.
-        """
+        Each is reviewed twice at most: one with pushes without an end must not delay the others."""
         found = {one.number: one for one in self.writer.forge.open_pull_requests()}
         closed = self._views.keys() - found.keys()
         self._conflicts.forget(closed)
@@ -294,9 +292,7 @@ class PullRequestReviews:
 
     def _announce(self, pull_request: PullRequest) -> None:
         """A commit that was pushed since the last review is pending until it is planned. It may not be merged before.
-
-        At the first review after a start, the forge may have the status of an earlier process.
-        """
+        At the first review after a start, the forge may have the status of an earlier process."""
         view = self._views.get(pull_request.number)
         if self._has_reviewed and (view is None or view.plan.head != pull_request.head):
             self._set_plan_status(pull_request, pull_request.head, CommitState.PENDING, "not planned yet")
@@ -309,11 +305,8 @@ class PullRequestReviews:
         return known if replace(view, reviewed=known.reviewed) == known else view
 
     def _publish(self, view: PullRequestView) -> None:
-        """Write what has changed. Only after that, the status allows to merge.
-
-        A plan counts as reviewed if its comment was written while the pull request was open. After a merge, the comment
-        still shows what was reviewed.
-        """
+        """Write what has changed. Only after that, the status allows to merge. A plan counts as reviewed if its comment
+        was written while the pull request was open. After a merge, the comment still shows what was reviewed."""
         pull_request, plan = view.pull_request, view.plan
         comments = self.writer.forge.comments(pull_request.number)
         own = self.writer.own_comment(CommentKind.REVIEW, comments)

@@ -125,14 +125,7 @@ def tiles(snapshot: Snapshot) -> list[tuple[str, str, int, str]]:
     ]
 
 
-_HEALTH_ORDER = (
-    Health.HEALTHY,
-    Health.PROGRESSING,
-    Health.SUSPENDED,
-    Health.UNKNOWN,
-    Health.MISSING,
-    Health.DEGRADED,
-)
+_HEALTH_ORDER = (Health.HEALTHY, Health.PROGRESSING, Health.SUSPENDED, Health.UNKNOWN, Health.MISSING, Health.DEGRADED)
 
 
 def health_bar(statuses: Sequence[ConnectorStatus]) -> Values:

@@ -43,10 +43,8 @@ _READERS: dict[Format, Callable[[Iterable[str], Faults], Iterator[tuple[Any, Pla
 
 
 def parse(blob: Blob) -> Manifest:
-    """The entries of a manifest, in their order. Parts that cannot be read are in its faults; nothing is raised.
-
-    A blob of more than `MAX_SIZE` bytes is rejected, so that callers need to read at most one byte more of a file.
-    """
+    """The entries of a manifest, in their order. Parts that cannot be read are in its faults; nothing is raised. A blob
+    of more than `MAX_SIZE` bytes is rejected, so that callers need to read at most one byte more of a file."""
     return parse_all([blob])
 
 

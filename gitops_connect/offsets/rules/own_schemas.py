@@ -295,11 +295,7 @@ def _additional_properties(
 
 _LinearValidator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
-    {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-    },
+    {"pattern": _pattern, "patternProperties": _pattern_properties, "additionalProperties": _additional_properties},
 )
 """`unevaluatedProperties` next to `patternProperties` is left to jsonschema, which uses Python's engine for it: such a
 schema is rejected."""

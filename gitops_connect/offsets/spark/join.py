@@ -185,9 +185,7 @@ class _Comparison:
 
     def _check_new(self) -> None:
         """Find violations of declared partitions without a current offset: nulls, and partitions that nothing reads.
-
-        Entries that were checked singly and may be wrong are deferred instead (`_check_deferred`).
-        """
+        Entries that were checked singly and may be wrong are deferred instead (`_check_deferred`)."""
         joined, rows = self._joined, self._rows
         new = np.concatenate((joined.new, joined.repeated[joined.current_of_repeated < 0]))
         nulls = np.sort(new[(rows.form[new] == OffsetForm.NONE) & (self._manifest.kind is OffsetChangeKind.ALTER)])
@@ -402,10 +400,8 @@ def outer_join(h1: Numbers, h2: Numbers, current: int) -> JoinResult:
 
 
 def _grouped(h1: Numbers, h2: Numbers) -> tuple[Indexes, Indexes]:
-    """The rows that may share a partition, grouped by it and in their order; and the rows that do not.
-
-    Sorting numbers is several times faster than sorting their indexes, so the index replaces the low bits.
-    """
+    """The rows that may share a partition, grouped by it and in their order; and the rows that do not. Sorting numbers
+    is several times faster than sorting their indexes, so the index replaces the low bits."""
     bits = np.uint64(len(h1).bit_length())
     mask = (np.uint64(1) << bits) - np.uint64(1)
     keys = (h1 & ~mask) | np.arange(len(h1), dtype=np.uint64)

@@ -53,9 +53,7 @@ _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OffsetChangeKind) -> LineFormat | None:
     """Learn from lines that are certain. None if no line has a known form, or if each line must be checked singly.
-
-    `context.current` are offsets that show the types of all current offsets.
-    """
+    `context.current` are offsets that show the types of all current offsets."""
     known = known_of(context)
     if known is None:
         return None
