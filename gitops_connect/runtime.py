@@ -41,10 +41,7 @@ NO_REPOSITORY = "no repository is configured; add [repository] with url = … to
 
 
 class SystemClock:
-    """The clock of this machine."""
-
     def now(self) -> datetime:
-        """The time of day, in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
@@ -52,7 +49,6 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait that long."""
         time.sleep(seconds)
 
 
@@ -79,7 +75,6 @@ class Runtime:
     say: Say = _ignore
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
-        """The settings of one cluster."""
         return self.settings.clusters[name]
 
     def policy(self, name: ClusterName, *, is_daemon: bool = False) -> Policy:

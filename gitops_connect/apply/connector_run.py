@@ -38,7 +38,6 @@ class ConnectorRun:
 
     @property
     def name(self) -> ConnectorName:
-        """The name of the connector."""
         return self.plan.name
 
     @property
@@ -48,7 +47,6 @@ class ConnectorRun:
 
     @property
     def is_over(self) -> bool:
-        """True if every step has ended."""
         return len(self.outcomes) == len(self.plan.steps)
 
     @property

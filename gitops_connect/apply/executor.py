@@ -247,7 +247,6 @@ class _Run:
                 self._waiting.append(run)
 
     def _end(self, run: ConnectorRun, ending: StepResult) -> None:
-        """A step has ended: continue with the next step, or skip all that are left."""
         now = self._clock.monotonic()
         seconds = now - run.attempt.started if run.attempt else 0.0
         self._report(self._options.on_outcome, run.end(ending, seconds, self._clock.now()))

@@ -103,7 +103,6 @@ class StepExecution:
         return AwaitEffect()
 
     def observe(self, snapshot: ClusterSnapshot, now: float) -> NextAction:
-        """A poll of the cluster has ended."""
         if snapshot.number <= self._outdated_until:
             return AwaitEffect()
         verdict = self._check(snapshot)
@@ -232,7 +231,6 @@ class PollInterval:
             self._since = now
 
     def observe(self, now: float, seconds: float, *, moved: bool) -> None:
-        """A poll has ended, `moved` if it ended a step."""
         self._pause = SHORTEST_PAUSE if moved else min(self._pause * _GROWTH, LONGEST_PAUSE)
         self._since = now
         self._cost = seconds

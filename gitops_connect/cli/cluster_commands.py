@@ -85,7 +85,6 @@ class Planned:
 
     @property
     def plans(self) -> list[Plan]:
-        """The plan of each cluster."""
         return [one.plan for one in self.made]
 
     @property
@@ -97,7 +96,6 @@ class Planned:
 def plan_clusters(
     runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName], *, untrusted: bool = False
 ) -> Planned:
-    """Plan every cluster."""
     from gitops_connect.propose import ProposeOptions, propose  # noqa: PLC0415 - see above
 
     require_documents(runtime.settings, path)

@@ -64,7 +64,6 @@ def requests_to_stderr() -> Callable[[], None]:
 
 
 def formatter(log_format: LogFormat) -> logging.Formatter:
-    """The formatter of the given log format."""
     return JsonFormatter() if log_format is LogFormat.JSON else TextFormatter()
 
 

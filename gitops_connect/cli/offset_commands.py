@@ -340,7 +340,6 @@ def undo(
 
 
 def _what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
-    """The message after a document with `count` offsets was written."""
     where = f"Wrote {out}" if out is not None else "Printed the document"
     beside = f" and {made.manifest}" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)

@@ -74,7 +74,6 @@ class ClusterProgress:
     _drifted: NewItems = field(default_factory=NewItems)
 
     def begin(self) -> None:
-        """A reconciliation begins."""
         self._steps = ()
         self._publish(next=None)
 
@@ -235,7 +234,6 @@ def _is_of_connectors(key: ConditionKey) -> bool:
 
 
 def _trace(outcome: StepOutcome) -> None:
-    """Add a span for a step that was begun."""
     if outcome.result is Result.SKIPPED:
         return
     step, error = outcome.step, "" if outcome.result is Result.APPLIED else "StepFailed"

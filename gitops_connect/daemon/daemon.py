@@ -216,7 +216,6 @@ class Daemon:
                 self._jobs.hurry(_job(cluster))
 
     def _give_back(self) -> None:
-        """End the Spark session once it is idle."""
         self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
@@ -317,7 +316,6 @@ class StepsInProgress:
 
     @property
     def clusters(self) -> set[ClusterName]:
-        """The clusters on which steps are in progress."""
         return {cluster for cluster, _ in self._left.values()}
 
     def begin(self, cluster: ClusterName, plan: Plan) -> int:
@@ -331,7 +329,6 @@ class StepsInProgress:
         self._left[number][1][outcome.step.connector].popleft()
 
     def discard(self, number: int) -> None:
-        """The plan has been carried out."""
         del self._left[number]
 
     def steps(self) -> Sequence[tuple[ClusterName, Step]]:

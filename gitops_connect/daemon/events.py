@@ -124,12 +124,10 @@ def drift_corrected(outcome: ReconciliationOutcome) -> None:
 
 
 def step_words(steps: Iterable[Step]) -> str:
-    """The actions of the steps and their reasons."""
     return ", ".join(f"{one.action.value} ({one.reason})" for one in steps)
 
 
 def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
-    """The result of a whole reconciliation."""
     say(
         INFO,
         "reconciliation_finished",
@@ -190,7 +188,6 @@ def say_error(event: str, error: Exception, level: int = ERROR, **fields: object
 
 
 def say(level: int, event: str, **fields: object) -> None:
-    """Log an event with these fields."""
     log.log(level, event, extra={"fields": fields})
 
 

@@ -44,7 +44,6 @@ class Jobs:
         return thread is not None and thread.is_alive()
 
     def start(self) -> None:
-        """Begin to run jobs."""
         self._scheduler.start()
 
     def schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
@@ -104,7 +103,6 @@ class PollSchedule:
 
     @staticmethod
     def of(settings: Settings) -> PollSchedule:
-        """The schedule of the settings."""
         repository, daemon = settings.repository, settings.daemon
         return PollSchedule(repository.interval, daemon.retry_interval, daemon.max_retry_interval, daemon.jitter)
 

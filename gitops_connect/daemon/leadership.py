@@ -39,7 +39,6 @@ class Leadership:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this daemon reconciles."""
         return self.lease is not None
 
     def begin(self) -> None:

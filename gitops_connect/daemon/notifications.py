@@ -117,7 +117,6 @@ class NotificationHandler(logging.Handler):
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue the notification of an event, if it has one."""
         if record.getMessage() == "notification_failed":
             return
         fields = getattr(record, "fields", {})

@@ -92,7 +92,6 @@ class DaemonState:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The latest snapshot."""
         return self._snapshot
 
     def wait(self, number: int, timeout: float) -> Snapshot:
@@ -102,7 +101,6 @@ class DaemonState:
             return self._snapshot
 
     def set_repository(self, view: RepositoryView) -> None:
-        """Replace the view of the repository."""
         self._publish(lambda now: replace(now, repository=view))
 
     def update_cluster(self, cluster: ClusterName, **changes: Any) -> None:
@@ -112,7 +110,6 @@ class DaemonState:
         )
 
     def set_pull_requests(self, views: tuple[PullRequestView, ...]) -> None:
-        """Replace the views of the open pull requests."""
         self._publish(lambda now: replace(now, pull_requests=views))
 
     def set_leader(self, *, is_leader: bool) -> None:

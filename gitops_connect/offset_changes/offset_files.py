@@ -67,7 +67,6 @@ def temporary_directory(parent: Path | None) -> Iterator[Path]:
 
 
 def number_of(found: Offsets | SavedOffsets | None) -> int:
-    """The number of offsets."""
     return found.entries if isinstance(found, SavedOffsets) else len(found or ())
 
 

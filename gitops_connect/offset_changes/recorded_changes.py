@@ -34,7 +34,6 @@ class HistoryEntry:
     counts: Mapping[Direction, int] | None
 
     def row(self) -> list[str]:
-        """The row of the table."""
         record = self.record
         warning = f"warning: {record.warning}" if record.warning else ""
         messages = "; ".join(one_line(text.partition("\n")[0]) for text in (record.message, warning) if text)
@@ -67,7 +66,6 @@ class HistoryEntry:
 
 
 def _sent_words(record: OffsetChangeRecord) -> str:
-    """How many offsets of a large change were accepted: `310,000 of 1,000,000 sent`."""
     entries, sent = record.entries or 0, record.sent or 0
     if record.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR):
         return "all removed" if record.state is OffsetChangeState.SETTLED else "all to be removed"
@@ -147,7 +145,6 @@ class Candidate:
         return replace(known, failures=0, final=False)
 
     def row(self, becomes: str) -> list[str]:
-        """One row of the list that the user confirms."""
         one, state = self.record, self.record.state.value if self.known else "not recorded"
         return [self.cluster, one.name, one.connector, one.kind.value, state, becomes]
 

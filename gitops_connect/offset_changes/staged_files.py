@@ -212,7 +212,6 @@ def pack_place(line: int, column: int) -> bytes:
 
 
 def unpack_places(content: bytes) -> list[tuple[int, int]]:
-    """The places of the lines, in their order."""
     return list(_PLACE.iter_unpack(content))
 
 
@@ -438,7 +437,6 @@ class _Place:
         return not is_hidden(self.relative(path)) and is_manifest(path)
 
     def relative(self, path: str) -> str:
-        """The path relative to the directory."""
         return path[len(self.directory.rstrip("/")) + 1 :]
 
     def command(self, copied: Sequence[CopiedFile]) -> str:

@@ -35,7 +35,6 @@ class DeclaredConnectors:
     schemas: Mapping[str, OffsetSchema] = field(default_factory=dict)
 
     def of(self, cluster: ClusterName) -> Sequence[DesiredConnector]:
-        """The connectors of a cluster."""
         return self.states[cluster].connectors if cluster in self.states else ()
 
 
@@ -57,7 +56,6 @@ class ManifestSubject:
 
     @property
     def current(self) -> Current:
-        """The current offsets."""
         return self.saved if self.saved is not None else self.context.current
 
     def acknowledging(self, acknowledged: frozenset[Acknowledgement]) -> ManifestSubject:

@@ -164,7 +164,6 @@ class _UndoDraft:
         return snapshot
 
     def _blocks(self) -> Iterator[bytes]:
-        """The offsets before the change, one entry a line."""
         offset_changes = self.undo.runtime.ledger.offset_changes
         if self.record.entries is not None:
             yield from offset_changes.pieces(self.cluster, self.record.name, OffsetsPart.BEFORE)

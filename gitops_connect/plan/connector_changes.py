@@ -114,7 +114,6 @@ class _OffsetChangesPlanner:
             )
 
     def add(self, offset_change: DesiredOffsetChange) -> None:
-        """Add a declared offset change."""
         assessed = history_unknown(self._situation, offset_change) or assess(
             self._situation, self._connector, offset_change
         )

@@ -54,8 +54,6 @@ _MAJOR = "1"
 
 @dataclass(frozen=True, slots=True)
 class SavedCluster:
-    """The digests of a saved plan for one cluster."""
-
     cluster: ClusterName
     digest: Digest
     fingerprint: Digest

@@ -44,7 +44,6 @@ def fits(offsets: OffsetPatch) -> bool:
 
 
 def render(document: ChangeDocument) -> str:
-    """The document as YAML."""
     lines = [
         "apiVersion: gitops-connect/v1",
         "kind: OffsetChange",

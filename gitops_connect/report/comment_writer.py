@@ -198,8 +198,6 @@ _UNACKNOWLEDGED = "offsets/unacknowledged"
 
 @dataclass(frozen=True, slots=True)
 class CommentWriter:
-    """Renders the parts of one comment."""
-
     options: CommentOptions
     secrets: frozenset[str]
 

@@ -60,7 +60,6 @@ def bold(sentence: Sentence) -> Markdown:
 
 
 def paragraph(sentence: Sentence) -> Markdown:
-    """A paragraph."""
     return Markdown(f"{sentence.render(code)}\n")
 
 

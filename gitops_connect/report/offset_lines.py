@@ -47,8 +47,6 @@ Reasons = Mapping[str, Diagnostic]
 
 
 class LineKind(Enum):
-    """What a line is about."""
-
     CONNECTOR = "connector"
     STEP = "step"
     NEW_KEY = "new key"

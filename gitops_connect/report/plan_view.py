@@ -55,7 +55,6 @@ class PlanView:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The symbols of all lines."""
         return frozenset(line.mark for part in (*(one.lines for one in self.connectors), self.strays) for line in part)
 
 

@@ -60,7 +60,6 @@ def problems_json(diagnostics: Diagnostics, *, documents: int, skipped: int = 0)
 
 
 def problem_value(item: Diagnostic) -> dict[str, Any]:
-    """The diagnostic as a JSON value."""
     return {
         "severity": item.severity.value,
         "rule": item.rule,

@@ -26,7 +26,6 @@ def _escape(code: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes."""
     return in_json(json.dumps(text, ensure_ascii=False))
 
 

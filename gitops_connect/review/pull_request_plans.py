@@ -39,7 +39,6 @@ class PullRequestPlanner:
         return PullRequestPlanner(replace(runtime, clients=clients))
 
     def close(self) -> None:
-        """Close the connections to Connect."""
         for client in self.runtime.clients.values():
             client.close()
 

@@ -33,17 +33,14 @@ from gitops_connect.server.served import (
 
 
 def openapi(_request: Request) -> Response:
-    """The description of this API."""
     return JSONAnswer(document())
 
 
 def status(request: Request) -> Response:
-    """The repository and all clusters."""
     return JSONAnswer(values.status_value(served(request).snapshot))
 
 
 def clusters(request: Request) -> Response:
-    """All clusters."""
     found = served(request).snapshot.clusters.values()
     return JSONAnswer({"clusters": [values.cluster_value(view) for view in found]})
 
@@ -67,7 +64,6 @@ def plan(request: Request) -> Response:
 
 
 def connectors(request: Request) -> Response:
-    """The connectors that the parameters select."""
     chosen = ConnectorFilter.of(request.query_params).select(served(request).snapshot)
     return JSONAnswer({"connectors": [values.connector_value(one) for one in chosen]})
 
@@ -134,7 +130,6 @@ def journal(request: Request) -> Response:
 
 
 def conditions(request: Request) -> Response:
-    """The conditions of clusters and connectors."""
     params, snapshot = request.query_params, served(request).snapshot
     of = ConnectorName(params["connector"]) if "connector" in params else None
     views = [view for view in snapshot.clusters.values() if params.get("cluster", view.cluster) == view.cluster]
@@ -143,7 +138,6 @@ def conditions(request: Request) -> Response:
 
 
 def diagnostics(request: Request) -> Response:
-    """The problems of the documents."""
     one = served(request)
     found = values.diagnostic_values(one.snapshot.repository.diagnostics.under(one.directory), None)
     for view in one.snapshot.clusters.values():
@@ -153,7 +147,6 @@ def diagnostics(request: Request) -> Response:
 
 
 def pull_requests(request: Request) -> Response:
-    """The open pull requests, with the results of their reviews."""
     one = served(request)
     found = [values.pull_request_value(view) for view in one.snapshot.pull_requests]
     kind = one.settings.forge.kind
@@ -186,7 +179,6 @@ def pull_request_plan(request: Request) -> Response:
 
 
 def review(request: Request) -> Response:
-    """Review the open pull requests at once."""
     one = _leader_for_changes(request)
     if one.settings.forge.kind is None:
         raise HTTPException(409, "pull requests are not reviewed: [forge] kind is not set")

@@ -23,7 +23,6 @@ class JSONAnswer(JSONResponse):
     """JSON in which characters that do not print are escaped."""
 
     def render(self, content: Any) -> bytes:
-        """The text, with the same values."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return escaped(text).encode()
 

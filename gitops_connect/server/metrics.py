@@ -39,7 +39,6 @@ class SnapshotCollector(Collector):
         self._most = most_connectors
 
     def collect(self) -> Iterator[Metric]:
-        """Every gauge with its samples."""
         snapshot = self._state.snapshot
         yield _gauge("build_info", "The version of gitops-connect.", ("version",), {(__version__,): 1})
         yield _gauge("leader", "1 if this process makes the changes.", (), {(): snapshot.is_leader})
@@ -163,8 +162,6 @@ _ALERTS = ("bug", "notification_failed")
 
 
 class Metrics:
-    """All metrics of one daemon."""
-
     def __init__(self, state: DaemonState, most_connectors: int) -> None:
         self.registry = CollectorRegistry()
         self._most = most_connectors
@@ -216,12 +213,10 @@ class Metrics:
             log.removeHandler(handler)
 
     def reconciled(self, cluster: ClusterName, result: Result, seconds: float) -> None:
-        """Count the end of a reconciliation."""
         self._reconciliations.labels(cluster, outcome_word(result)).inc()
         self._durations.labels(cluster).observe(seconds)
 
     def event(self, name: str, level: str, fields: Mapping[str, Any]) -> None:
-        """Count a log event."""
         self._events.labels(name, level).inc()
         event, _, result = name.partition("_")
         if event != "step":

@@ -56,7 +56,6 @@ def render(template: str, title: str, snapshot: Snapshot, **values: object) -> s
 
 
 def error_page(title: str, detail: str) -> str:
-    """A page for an error."""
     return render("error.html", title, _NOTHING, summary="", detail=detail)
 
 

@@ -75,7 +75,6 @@ class Connection(H11Protocol):
             min(others, key=lambda one: (one.phase, one.since)).abort()
 
     def data_received(self, data: bytes) -> None:
-        """Handle what the client sends."""
         super().data_received(data)
         self._update()
 
@@ -85,7 +84,6 @@ class Connection(H11Protocol):
         self._update()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)

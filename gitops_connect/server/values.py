@@ -23,7 +23,6 @@ Value = dict[str, Any]
 
 
 def status_value(snapshot: Snapshot) -> Value:
-    """`/api/v1/status`."""
     return {
         "snapshot": snapshot.number,
         "is_leader": snapshot.is_leader,
@@ -33,7 +32,6 @@ def status_value(snapshot: Snapshot) -> Value:
 
 
 def repository_value(view: RepositoryView) -> Value:
-    """The repository at the last poll."""
     return {
         "revision": view.revision,
         "author": view.author,
@@ -67,7 +65,6 @@ def cluster_value(view: ClusterView) -> Value:
 
 
 def connector_value(one: ConnectorStatus) -> Value:
-    """One connector."""
     return {**one.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
 
 
@@ -111,7 +108,6 @@ def step_value(outcome: StepOutcome) -> Value:
 
 
 def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
-    """Steps of the journal."""
     return [
         {
             "id": one.id,
@@ -132,7 +128,6 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
 
 
 def offset_change_value(cluster: ClusterName, record: OffsetChangeRecord) -> Value:
-    """The ledger's record of an offset change."""
     return {
         "cluster": cluster,
         "name": record.name,
@@ -216,7 +211,6 @@ def outcome_word(result: ReconciliationOutcome | Exception) -> str:
 
 
 def result_value(cluster: ClusterName, result: ReconciliationOutcome | Exception) -> Value:
-    """The result of one reconciliation."""
     value = {"cluster": cluster, "result": outcome_word(result)}
     if isinstance(result, Exception):
         nothing: Value = {"commit": None, "planned": 0, "errors": 0, "steps": []}

@@ -192,7 +192,6 @@ def packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def fault_of(error: Unreadable) -> LineFault:
-    """The error as a fault of the manifest."""
     return LineFault(error.rule, error.found, *error.place)
 
 

@@ -151,7 +151,6 @@ class EntryChecker:
         return CheckedEntry(() if self._ties.hold(partition) else tuple(self._ties.findings(partition)), name, text)
 
     def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
-        """The faults because of which the entry has no canonical form."""
         if value.get("partition") is None:
             yield Finding("manifest/no-partition", "partition", {})
         else:

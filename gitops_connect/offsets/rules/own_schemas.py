@@ -175,7 +175,6 @@ def _walk(value: Any, depth: int) -> Iterator[tuple[Any, int]]:
 
 
 def _inner_values(value: Any) -> Iterator[Any]:
-    """The values of a mapping, or the items of a list."""
     if isinstance(value, dict):
         yield from value.values()
     elif isinstance(value, list):

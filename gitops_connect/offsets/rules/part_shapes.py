@@ -145,7 +145,6 @@ class PartShape:
         return self._broken(name, found, unread=self._is_unread(Demand.FIELDS, Demand.TYPES))
 
     def _broken(self, name: str, found: str, *, unread: bool) -> Finding:
-        """A finding about the field of that name."""
         words = partial(self._words, found)
         return Finding("manifest/shape", place_of(self.where, name), LazyWords(words), unread)
 

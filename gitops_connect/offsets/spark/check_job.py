@@ -75,7 +75,6 @@ class ManifestTask:
     bug: Exception | None = None
 
     def checker(self) -> EntryChecker:
-        """The rule function, which knows only the types of the current offsets."""
         current = None if self.examples is None else self.examples.offsets
         return EntryChecker(replace(self.context, current=current), self.kind)
 

@@ -69,7 +69,6 @@ class Block:
 
     @property
     def lines(self) -> int:
-        """The number of lines."""
         return self.text.count(b"\n")
 
 

@@ -118,7 +118,6 @@ class _Rows:
         return self._splits[block], self._bases[block] + self._line[rows]
 
     def position(self, row: int) -> RowPosition:
-        """The split and line of a row."""
         split, line = self.positions(np.array([row]))
         return RowPosition(int(split[0]), int(line[0]))
 
