@@ -77,11 +77,9 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
 
 
 def has_exactly_once(client: ConnectClient, config: Mapping[str, str], sensitive: Iterable[str]) -> bool:
-    """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618).
-
-    No answer of Connect contains this. So this config, whose `sensitive` keys no message shows, is validated as one
-    that requires it, and the error shows it. MirrorMaker checks its isolation level first.
-    """
+    """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618). No answer of Connect
+    contains this. So this config, whose `sensitive` keys no message shows, is validated as one that requires it, and
+    the error shows it. MirrorMaker checks its isolation level first."""
     required = {"exactly.once.support": "required", "source.consumer.isolation.level": "read_committed"}
     try:
         verdict = client.validate(config["connector.class"], {**config, **required}, sensitive=sensitive)

@@ -16,11 +16,10 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
 from gitops_connect.families import ENTRY_POINTS, Family
 from gitops_connect.families.registry import BUILT_IN, Registry
-from gitops_connect.ledger.ledger import Ledger, read_history
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import RollbackOptions
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
@@ -59,10 +58,8 @@ def _ignore(text: str) -> None:
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
-
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long offset
-    changes, in the thread that runs them.
-    """
+    changes, in the thread that runs them."""
 
     settings: Settings
     ledger: Ledger
@@ -166,12 +163,6 @@ def open_ledger(settings: Settings) -> Ledger:
     """The ledger that `[state]` names. Raises LedgerUnusable, LedgerBusy or UsageError."""
     key = settings.state.key.read().encode() if settings.state.key else None
     return Ledger.open(settings.state.url, settings.directory, key)
-
-
-def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OffsetChangeHistory]:
-    """The offset changes that the ledger knows, without its key; a missing ledger is not created. Raises UsageError,
-    LedgerUnusable or LedgerBusy."""
-    return read_history(settings.state.url, settings.directory, clusters)
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:

@@ -80,11 +80,9 @@ class ConnectorRun:
         return any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
 
     def _watched(self) -> Watched | None:
-        """How the connector is watched after the next step: only after its last one, if it runs then.
-
-        If the connector was seen STOPPED without tasks, its earlier failures are gone: a failure reported later is new
-        (`AbstractHerder.onDeletion`).
-        """
+        """How the connector is watched after the next step: only after its last one, if it runs then. If the connector
+        was seen STOPPED without tasks, its earlier failures are gone: a failure reported later is new
+        (`AbstractHerder.onDeletion`)."""
         if not (self._is_last and self.options.min_running and leaves_running(self.step)):
             return None
         seen = None if self._was_stopped else self.options.before.get(self.name)

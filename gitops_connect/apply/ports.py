@@ -22,12 +22,9 @@ class Chunk(NamedTuple):
 
 
 class LargeChange(Protocol):
-    """One change whose declared or current offsets are too many for memory; its connector is STOPPED.
-
-    `review` comes first and `begin` second. From then on the entries and their order stay the same, in this
-    reconciliation and in all later ones. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark
-    and the ledger raise.
-    """
+    """One change whose declared or current offsets are too many for memory; its connector is STOPPED. `review` comes
+    first and `begin` second. From then on the entries and their order stay the same, in this reconciliation and in all
+    later ones. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark and the ledger raise."""
 
     @property
     def is_begun(self) -> bool:

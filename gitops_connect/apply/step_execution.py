@@ -22,11 +22,9 @@ RETRY = Backoff(0.5, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue.
-
-    `took_effect`: it failed although the requested change is in place: the connector does not work with it. `bug`: it
-    failed because of a bug in gitops-connect.
-    """
+    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue. `took_effect`:
+    it failed although the requested change is in place: the connector does not work with it. `bug`: it failed because
+    of a bug in gitops-connect."""
 
     result: Result
     message: str = ""
@@ -110,7 +108,9 @@ class StepExecution:
             self._found, self._took_effect = verdict.found, verdict.took_effect
             self._snapshots += 1
             if self._lasts(verdict, now):
-                return self._end(verdict)
+                if verdict.progress is Progress.DONE:
+                    return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
+                return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
             if self._should_resend(now):
                 self._resent = True
                 return SendAgain(now)
@@ -171,11 +171,6 @@ class StepExecution:
             text += f"; the request was sent {times}, and its outcome is unknown: {self._unanswered}"
         return NotSettled(text)
 
-    def _end(self, verdict: EffectCheck) -> StepResult:
-        if verdict.progress is Progress.DONE:
-            return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
-        return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
-
 
 # The one poll of the cluster that all waiting steps share, and how often it happens.
 
@@ -209,8 +204,7 @@ def take_snapshot(
     began = clock.monotonic()
     try:
         connectors, unknown = cluster.connectors()
-        missing = deleted - connectors.keys() - unknown
-        gone = cluster.absent(missing)
+        gone = cluster.absent(deleted - connectors.keys() - unknown)
     except GitopsConnectError as error:
         return ClusterSnapshot(number, clock.monotonic() - began, error=str(error))
     return ClusterSnapshot(number, clock.monotonic() - began, connectors, unknown, gone)

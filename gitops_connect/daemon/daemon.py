@@ -36,7 +36,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.propose import Proposal, ProposeOptions, propose
+from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
@@ -163,11 +163,9 @@ class Daemon:
         events.say(INFO, "daemon_stopped")
 
     def _next_request(self) -> _Over:
-        """Wait for the next request of a signal or a job.
-
-        CPython runs signal handlers between two instructions. A signal that arrives after the last check and before
-        the wait has begun does not end the wait, so the wait ends by itself from time to time.
-        """
+        """Wait for the next request of a signal or a job. CPython runs signal handlers between two instructions. A
+        signal that arrives after the last check and before the wait has begun does not end the wait, so the wait ends
+        by itself from time to time."""
         while True:
             with suppress(Empty):
                 return self._over.get(timeout=_SIGNAL_CHECK)
@@ -270,13 +268,11 @@ class Daemon:
                     raise Interrupted
                 begun.append(self._acting.begin(cluster, plan))
 
-        def proposed(proposal: Proposal) -> None:
-            progress.proposed(declared, proposal, records=True)
-
         def listen(outcome: StepOutcome) -> None:
             self._acting.ended(begun[0], outcome)
             progress.step_ended(declared.revision, outcome)
 
+        proposed = partial(progress.proposed, declared, records=True)
         follow = partial(events.sending, cluster, declared.revision)
         try:
             acting, reviews = (self._interrupted, follow, self.stopped, leader), self.reviews(declared.revision)
@@ -344,11 +340,9 @@ _PLACE = ("directory", "file")
 
 
 def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
-    """The runtime with the settings that can change now. None, with an event in the log, if they have an error.
-
-    A reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
-    changed is replaced; it closes its connections when nothing uses it any more (urllib3).
-    """
+    """The runtime with the settings that can change now. None, with an event in the log, if they have an error. A
+    reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
+    changed is replaced; it closes its connections when nothing uses it any more (urllib3)."""
     try:
         read = load()
         require_clusters(read)

@@ -66,8 +66,7 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
 def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
     """Log the connectors that became unhealthy since `before`, and those that recovered. Returns the unhealthy ones. A
     connector that the cluster did not report keeps its state."""
-    unread = before.intersection(plan.unread)
-    now = frozenset(one.name for one in plan.unhealthy) | unread
+    now = frozenset(one.name for one in plan.unhealthy) | before.intersection(plan.unread)
     for one in plan.unhealthy:
         if one.name not in before:
             fields = {"message": problem_words(one), "hint": remedy(one.name) if one.failures else None}
@@ -99,7 +98,6 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:
-    """The progress of a step that sends very many offsets."""
     say(
         INFO,
         "offsets_sent",
@@ -201,11 +199,6 @@ def commented(pull_request: PullRequest, plan: PullRequestPlan) -> None:
     say(INFO, "pull_request_reviewed", **of, planned=planned, errors=errors, digest=plan.digest)
 
 
-def failed(message: str) -> None:
-    """A pull request could not be reviewed. One event for each reason, even if it lasts."""
-    say(ERROR, "review_failed", message=message)
-
-
 def approved(pull_request: PullRequest, comment: Comment, digest: str, *, is_known: bool) -> None:
     """Someone has approved a plan, or a digest that the pull request does not show."""
     fields = {"pull_request": pull_request.number, "author": comment.author, "digest": digest}
@@ -218,8 +211,3 @@ def approved(pull_request: PullRequest, comment: Comment, digest: str, *, is_kno
 def command_rejected(pull_request: PullRequest, comment: Comment, message: str) -> None:
     """A comment has a command, and its author may not use it, or others may have edited it."""
     say(WARNING, "command_rejected", pull_request=pull_request.number, author=comment.author, message=message)
-
-
-def blocked(pull_request: PullRequest, changes: int) -> None:
-    """The merged pull request makes destructive changes that nobody has reviewed."""
-    say(WARNING, "changes_not_reviewed", pull_request=pull_request.number, blocked=changes)

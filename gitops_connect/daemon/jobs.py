@@ -60,11 +60,9 @@ class Jobs:
             self._scheduler.reschedule_job(name, trigger=DateTrigger(datetime.now(UTC), UTC))
 
     def end(self) -> None:
-        """Begin no other job. The caller has set `ended`.
-
-        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
-        jobs first, and `remove_all_jobs` waits for the job that is being started.
-        """
+        """Begin no other job. The caller has set `ended`. APScheduler's thread fails with JobLookupError if it is shut
+        down while it starts a job. So it gets no further jobs first, and `remove_all_jobs` waits for the job that is
+        being started."""
         self._scheduler.pause()
         self._scheduler.remove_all_jobs()
         self._scheduler.shutdown(wait=False)
@@ -121,11 +119,9 @@ class PollSchedule:
         return min(usual, self.after(None, failures)) if failures else usual
 
     def after(self, error: Exception | None, failures: int) -> float:
-        """The wait after so many failures in a row; `error` is the last one (None: a step failed).
-
-        If waiting does not help, the wait is the longest. If another process holds the cluster, the wait is short: for
-        a new leader, the leases of its predecessor expire soon.
-        """
+        """The wait after so many failures in a row; `error` is the last one (None: a step failed). If waiting does not
+        help, the wait is the longest. If another process holds the cluster, the wait is short: for a new leader, the
+        leases of its predecessor expire soon."""
         if isinstance(error, LedgerBusy):
             return min(BUSY, self.usual())
         if isinstance(error, Stalled):

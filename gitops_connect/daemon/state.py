@@ -22,11 +22,9 @@ from gitops_connect.model.status import Conditions, ConnectorStatus
 
 @dataclass(frozen=True, slots=True)
 class RepositoryView:
-    """The repository at the last poll.
-
-    `revision` is the commit in effect, with its author and the first line of its message; None if the repository was
-    never read. `error` is the reason why the last poll failed, `polled` when it ended.
-    """
+    """The repository at the last poll. `revision` is the commit in effect, with its author and the first line of its
+    message; None if the repository was never read. `error` is the reason why the last poll failed, `polled` when it
+    ended."""
 
     revision: Revision | None = None
     author: str = ""
@@ -178,8 +176,7 @@ class Reconciliations:
     def result(self, cluster: ClusterName, number: int) -> Result | None:
         """The result of the first reconciliation of the cluster that carries out this request; None before its end."""
         with self._lock:
-            found = self._carried.get(cluster, ())
-            return next((result for request, result in found if request >= number), None)
+            return next((result for request, result in self._carried.get(cluster, ()) if request >= number), None)
 
     def _covered(self, cluster: ClusterName) -> int:
         return self._carried[cluster][-1][0] if cluster in self._carried else 0

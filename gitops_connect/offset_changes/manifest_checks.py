@@ -60,10 +60,8 @@ def check(
     options: CheckOptions, settings: Settings, say: Say, read_subject: Callable[[Path], ManifestSubject]
 ) -> CheckedManifest:
     """Check all rules, and compute the manifest's effect. A manifest too large for this process is checked on Spark.
-
     `read_subject` gets a directory for offsets that are too many for memory. Raises UsageError if a file cannot be read
-    or written, and the errors of `read_subject` and of Spark.
-    """
+    or written, and the errors of `read_subject` and of Spark."""
     began = time.monotonic()
     given = find_manifest(options.path, options.connector)
     is_for_spark = options.report is not None or given.are_certainly_large

@@ -54,8 +54,7 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
         if record.state is OffsetChangeState.OPEN
     }
     replaced = find_replaced(checkout.history, situation.desired, records)
-    offsets = OffsetSituation(records, unfinished, replaced=replaced, is_new=is_new)
-    situation = replace(situation, offsets=offsets)
+    situation = replace(situation, offsets=OffsetSituation(records, unfinished, replaced=replaced, is_new=is_new))
     offset_changes, now = list(due(situation)), runtime.clock.monotonic()
     keys = _CacheKeys(situation)
     verdicts = ((one, runtime.verdicts.get(keys.of(one), now)) for one in offset_changes)

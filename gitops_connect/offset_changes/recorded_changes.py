@@ -9,9 +9,9 @@ from typing import Any
 from gitops_connect.errors import NotFound, StalePlan, UsageError
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOffsetChange, DesiredState
+from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.revisions import short
 from gitops_connect.model.strimzi import split_name
@@ -154,7 +154,9 @@ def find_candidates(
 ) -> list[Candidate]:
     """Every change on that cluster in the ledger or the repository. `declared` is None: only those in the ledger."""
     records = runtime.ledger.offset_changes.records(cluster)
-    documents = _offset_changes(declared) if declared is not None else {}
+    seeds = (one.initial_offsets for one in declared.connectors) if declared is not None else ()
+    changes = (*(declared.offset_changes if declared is not None else ()), *seeds)
+    documents = {one.name: one for one in changes if one is not None}
     now, unknown = runtime.clock.now(), OffsetChangeState.UNKNOWN
     assumed = {
         name: OffsetChangeRecord(name, one.connector, one.kind, unknown, one.digest, revision, now)
@@ -164,11 +166,6 @@ def find_candidates(
         Candidate(cluster, record, name in records, documents[name].digest if name in documents else None)
         for name, record in sorted({**assumed, **records}.items())
     ]
-
-
-def _offset_changes(state: DesiredState) -> Mapping[OffsetChangeName, DesiredOffsetChange]:
-    seeds = [one.initial_offsets for one in state.connectors if one.initial_offsets is not None]
-    return {one.name: one for one in (*state.offset_changes, *seeds)}
 
 
 def waiting(

@@ -343,11 +343,9 @@ def _without_links(pattern: str) -> str:
 
 
 def stage_uri(store: Store, manifest: ManifestUri, copy: Copy, local: LocalFiles) -> tuple[LargeFile, ...]:
-    """The files at that URI, in the order of their names. Raises UriRefused, and OSError for the store.
-
-    `copy` is Spark's; it is not called for `file:`, nor for content in the store. Its SparkFailed becomes UriRefused: a
-    URI that cannot be read must not block others.
-    """
+    """The files at that URI, in the order of their names. Raises UriRefused, and OSError for the store. `copy` is
+    Spark's; it is not called for `file:`, nor for content in the store. Its SparkFailed becomes UriRefused: a URI that
+    cannot be read must not block others."""
     # The names at the URI determine the format of the content.
     key = f"{manifest.sha256}-{hashlib.sha256(manifest.uri.encode()).hexdigest()[:16]}"
     return store.kept(key) or store.keep(key, lambda directory: _fill(manifest, copy, local, directory))

@@ -40,11 +40,9 @@ class DeclaredConnectors:
 
 @dataclass(frozen=True, slots=True)
 class ManifestSubject:
-    """A connector, and the data with which its offsets are compared. `cluster` is None if it is unknown.
-
-    `basis` says where the connector's config comes from. `saved` has the current offsets if they are too many for
-    memory; `unread` says why neither `saved` nor `context` has the current offsets.
-    """
+    """A connector, and the data with which its offsets are compared. `cluster` is None if it is unknown. `basis` says
+    where the connector's config comes from. `saved` has the current offsets if they are too many for memory; `unread`
+    says why neither `saved` nor `context` has the current offsets."""
 
     cluster: ClusterName | None
     context: ManifestContext

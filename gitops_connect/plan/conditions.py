@@ -114,7 +114,6 @@ def cluster_ready(statuses: Sequence[ConnectorStatus], errors: int, now: datetim
 
 
 def cluster_failed(reason: str, message: str, now: datetime, revision: Revision) -> Condition:
-    """The condition of a cluster whose reconciliation failed."""
     return Condition(ConditionType.READY, ConditionStatus.FALSE, reason, message, now, revision)
 
 

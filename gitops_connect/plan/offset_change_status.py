@@ -115,11 +115,9 @@ def only_warns(situation: Situation, offset_change: DesiredOffsetChange) -> bool
 
 
 def history_unknown(situation: Situation, offset_change: DesiredOffsetChange) -> Assessment | None:
-    """The status of a change that a new ledger finds in the repository, if its connector already has offsets.
-
-    It may have been applied before, by a process whose ledger was lost. If there are no offsets, or if the connector
-    does not exist yet, nothing can be rewound, and the result is None. Offsets that could not be read count as offsets.
-    """
+    """The status of a change that a new ledger finds in the repository, if its connector already has offsets. It may
+    have been applied before, by a process whose ledger was lost. If there are no offsets, or if the connector does not
+    exist yet, nothing can be rewound, and the result is None. Offsets that could not be read count as offsets."""
     name, offsets = offset_change.connector, situation.offsets
     there = name in situation.observed.connectors or name in situation.observed.unknown
     if (

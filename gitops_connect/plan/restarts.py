@@ -30,10 +30,8 @@ def add_restarts(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> list[ConnectorPlan]:
     """Add the restarts that are due to the plans of connectors with no other steps than `adopt`, or only blocked ones.
-
     A restart needs no review. At most `concurrent_restarts`, those that are due for the longest time first: each may
-    cause a rebalance.
-    """
+    cause a rebalance."""
     due = []
     for one in planned:
         if one.name in unhealthy and (not one.changes_cluster or _is_blocked(one)):
@@ -127,12 +125,9 @@ _NOT_RUNNING = (HealthReason.PROGRESSING.value, HealthReason.NOT_RUNNING.value)
 
 
 def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConnector]:
-    """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order.
-
-    A part that does not run, and offsets that do not move, are a problem only once that has lasted for too long. Each
-    has the outlook on its automatic restarts. No reason contains a known secret of any connector of the cluster
-    (`known_secrets`).
-    """
+    """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order. A part that does not
+    run, and offsets that do not move, are a problem only once that has lasted for too long. Each has the outlook on its
+    automatic restarts. No reason contains a known secret of any connector of the cluster (`known_secrets`)."""
     limits = {one.name: one.offsets_move_within for one in situation.desired.connectors if one.offsets_move_within}
     found = {
         name: one

@@ -38,10 +38,8 @@ _IN_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.N
 @dataclass(frozen=True, slots=True)
 class RuleExplanation:
     """`trigger` and `fix` are sentences. `example` is a message, or input that triggers the rule; it may have lines.
-
     `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.toml`. `exception` says
-    when the severity differs; empty if it never does.
-    """
+    when the severity differs; empty if it never does."""
 
     trigger: str
     fix: str

@@ -96,19 +96,15 @@ def waiting_lines(
     offset_change: PlannedOffsetChange, limit: int | None, printed: Reasons | None = None
 ) -> Iterator[Line]:
     """The lines of a change that is blocked in this plan, and the reason. `printed` are reasons printed before."""
-    yield Line(_blocked_by(offset_change, printed or {}) or waits(offset_change), BLOCKED, LineKind.REMARK)
+    found = (printed or {}).get(f"offset change {offset_change.name}")
+    see = f"see the {found.severity.value} above [{found.rule}]" if found else ""  # the reason is printed once only
+    yield Line(f"{label(offset_change)} is blocked: {see}" if see else waits(offset_change), BLOCKED, LineKind.REMARK)
     yield from _details(offset_change, limit)
 
 
 def reasons(printed: Diagnostics) -> Reasons:
     """The diagnostics about offset changes, which begin with the change that they concern."""
     return {one.summary.partition(": ")[0]: one for one in reversed(printed.items)}
-
-
-def _blocked_by(offset_change: PlannedOffsetChange, printed: Reasons) -> str:
-    """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
-    found = printed.get(f"offset change {offset_change.name}")
-    return f"{label(offset_change)} is blocked: see the {found.severity.value} above [{found.rule}]" if found else ""
 
 
 def waits(offset_change: PlannedOffsetChange) -> str:

@@ -22,12 +22,9 @@ NOTHING_NOW = "No changes can be applied now."
 
 
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
-    """The counts of a summary.
-
-    They are the connectors that are adopted, created, changed and deleted, and the number of steps; the offset changes
-    that are carried out, and those that are blocked; and the unhealthy connectors. A connector that is adopted and then
-    changed counts twice, as an import in Terraform's summary.
-    """
+    """The counts of a summary. They are the connectors that are adopted, created, changed and deleted, and the number
+    of steps; the offset changes that are carried out, and those that are blocked; and the unhealthy connectors. A
+    connector that is adopted and then changed counts twice, as an import in Terraform's summary."""
     counts = {"adopt": 0, "create": 0, "change": 0, "delete": 0, "steps": 0}
     counts |= {"offset_changes": 0, "offset_changes_blocked": 0, "unhealthy": 0}
     for plan in plans:

@@ -37,7 +37,14 @@ def openapi(_request: Request) -> Response:
 
 
 def status(request: Request) -> Response:
-    return JSONAnswer(values.status_value(served(request).snapshot))
+    snapshot = served(request).snapshot
+    value = {
+        "snapshot": snapshot.number,
+        "is_leader": snapshot.is_leader,
+        "repository": values.repository_value(snapshot.repository),
+        "clusters": [values.cluster_value(view) for view in snapshot.clusters.values()],
+    }
+    return JSONAnswer(value)
 
 
 def clusters(request: Request) -> Response:
@@ -48,8 +55,7 @@ def clusters(request: Request) -> Response:
 def cluster(request: Request) -> Response:
     """One cluster, with the steps of its reconciliation."""
     view = cluster_in(served(request).snapshot, request.path_params["cluster"])
-    steps = [values.step_value(one) for one in view.steps]
-    return JSONAnswer({**values.cluster_value(view), "steps": steps})
+    return JSONAnswer({**values.cluster_value(view), "steps": [values.step_value(one) for one in view.steps]})
 
 
 def plan(request: Request) -> Response:
@@ -141,8 +147,7 @@ def diagnostics(request: Request) -> Response:
     one = served(request)
     found = values.diagnostic_values(one.snapshot.repository.diagnostics.under(one.directory), None)
     for view in one.snapshot.clusters.values():
-        of_cluster = cluster_diagnostics(one.snapshot, view).under(one.directory)
-        found += values.diagnostic_values(of_cluster, view.cluster)
+        found += values.diagnostic_values(cluster_diagnostics(one.snapshot, view).under(one.directory), view.cluster)
     return JSONAnswer({"diagnostics": found})
 
 

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from gitops_connect import __version__
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations, Result, Snapshot
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
@@ -86,11 +86,8 @@ _CLUSTER_CONDITIONS = (ConditionType.READY, ConditionType.STALLED)
 
 
 def _is_true(view: ClusterView, kind: ConditionType) -> bool:
-    return any(
-        one.status is ConditionStatus.TRUE
-        for (name, _), one in view.conditions.items()
-        if not name and one.type is kind
-    )
+    condition = view.conditions.get((ConnectorName(""), kind))
+    return condition is not None and condition.status is ConditionStatus.TRUE
 
 
 _PENDING = (

@@ -149,15 +149,13 @@ def pull_request(request: Request) -> Response:
 
 
 def pull_request_plan(request: Request) -> Response:
-    view = pull_request_in(served(request).snapshot, request.path_params["number"])
-    return PlainTextResponse(plan_text(view.plan))
+    return PlainTextResponse(plan_text(pull_request_in(served(request).snapshot, request.path_params["number"]).plan))
 
 
 def offset_changes(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
     lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
-    changes = lines[:MOST]
-    return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=changes)
+    return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=lines[:MOST])
 
 
 def journal(request: Request) -> Response:
@@ -177,8 +175,7 @@ def journal(request: Request) -> Response:
 
 def problems(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
-    found = _problems(one, snapshot)[:MOST]
-    return _page("problems.html", "Problems", snapshot, path="/problems", problems=found)
+    return _page("problems.html", "Problems", snapshot, path="/problems", problems=_problems(one, snapshot)[:MOST])
 
 
 def static(request: Request) -> Response:

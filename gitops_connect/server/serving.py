@@ -50,7 +50,6 @@ class ConnectionLimits:
     stream: float = 3600
 
     def seconds(self, phase: Phase) -> float:
-        """The longest time of the phase."""
         return (self.head, self.body, self.answer, self.stream)[phase]
 
 
@@ -112,11 +111,6 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(self.limits.seconds(phase), self.abort)
 
 
-def connection_class(limits: ConnectionLimits) -> type[Connection]:
-    """The class of connections with these limits, for uvicorn."""
-    return type("LimitedConnection", (Connection,), {"limits": limits})
-
-
 _BACKLOG = 100
 """Connections that are accepted at a time, before the others are served."""
 GRACE = 2
@@ -141,7 +135,7 @@ def serving(
                 app,
                 lifespan="on",
                 ws="none",
-                http=connection_class(limits or ConnectionLimits()),
+                http=type("LimitedConnection", (Connection,), {"limits": limits or ConnectionLimits()}),
                 backlog=_BACKLOG,
                 log_config=None,
                 access_log=False,

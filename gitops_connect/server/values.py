@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView, Snapshot
+from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
@@ -20,15 +20,6 @@ from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
 
 Value = dict[str, Any]
-
-
-def status_value(snapshot: Snapshot) -> Value:
-    return {
-        "snapshot": snapshot.number,
-        "is_leader": snapshot.is_leader,
-        "repository": repository_value(snapshot.repository),
-        "clusters": [cluster_value(view) for view in snapshot.clusters.values()],
-    }
 
 
 def repository_value(view: RepositoryView) -> Value:

@@ -229,5 +229,4 @@ class Faults:
             self.add(rule, found, place)
 
     def add_last(self, error: Unreadable) -> None:
-        """Add the fault that ended the reading."""
         self.listed.append((self.path, fault_of(error)))

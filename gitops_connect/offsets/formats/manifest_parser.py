@@ -105,11 +105,9 @@ class NoText(Exception):
 
 
 def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
-    """The entries of a file that is not in lines, of any size, as lines; unreadable parts become faults.
-
-    The entries, their places and the messages for faults equal those of `parse`. The faults inside of entries of JSON
-    are found when the lines are read. Raises NoText at the end of the file.
-    """
+    """The entries of a file that is not in lines, of any size, as lines; unreadable parts become faults. The entries,
+    their places and the messages for faults equal those of `parse`. The faults inside of entries of JSON are found when
+    the lines are read. Raises NoText at the end of the file."""
     try:
         form, compression = format_of(path)
     except Unreadable as error:

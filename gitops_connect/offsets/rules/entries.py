@@ -54,7 +54,11 @@ class EntryChecker:
         self._current_is_known = context.current is not None
         self._types = CurrentTypes(self._current)
         self._ties = known.ties(context.config) if known is not None else Ties()
-        self._schema = _schema_check(context)
+        self._schema: SchemaCheck | None = None
+        if context.schema is not None:
+            from gitops_connect.offsets.rules.own_schemas import SchemaCheck  # noqa: PLC0415 - executors of Spark may have no jsonschema
+
+            self._schema = SchemaCheck(context.schema)
         if known is None:
             self._partition, self._offset = PartShape("partition", self._types), PartShape("offset", self._types)
         else:
@@ -96,8 +100,7 @@ class EntryChecker:
             return checked._replace(findings=tuple(one for one in findings if one.rule != _NOTHING_TO_REMOVE))
         if self._types.are_mixed:
             others = [one for one in findings if one.rule != CURRENT_TYPE or not one.field.startswith("offset.")]
-            offset = self._offset.loose(json.loads(text))
-            findings = (*others, *self._types.findings("offset", offset, current))
+            findings = (*others, *self._types.findings("offset", self._offset.loose(json.loads(text)), current))
         if not any(map(_is_refused, findings)):
             is_accepted = current == text and self._partition.demand is Demand.NOTHING
             findings = tuple(one for one in findings if not one.unread and not (is_accepted and _is_error(one)))
@@ -199,11 +202,3 @@ def _is_refused(finding: Finding) -> bool:
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:
     for name in sorted(map(show, value.keys() - _KEYS)):
         yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "remove the field: it is ignored"})
-
-
-def _schema_check(context: ManifestContext) -> SchemaCheck | None:
-    if context.schema is None:
-        return None
-    from gitops_connect.offsets.rules.own_schemas import SchemaCheck  # noqa: PLC0415 - executors of Spark may have no jsonschema
-
-    return SchemaCheck(context.schema)

@@ -205,8 +205,7 @@ class _Unfolding:
             hint = "remove the reference: entries are flat, so their schema needs no recursion"
             raise _BrokenError(f"the reference {_shorten(reference, 100)} is circular", hint)
         if reference not in self._known:
-            target = _target(self._root, reference)
-            self._known[reference] = self.size(target, (*inside, reference))
+            self._known[reference] = self.size(_target(self._root, reference), (*inside, reference))
         return self._known[reference]
 
 

@@ -41,8 +41,7 @@ def check(manifest: Manifest, context: ManifestContext, kind: OffsetChangeKind) 
         if partition is None:
             continue
         if partition in offsets:
-            repeated = _repeated(offsets[partition], offset, places[partition], entry.location)
-            problems.add(repeated, entry)
+            problems.add(_repeated(offsets[partition], offset, places[partition], entry.location), entry)
         else:
             offsets[partition] = offset
             places[partition] = entry.location

@@ -102,7 +102,6 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """The number of tasks that Spark runs at once."""
         return self.session.parallelism
 
     def compare(self, job: Job) -> Iterable[bytes]:

@@ -143,11 +143,9 @@ def _parsed(parser: Parser, block: Block, split: int) -> tuple[list[Any], Violat
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """A parser for the files of one manifest, or for the current offsets (`checker` is None).
-
-    `counted` is the numeric field that alone decides the move of an offset, or empty. `defers`: a current offset may
-    change the findings. `known` are the types of the current offsets, as far as they were read.
-    """
+    """A parser for the files of one manifest, or for the current offsets (`checker` is None). `counted` is the numeric
+    field that alone decides the move of an offset, or empty. `defers`: a current offset may change the findings.
+    `known` are the types of the current offsets, as far as they were read."""
 
     read_lines: ReadLines
     secret: Secret

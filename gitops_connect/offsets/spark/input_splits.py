@@ -40,9 +40,8 @@ _ESCAPED = r'["\\\x00-\x1f]'
 
 class InputSplit(NamedTuple):
     """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is a single split.
-
-    `size` is the approximate number of bytes of its blocks. For Parquet, `start` and `end` are numbers of row groups.
-    """
+    `size` is the approximate number of bytes of its blocks. For Parquet, `start` and `end` are numbers of row
+    groups."""
 
     manifest: int
     is_current: bool

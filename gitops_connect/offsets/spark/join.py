@@ -92,11 +92,9 @@ def _compared(
 
 
 class _Rows:
-    """The rows as columns, in the order of their positions: current offsets come before declared ones.
-
-    `form` is the `OffsetForm` of each row, `mark` the number of the form of its line; see `MARK_SHIFT`. `texts` has the
-    texts of the rows that have one.
-    """
+    """The rows as columns, in the order of their positions: current offsets come before declared ones. `form` is the
+    `OffsetForm` of each row, `mark` the number of the form of its line; see `MARK_SHIFT`. `texts` has the texts of the
+    rows that have one."""
 
     def __init__(self, blocks: Sequence[_Block], numeric_field: str) -> None:
         """Concatenate the blocks. `numeric_field` is the only field of offsets that are numbers; see `Parser`."""
@@ -291,11 +289,9 @@ class LargestMove(NamedTuple):
 
 @dataclass(slots=True)
 class Moves:
-    """The moves of some or all partitions. `distances` sums up the known distances.
-
-    `decades` counts distances in [1, 10) as 0, those in [10, 100) as 1, and so on. `largest` are candidates for the
-    largest moves: those of many parts together still contain all that `candidates` returns for the whole.
-    """
+    """The moves of some or all partitions. `distances` sums up the known distances. `decades` counts distances in [1,
+    10) as 0, those in [10, 100) as 1, and so on. `largest` are candidates for the largest moves: those of many parts
+    together still contain all that `candidates` returns for the whole."""
 
     partitions: int = 0
     counts: Counter[Direction] = field(default_factory=Counter)

@@ -81,10 +81,8 @@ def mixed(words: Numbers, secret: Secret) -> Numbers:
 
 def hash_texts(texts: Texts, secret: Secret) -> list[Numbers]:
     """Two numbers for each text, different for different texts, except with a probability of 2^-80 or less for a pair.
-
     Every eight bytes are mixed, so that each bit of them affects all lower ones, multiplied by a secret odd number, and
-    summed up. The length is added in the same way.
-    """
+    summed up. The length is added in the same way."""
     buffer, starts, lengths = texts
     words = words_of(buffer)
     hashes = [lengths.astype(np.uint64) * factor for factor in secret.lengths]
