@@ -47,9 +47,7 @@ class Proposal:
 @dataclass(frozen=True, slots=True)
 class ProposeOptions:
     """For whom a plan is made. `is_daemon`: as in `ReconcileOptions`. Without `reviews`, no change needs a review.
-
-    `untrusted`: the revision is not merged. No secret is read for it, and none of its configs is sent to Connect.
-    """
+    `untrusted`: the revision is not merged. No secret is read for it, and none of its configs is sent to Connect."""
 
     is_daemon: bool = False
     reviews: Reviews = NO_REVIEWS
@@ -61,10 +59,7 @@ _OF_A_COMMAND = ProposeOptions()
 
 @span("propose")
 def propose(
-    runtime: Runtime,
-    declared: Declared,
-    cluster: ClusterName,
-    options: ProposeOptions = _OF_A_COMMAND,
+    runtime: Runtime, declared: Declared, cluster: ClusterName, options: ProposeOptions = _OF_A_COMMAND
 ) -> Proposal:
     """Read one cluster and make a plan. Nothing is changed."""
     situation, problems = _observe(runtime, declared, cluster, options)

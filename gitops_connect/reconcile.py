@@ -54,11 +54,9 @@ class ReconcileOptions:
 def reconcile(
     runtime: Runtime, declared: Declared, cluster: ClusterName, options: ReconcileOptions
 ) -> ReconciliationOutcome:
-    """Reconcile one Connect cluster under its lease: read everything, decide, then act.
-
-    Raises UnsafePlan from a guard, what `options.approve` raises, and the errors of Git, Connect and the ledger. A step
-    that fails raises nothing; it is in the outcome.
-    """
+    """Reconcile one Connect cluster under its lease: read everything, decide, then act. Raises UnsafePlan from a guard,
+    what `options.approve` raises, and the errors of Git, Connect and the ledger. A step that fails raises nothing; it
+    is in the outcome."""
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
         ledger = runtime.ledger.under(lease)
@@ -72,10 +70,6 @@ def reconcile(
         options.approve(proposal.plan)
         records = LedgerRecords(ledger, proposal.situation, proposal.plan, clock)
         records.before()
-
-        def ended(outcome: StepOutcome) -> None:
-            options.listen(records.after(outcome))
-
         execution = ExecuteOptions(
             clock=clock,
             journal=records,
@@ -87,7 +81,7 @@ def reconcile(
             stopped=options.stopped,
             interrupted=options.interrupted.is_set,
             before_effect=lease.check,
-            on_outcome=ended,
+            on_outcome=lambda outcome: options.listen(records.after(outcome)),
             on_progress=options.follow,
             families=runtime.families,
         )

@@ -16,11 +16,10 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
 from gitops_connect.families import ENTRY_POINTS, Family
 from gitops_connect.families.registry import BUILT_IN, Registry
-from gitops_connect.ledger.ledger import Ledger, read_history
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import RollbackOptions
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
@@ -41,10 +40,7 @@ NO_REPOSITORY = "no repository is configured; add [repository] with url = … to
 
 
 class SystemClock:
-    """The clock of this machine."""
-
     def now(self) -> datetime:
-        """The time of day, in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
@@ -52,7 +48,6 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait that long."""
         time.sleep(seconds)
 
 
@@ -63,10 +58,8 @@ def _ignore(text: str) -> None:
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
-
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long offset
-    changes, in the thread that runs them.
-    """
+    changes, in the thread that runs them."""
 
     settings: Settings
     ledger: Ledger
@@ -79,7 +72,6 @@ class Runtime:
     say: Say = _ignore
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
-        """The settings of one cluster."""
         return self.settings.clusters[name]
 
     def policy(self, name: ClusterName, *, is_daemon: bool = False) -> Policy:
@@ -121,10 +113,8 @@ class Runtime:
 
 @cache
 def open_families() -> Registry:
-    """The families of connectors that gitops-connect knows, and those of installed packages, found once.
-
-    Raises UsageError if a package provides a family that cannot be used.
-    """
+    """The families of connectors that gitops-connect knows, and those of installed packages, found once. Raises
+    UsageError if a package provides a family that cannot be used."""
     return with_installed(BUILT_IN, entry_points(group=ENTRY_POINTS))
 
 
@@ -155,11 +145,8 @@ def _load_family(entry: EntryPoint, origin: str) -> Family:
 
 
 def open_runtime(settings: Settings) -> Runtime:
-    """Open the ledger, and a client for each cluster.
-
-    Raises UsageError if a setting is missing or an installed family cannot be used, LedgerUnusable if the ledger cannot
-    be opened.
-    """
+    """Open the ledger, and a client for each cluster. Raises UsageError if a setting is missing or an installed family
+    cannot be used, LedgerUnusable if the ledger cannot be opened."""
     require_clusters(settings)
     families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
@@ -178,14 +165,6 @@ def open_ledger(settings: Settings) -> Ledger:
     return Ledger.open(settings.state.url, settings.directory, key)
 
 
-def read_ledger(settings: Settings, clusters: Iterable[ClusterName]) -> Mapping[ClusterName, OffsetChangeHistory]:
-    """The offset changes that the ledger knows, without its key; a missing ledger is not created.
-
-    Raises UsageError, LedgerUnusable or LedgerBusy.
-    """
-    return read_history(settings.state.url, settings.directory, clusters)
-
-
 def open_source(settings: Settings, path: Path | None) -> Source:
     """The repository that the settings name, or the directory `path`. Raises UsageError without either."""
     if path is not None:
@@ -202,10 +181,8 @@ def open_output_branch(settings: Settings) -> OutputBranch:
 
 
 def open_merge(settings: Settings, head_ref: str) -> Source:
-    """The repository as it would be if the head of a pull request were merged.
-
-    Raises UsageError without a repository or a branch, SourceRefused if `head_ref` is no reference.
-    """
+    """The repository as it would be if the head of a pull request were merged. Raises UsageError without a repository
+    or a branch, SourceRefused if `head_ref` is no reference."""
     repository = _repository(settings)
     directory = clone_directory(repository.url)
     return MergeResult(repository, directory, head_ref, CommitHistory(repository, directory).at)

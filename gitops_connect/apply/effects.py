@@ -61,10 +61,8 @@ class Progress(Enum):
 @dataclass(frozen=True, slots=True)
 class EffectCheck:
     """The verdict of one poll on a step: its progress, what was found, and how long (seconds) that must last.
-
     `took_effect`: the requested change is in place, even if the connector does not work with it. `warning`: what to
-    report of a step that is done.
-    """
+    report of a step that is done."""
 
     progress: Progress
     found: str
@@ -86,11 +84,9 @@ def wanted(step: Step, watched: Watched | None = None) -> str:
 def check_effect(
     step: Step, seen: ObservedConnector | None, watched: Watched | None = None, *, doubtful: bool = False
 ) -> EffectCheck:
-    """The verdict of a poll on a step other than a delete.
-
-    `seen` is None if the connector does not exist or has no status yet. With `watched`, the connector must work after
-    the step. `doubtful`: the request was sent, and its answer is unknown.
-    """
+    """The verdict of a poll on a step other than a delete. `seen` is None if the connector does not exist or has no
+    status yet. With `watched`, the connector must work after the step. `doubtful`: the request was sent, and its answer
+    is unknown."""
     if seen is None:
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
     if watched is not None and not (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
@@ -167,16 +163,11 @@ def _check_restart(seen: ObservedConnector) -> EffectCheck:
             return EffectCheck(Progress.FAILED, _failure(seen), STALE_SECONDS)
         case WorkerState.UNASSIGNED | WorkerState.RESTARTING | WorkerState.DESTROYED:
             return EffectCheck(Progress.PENDING, _describe(seen))
-        case _:
-            assert_never(seen.state)
 
 
 def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
-    """Pending, with the keys, while the config differs from the config that was sent.
-
-    Keys that a server adds are ignored. A masked value counts as equal, but it is no evidence that a request without an
-    answer was received.
-    """
+    """Pending, with the keys, while the config differs from the config that was sent. Keys that a server adds are
+    ignored. A masked value counts as equal, but it is no evidence that a request without an answer was received."""
     changed = {change.key for change in step.changes} if doubtful else set()
     keys = [
         key
@@ -217,11 +208,9 @@ def failed_parts(seen: ObservedConnector) -> FailedParts:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A step after which the connector must be RUNNING, with all its tasks, for `min_running` seconds.
-
-    `failed_before` are the parts that were FAILED before the step and have had no other state since. `families` say why
-    a connector may have no tasks.
-    """
+    """A step after which the connector must be RUNNING, with all its tasks, for `min_running` seconds. `failed_before`
+    are the parts that were FAILED before the step and have had no other state since. `families` say why a connector may
+    have no tasks."""
 
     min_running: float
     failed_before: FailedParts = field(default_factory=dict)
@@ -243,8 +232,6 @@ def leaves_running(step: Step) -> bool:
             return False
         case Action.STOP | Action.PAUSE | Action.DELETE:
             return False
-        case _:
-            assert_never(step.action)
 
 
 def _check_working(step: Step, seen: ObservedConnector, watched: Watched, *, doubtful: bool) -> EffectCheck:
@@ -258,17 +245,15 @@ def _check_working(step: Step, seen: ObservedConnector, watched: Watched, *, dou
         # Before the restart that a new config causes, the old task may have failed by itself.
         lasting = STALE_SECONDS if is_config else 0.0
         return EffectCheck(Progress.FAILED, _words(new_failures), lasting, took_effect=True)
-    if failed:
-        return _check_failed_before(step, failed)
-    return _check_all_running(step, seen, watched)
-
-
-def _check_failed_before(step: Step, failed: FailedParts) -> EffectCheck:
-    if step.action is Action.RESUME:
+    if failed and step.action is Action.RESUME:
         # `WorkerTask.transitionTo` and `WorkerConnector.doStart` do not restart a failed part.
         found = f"{_words(failed)}; this part failed before the change, and a resume does not restart it"
         return EffectCheck(Progress.FAILED, found, STALE_SECONDS, took_effect=True)
-    return EffectCheck(Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True)
+    if failed:
+        return EffectCheck(
+            Progress.PENDING, f"the same failure as before the change: {_words(failed)}", took_effect=True
+        )
+    return _check_all_running(step, seen, watched)
 
 
 def _check_all_running(step: Step, seen: ObservedConnector, watched: Watched) -> EffectCheck:

@@ -42,11 +42,9 @@ _CHECK_EVERY = 5.0
 
 @span("apply")
 def execute(plan: Plan, cluster: ConnectClient, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
-    """Carry out every applicable step; return how each ended, in the order of the plan.
-
-    Raises nothing for a step: a bug in a step ends only the steps of its connector. An error of `on_outcome` and any
-    other bug prevent further steps, and are raised when the steps in progress have ended.
-    """
+    """Carry out every applicable step; return how each ended, in the order of the plan. Raises nothing for a step: a
+    bug in a step ends only the steps of its connector. An error of `on_outcome` and any other bug prevent further
+    steps, and are raised when the steps in progress have ended."""
     return _Run(plan, cluster, options).run()
 
 
@@ -247,7 +245,6 @@ class _Run:
                 self._waiting.append(run)
 
     def _end(self, run: ConnectorRun, ending: StepResult) -> None:
-        """A step has ended: continue with the next step, or skip all that are left."""
         now = self._clock.monotonic()
         seconds = now - run.attempt.started if run.attempt else 0.0
         self._report(self._options.on_outcome, run.end(ending, seconds, self._clock.now()))

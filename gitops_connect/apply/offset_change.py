@@ -69,10 +69,8 @@ class _Interrupted(Exception):
 
 
 def change_offsets(offset_change: OffsetChange, context: StepContext) -> StepResult:
-    """Carry out the change. Raises nothing except for bugs.
-
-    The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
-    """
+    """Carry out the change. Raises nothing except for bugs. The result is `harmless` if the offsets certainly are as
+    before, so that the connector may continue as before."""
     if not offset_change.is_large:
         return _SmallChange(offset_change, context).run()
     try:
@@ -254,8 +252,11 @@ class _SmallChange(_OffsetChange):
             if self._is_in_effect(seen, review, after):
                 return seen
             if self._is_late(RETRY.first):
-                differing = f"{_differing(seen, review)}, although Connect accepted the change"
-                raise StepFailed(f"not applied after {self._timeout:g} s: {differing}", certain=False)
+                wrong = [one for one, offset in review.patch.items() if seen.get(one) != offset]
+                one_differs = f"the partition {wrong[0]} has another offset than declared" if len(wrong) == 1 else ""
+                differing = one_differs or f"{len(wrong)} partitions have other offsets than declared"
+                why = f"{differing}, although Connect accepted the change"
+                raise StepFailed(f"not applied after {self._timeout:g} s: {why}", certain=False)
             self._clock.sleep(RETRY.first)
             seen = self._read("the offsets after the change")
         return seen
@@ -281,13 +282,6 @@ class _SmallChange(_OffsetChange):
 
     def _is_late(self, pause: float) -> bool:
         return self._clock.monotonic() + pause > self._deadline
-
-
-def _differing(seen: Offsets, review: Review) -> str:
-    wrong = [one for one, offset in review.patch.items() if seen.get(one) != offset]
-    if len(wrong) == 1:
-        return f"the partition {wrong[0]} has another offset than declared"
-    return f"{len(wrong)} partitions have other offsets than declared"
 
 
 class _Retries:
@@ -492,10 +486,8 @@ class _ChunkedChange(_OffsetChange):
 
 
 def leftovers(name: ConnectorName, context: StepContext) -> str:
-    """What to report of a connector that was just created: offsets outlive their connector (KIP-875).
-
-    Read at once, before the new connector writes offsets. The worker that answers may not know the connector yet.
-    """
+    """What to report of a connector that was just created: offsets outlive their connector (KIP-875). Read at once,
+    before the new connector writes offsets. The worker that answers may not know the connector yet."""
     for left in reversed(range(_POLLS)):
         try:
             count = len(context.cluster.offsets(name))

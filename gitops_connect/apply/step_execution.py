@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gitops_connect.apply.effects import (
-    EffectCheck,
-    Progress,
-    Watched,
-    check_delete,
-    check_effect,
-    wanted,
-)
+from gitops_connect.apply.effects import EffectCheck, Progress, Watched, check_delete, check_effect, wanted
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import AlreadyExists, GitopsConnectError, LedgerBusy, NotSettled, OutcomeUnknown, Waiting
 from gitops_connect.model.clock import Backoff, Clock
@@ -29,11 +22,9 @@ RETRY = Backoff(0.5, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue.
-
-    `took_effect`: it failed although the requested change is in place: the connector does not work with it. `bug`: it
-    failed because of a bug in gitops-connect.
-    """
+    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue. `took_effect`:
+    it failed although the requested change is in place: the connector does not work with it. `bug`: it failed because
+    of a bug in gitops-connect."""
 
     result: Result
     message: str = ""
@@ -62,9 +53,7 @@ class StepExecution:
 
     def __init__(self, step: Step, now: float, timeout: float, watched: Watched | None = None) -> None:
         """Begin. `timeout` is how long the cluster may reject the request, and then how long the effect may take.
-
-        `watched`: the connector must run for some time before the step is done.
-        """
+        `watched`: the connector must run for some time before the step is done."""
         self.step = step
         self.started = now
         self._timeout = timeout
@@ -112,7 +101,6 @@ class StepExecution:
         return AwaitEffect()
 
     def observe(self, snapshot: ClusterSnapshot, now: float) -> NextAction:
-        """A poll of the cluster has ended."""
         if snapshot.number <= self._outdated_until:
             return AwaitEffect()
         verdict = self._check(snapshot)
@@ -120,7 +108,9 @@ class StepExecution:
             self._found, self._took_effect = verdict.found, verdict.took_effect
             self._snapshots += 1
             if self._lasts(verdict, now):
-                return self._end(verdict)
+                if verdict.progress is Progress.DONE:
+                    return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
+                return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
             if self._should_resend(now):
                 self._resent = True
                 return SendAgain(now)
@@ -181,11 +171,6 @@ class StepExecution:
             text += f"; the request was sent {times}, and its outcome is unknown: {self._unanswered}"
         return NotSettled(text)
 
-    def _end(self, verdict: EffectCheck) -> StepResult:
-        if verdict.progress is Progress.DONE:
-            return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
-        return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
-
 
 # The one poll of the cluster that all waiting steps share, and how often it happens.
 
@@ -202,9 +187,7 @@ worker."""
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
     """The state of the whole cluster at one time. `number` counts polls; `gone` are the deleted that no worker lists.
-
-    If the cluster could not be read, `error` says why and the rest is empty.
-    """
+    If the cluster could not be read, `error` says why and the rest is empty."""
 
     number: int
     seconds: float
@@ -221,8 +204,7 @@ def take_snapshot(
     began = clock.monotonic()
     try:
         connectors, unknown = cluster.connectors()
-        missing = deleted - connectors.keys() - unknown
-        gone = cluster.absent(missing)
+        gone = cluster.absent(deleted - connectors.keys() - unknown)
     except GitopsConnectError as error:
         return ClusterSnapshot(number, clock.monotonic() - began, error=str(error))
     return ClusterSnapshot(number, clock.monotonic() - began, connectors, unknown, gone)
@@ -243,7 +225,6 @@ class PollInterval:
             self._since = now
 
     def observe(self, now: float, seconds: float, *, moved: bool) -> None:
-        """A poll has ended, `moved` if it ended a step."""
         self._pause = SHORTEST_PAUSE if moved else min(self._pause * _GROWTH, LONGEST_PAUSE)
         self._since = now
         self._cost = seconds

@@ -65,10 +65,8 @@ def require_documents(settings: Settings, path: Path | None) -> None:
 
 
 def shown_directory(settings: Settings, path: Path | None) -> str:
-    """The prefix of every path in an output, so that editors and code scanning find the file.
-
-    It is the path of the given directory from the current one, or the directory inside the repository.
-    """
+    """The prefix of every path in an output, so that editors and code scanning find the file. It is the path of the
+    given directory from the current one, or the directory inside the repository."""
     if path is None:
         return Path(settings.repository.path).as_posix().removeprefix(".")
     here = Path.cwd()
@@ -87,7 +85,6 @@ class Planned:
 
     @property
     def plans(self) -> list[Plan]:
-        """The plan of each cluster."""
         return [one.plan for one in self.made]
 
     @property
@@ -99,7 +96,6 @@ class Planned:
 def plan_clusters(
     runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName], *, untrusted: bool = False
 ) -> Planned:
-    """Plan every cluster."""
     from gitops_connect.propose import ProposeOptions, propose  # noqa: PLC0415 - see above
 
     require_documents(runtime.settings, path)

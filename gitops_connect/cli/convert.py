@@ -53,8 +53,7 @@ def convert(
     for them, which the command lists. No cluster is contacted. Exits with 4 if something was not converted.
     """
     settings = settings_of(context)
-    workers = settings.strimzi.workers or to is TargetFormat.STRIMZI
-    strimzi = replace(settings.strimzi_options, workers=workers)
+    strimzi = replace(settings.strimzi_options, workers=settings.strimzi.workers or to is TargetFormat.STRIMZI)
     declared = read_all(paths, from_, ClusterName(cluster) if cluster else None, out, strimzi)
     converted, problems = valid(convert_all(declared.connectors, convert_options(settings, to)), to)
     if out is None:

@@ -86,7 +86,6 @@ def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
 
 
 def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
-    """Name what was not written, and why."""
     for connector, why in problems.items():
         echo(f"error: connector {connector}: {why}")
     return ExitCode.FAILED if problems else ExitCode.DONE

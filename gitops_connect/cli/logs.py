@@ -23,7 +23,6 @@ class JsonFormatter(logging.Formatter):
     """`{"time": …, "level": …, "event": …, …fields}`; an empty field is left out."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; a traceback is a field."""
         time, event, fields = _parts(record)
         head = {"time": time, "level": record.levelname.lower(), "event": event}
         more = {"traceback": traceback} if (traceback := _traceback(self, record)) else {}
@@ -34,7 +33,6 @@ class TextFormatter(logging.Formatter):
     """`time LEVEL event key=value …`; an empty field is left out."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, and a traceback below it."""
         time, event, fields = _parts(record)
         line = " ".join([time, record.levelname, event, *(f"{key}={_quoted(value)}" for key, value in fields.items())])
         return "\n".join(filter(None, [escaped(line), escaped_lines(_traceback(self, record))]))
@@ -44,7 +42,6 @@ class RequestFormatter(logging.Formatter):
     """`debug: METHOD URL: result`, with secrets masked."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
         return escaped(f"debug: {without_secrets(record.getMessage())}")
 
 
@@ -64,7 +61,6 @@ def requests_to_stderr() -> Callable[[], None]:
 
 
 def formatter(log_format: LogFormat) -> logging.Formatter:
-    """The formatter of the given log format."""
     return JsonFormatter() if log_format is LogFormat.JSON else TextFormatter()
 
 

@@ -61,12 +61,10 @@ class CommandGroup(typer.core.TyperGroup):
         self.commands = {**entries, **self.commands}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that the first argument names."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.load(name) if name in COMMANDS else command, rest
 
     def load(self, name: str) -> Any:
-        """The command with all its options, from its module."""
         entry = COMMANDS[name]
         found = getattr(import_module(f"gitops_connect.cli.{entry.module}"), entry.name)
         holder = typer.Typer(callback=_root, add_completion=False, rich_markup_mode=None)
@@ -159,10 +157,8 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _command(arguments: list[str]) -> str:
-    """The command for an issue, without its values, which may be private.
-
-    The names of commands are those of the groups that were called: no other group is imported for its names.
-    """
+    """The command for an issue, without its values, which may be private. The names of commands are those of the groups
+    that were called: no other group is imported for its names."""
     commands = command_line().commands
     names = {*commands, *(name for one in commands.values() for name in getattr(one, "commands", ()))}
     words = [argument for argument in arguments if argument in names]

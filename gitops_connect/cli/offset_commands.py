@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -284,15 +284,13 @@ def check(
     options = [CheckOptions(file, name, _kind(replace), report) for file in files]
     checked = [_checked(settings, one, acknowledge, subject) for one in options]
     diagnostics = sum((one.diagnostics for one in checked), Diagnostics())
-    emit(problem_report(diagnostics, output, lambda: _own_report(checked, output)))
+    is_json = output is ProblemOutput.JSON
+    own = partial(manifest_check.as_json, checked[0]) if is_json else lambda: "".join(map(_problems, checked))
+    emit(problem_report(diagnostics, output, own))
     if report is not None:
         manifest_checks.write_page(checked[0], report, f"gitops-connect {__version__}")
         echo(f"Report: {report / 'index.html'}")
     return ExitCode.INVALID if any(one.diagnostics.errors for one in checked) else ExitCode.DONE
-
-
-def _own_report(checked: Sequence[CheckedManifest], output: ProblemOutput) -> str | Iterator[str]:
-    return manifest_check.as_json(checked[0]) if output is ProblemOutput.JSON else "".join(map(_problems, checked))
 
 
 def _problems(checked: CheckedManifest) -> str:
@@ -303,15 +301,11 @@ def _problems(checked: CheckedManifest) -> str:
 
 @app.command()
 def history(
-    context: typer.Context,
-    connector: Connector,
-    cluster: Cluster = None,
-    output: ListOutput = TableOutput.TABLE,
+    context: typer.Context, connector: Connector, cluster: Cluster = None, output: ListOutput = TableOutput.TABLE
 ) -> int:
     """Show the offset changes of a connector, newest first."""
     with opened(context) as runtime:
-        clusters = chosen_in(runtime.settings, cluster)
-        entries = recorded_changes.entries(runtime, clusters, connector)
+        entries = recorded_changes.entries(runtime, chosen_in(runtime.settings, cluster), connector)
     rows = [entry.row() for entry in entries]
     emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
     return ExitCode.DONE
@@ -343,7 +337,6 @@ def undo(
 
 
 def _what_next(made: ChangeDocument, out: Path | None, count: int) -> str:
-    """The message after a document with `count` offsets was written."""
     where = f"Wrote {out}" if out is not None else "Printed the document"
     beside = f" and {made.manifest}" if made.manifest else ""
     needed = ", ".join(one.value for one in made.acknowledge)

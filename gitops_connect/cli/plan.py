@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, assert_never
+from typing import Annotated
 
 import typer
 
@@ -109,8 +109,6 @@ def _rendered(
             return plan_json.render(planned.plans, diagnostics, origin)
         case PlanOutput.MARKDOWN:
             return markdown.render(planned.plans, moves, len(diagnostics.errors))
-        case _:
-            assert_never(output)
 
 
 def status(

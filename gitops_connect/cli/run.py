@@ -53,8 +53,7 @@ def run(
 
         def end_at_once() -> None:
             for cluster, connector in sorted(daemon.stopped.now):
-                record = events.left_stopped(cluster, connector, runtime.cluster(cluster).url[0])
-                tell_at_once(writer.format(record))
+                tell_at_once(writer.format(events.left_stopped(cluster, connector, runtime.cluster(cluster).url[0])))
 
         with ExitStack() as stack:
             stack.enter_context(logging_to_stderr(log_format))

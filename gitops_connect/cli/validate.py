@@ -31,13 +31,14 @@ from gitops_connect.connect.plugin_definitions import declared_definitions
 from gitops_connect.declare import Caches, Declared
 from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.ledger.ledger import read_history
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.offset_changes.manifest_source import ManifestSource, check_manifests
 from gitops_connect.report import problems
-from gitops_connect.runtime import SystemClock, open_families, open_spark, read_ledger
+from gitops_connect.runtime import SystemClock, open_families, open_spark
 from gitops_connect.secret_values import check_references, resolve
 from gitops_connect.settings.own import own_files
 from gitops_connect.settings.sections import Settings
@@ -117,7 +118,7 @@ def _histories(settings: Settings, declared: Declared) -> tuple[Mapping[ClusterN
     if not any(desired.declares_offset_changes for desired in declared.states.values()):
         return nothing, ""
     try:
-        known = read_ledger(settings, declared.states)
+        known = read_history(settings.state.url, settings.directory, declared.states)
     except GitopsConnectError as error:
         return nothing, str(error)
     return known, "the ledger has no record of them; if they were, run `gitops-connect ledger resolve NAME --applied`"
@@ -127,9 +128,7 @@ def _ask_clusters(
     settings: Settings, declared: Declared, update: Update, *, untrusted: bool
 ) -> tuple[Diagnostics, Failures]:
     """What each cluster says about its configs, and the bugs. A cluster that does not answer is only reported.
-
-    `untrusted`: the configs are not sent, but checked against the definitions of their plugins.
-    """
+    `untrusted`: the configs are not sent, but checked against the definitions of their plugins."""
     clock = SystemClock()
 
     def ask(name: ClusterName) -> Diagnostics:

@@ -74,15 +74,12 @@ class ClusterProgress:
     _drifted: NewItems = field(default_factory=NewItems)
 
     def begin(self) -> None:
-        """A reconciliation begins."""
         self._steps = ()
         self._publish(next=None)
 
     def proposed(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
-        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded.
-
-        A bug in what is shown about a connector does not stop the reconciliation.
-        """
+        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded. A bug
+        in what is shown about a connector does not stop the reconciliation."""
         try:
             self._show(declared, proposal, records=records)
         except GitopsConnectError:
@@ -102,10 +99,8 @@ class ClusterProgress:
         if records:
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
                 about = {"cluster": self.cluster, "connector": name, "revision": rolled_back.revision}
-                keys = list(rolled_back.keys)
-                say(ERROR, "config_rolled_back", **about, keys=keys, message=rolled_back.reason)
-            of_cluster = {key: one for key, one in before.items() if not _is_of_connectors(key)}
-            self._record({**after, **of_cluster})
+                say(ERROR, "config_rolled_back", **about, keys=list(rolled_back.keys), message=rolled_back.reason)
+            self._record({**after, **{key: one for key, one in before.items() if not _is_of_connectors(key)}})
         self._publish(
             plan=plan,
             connectors=self._statuses,
@@ -140,7 +135,8 @@ class ClusterProgress:
             events.cycle_broken_off(self.cluster, declared.revision, ended, None if self.once else wait)
         self._record_cluster(ended, declared)
         self.last = ended
-        self._publish(error=_error_text(ended), next=now + timedelta(seconds=wait))
+        is_error = error is not None and not isinstance(ended, Interrupted)
+        self._publish(error=f"{type(ended).__name__}: {ended}" if is_error else "", next=now + timedelta(seconds=wait))
         return wait
 
     def _should_follow(self, outcome: ReconciliationOutcome) -> bool:
@@ -237,7 +233,6 @@ def _is_of_connectors(key: ConditionKey) -> bool:
 
 
 def _trace(outcome: StepOutcome) -> None:
-    """Add a span for a step that was begun."""
     if outcome.result is Result.SKIPPED:
         return
     step, error = outcome.step, "" if outcome.result is Result.APPLIED else "StepFailed"
@@ -252,7 +247,3 @@ def _trace(outcome: StepOutcome) -> None:
 def went_well(ended: Ended | None) -> bool:
     """Whether every step took effect; an interruption is no failure."""
     return isinstance(ended, ReconciliationOutcome) and (ended.succeeded or ended.interrupted)
-
-
-def _error_text(ended: Ended) -> str:
-    return "" if isinstance(ended, ReconciliationOutcome | Interrupted) else f"{type(ended).__name__}: {ended}"

@@ -36,7 +36,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.propose import Proposal, ProposeOptions, propose
+from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import Settings
@@ -119,11 +119,8 @@ class Daemon:
         self.reconcile_now(())
 
     def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
-        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed.
-
-        Returns the number of the request, for `reconciliations`. Requests during a poll are carried out by one other
-        poll.
-        """
+        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed. Returns the
+        number of the request, for `reconciliations`. Requests during a poll are carried out by one other poll."""
         with self._scheduling:
             number = self.reconciliations.request(clusters)
             self._jobs.hurry(_POLL)  # a poll that runs now will see at its end that there is another request
@@ -139,9 +136,7 @@ class Daemon:
 
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return.
-
-        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
-        """
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one."""
         events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
@@ -168,11 +163,9 @@ class Daemon:
         events.say(INFO, "daemon_stopped")
 
     def _next_request(self) -> _Over:
-        """Wait for the next request of a signal or a job.
-
-        CPython runs signal handlers between two instructions. A signal that arrives after the last check and before
-        the wait has begun does not end the wait, so the wait ends by itself from time to time.
-        """
+        """Wait for the next request of a signal or a job. CPython runs signal handlers between two instructions. A
+        signal that arrives after the last check and before the wait has begun does not end the wait, so the wait ends
+        by itself from time to time."""
         while True:
             with suppress(Empty):
                 return self._over.get(timeout=_SIGNAL_CHECK)
@@ -221,7 +214,6 @@ class Daemon:
                 self._jobs.hurry(_job(cluster))
 
     def _give_back(self) -> None:
-        """End the Spark session once it is idle."""
         self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
@@ -276,13 +268,11 @@ class Daemon:
                     raise Interrupted
                 begun.append(self._acting.begin(cluster, plan))
 
-        def proposed(proposal: Proposal) -> None:
-            progress.proposed(declared, proposal, records=True)
-
         def listen(outcome: StepOutcome) -> None:
             self._acting.ended(begun[0], outcome)
             progress.step_ended(declared.revision, outcome)
 
+        proposed = partial(progress.proposed, declared, records=True)
         follow = partial(events.sending, cluster, declared.revision)
         try:
             acting, reviews = (self._interrupted, follow, self.stopped, leader), self.reviews(declared.revision)
@@ -310,10 +300,8 @@ def _job(cluster: ClusterName) -> str:
 
 
 class StepsInProgress:
-    """The plans that are being carried out, each by its number. The caller has a lock for all changes.
-
-    A cluster may have two: a daemon that was the leader before may still wait for the end of earlier steps.
-    """
+    """The plans that are being carried out, each by its number. The caller has a lock for all changes. A cluster may
+    have two: a daemon that was the leader before may still wait for the end of earlier steps."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -324,7 +312,6 @@ class StepsInProgress:
 
     @property
     def clusters(self) -> set[ClusterName]:
-        """The clusters on which steps are in progress."""
         return {cluster for cluster, _ in self._left.values()}
 
     def begin(self, cluster: ClusterName, plan: Plan) -> int:
@@ -338,7 +325,6 @@ class StepsInProgress:
         self._left[number][1][outcome.step.connector].popleft()
 
     def discard(self, number: int) -> None:
-        """The plan has been carried out."""
         del self._left[number]
 
     def steps(self) -> Sequence[tuple[ClusterName, Step]]:
@@ -354,11 +340,9 @@ _PLACE = ("directory", "file")
 
 
 def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
-    """The runtime with the settings that can change now. None, with an event in the log, if they have an error.
-
-    A reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
-    changed is replaced; it closes its connections when nothing uses it any more (urllib3).
-    """
+    """The runtime with the settings that can change now. None, with an event in the log, if they have an error. A
+    reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
+    changed is replaced; it closes its connections when nothing uses it any more (urllib3)."""
     try:
         read = load()
         require_clusters(read)

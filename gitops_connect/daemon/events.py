@@ -50,10 +50,8 @@ def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
 
 
 def notes(plan: Plan) -> list[tuple[str, str]]:
-    """What the plan says in addition to its steps, with the connector concerned (empty: the cluster).
-
-    A blocked offset change is left out if the diagnostic with its reason is logged already.
-    """
+    """What the plan says in addition to its steps, with the connector concerned (empty: the cluster). A blocked offset
+    change is left out if the diagnostic with its reason is logged already."""
     summaries = [diagnostic.summary for diagnostic in plan.diagnostics]
     logged = {part for summary in summaries for part in (summary, summary.partition(": ")[2])} - {""}
     waiting = [one for one in offset_lines.waiting(plan) if one.message not in logged]
@@ -66,12 +64,9 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
 
 
 def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
-    """Log the connectors that became unhealthy since `before`, and those that recovered. Returns the unhealthy ones.
-
-    A connector that the cluster did not report keeps its state.
-    """
-    unread = before.intersection(plan.unread)
-    now = frozenset(one.name for one in plan.unhealthy) | unread
+    """Log the connectors that became unhealthy since `before`, and those that recovered. Returns the unhealthy ones. A
+    connector that the cluster did not report keeps its state."""
+    now = frozenset(one.name for one in plan.unhealthy) | before.intersection(plan.unread)
     for one in plan.unhealthy:
         if one.name not in before:
             fields = {"message": problem_words(one), "hint": remedy(one.name) if one.failures else None}
@@ -103,7 +98,6 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:
-    """The progress of a step that sends very many offsets."""
     say(
         INFO,
         "offsets_sent",
@@ -128,12 +122,10 @@ def drift_corrected(outcome: ReconciliationOutcome) -> None:
 
 
 def step_words(steps: Iterable[Step]) -> str:
-    """The actions of the steps and their reasons."""
     return ", ".join(f"{one.action.value} ({one.reason})" for one in steps)
 
 
 def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
-    """The result of a whole reconciliation."""
     say(
         INFO,
         "reconciliation_finished",
@@ -151,10 +143,8 @@ def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
 
 
 def cycle_broken_off(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
-    """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds.
-
-    It is no failure if another process reconciles the cluster.
-    """
+    """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds. It is no failure
+    if another process reconciles the cluster."""
     match error:
         case LedgerBusy():
             say_error("reconciliation_postponed", error, WARNING, cluster=cluster)
@@ -196,7 +186,6 @@ def say_error(event: str, error: Exception, level: int = ERROR, **fields: object
 
 
 def say(level: int, event: str, **fields: object) -> None:
-    """Log an event with these fields."""
     log.log(level, event, extra={"fields": fields})
 
 
@@ -208,11 +197,6 @@ def commented(pull_request: PullRequest, plan: PullRequestPlan) -> None:
     planned, errors = sum(len(one.steps) for one in plan.plans), len(plan.diagnostics.errors)
     of = {"pull_request": pull_request.number, "commit": pull_request.head}
     say(INFO, "pull_request_reviewed", **of, planned=planned, errors=errors, digest=plan.digest)
-
-
-def failed(message: str) -> None:
-    """A pull request could not be reviewed. One event for each reason, even if it lasts."""
-    say(ERROR, "review_failed", message=message)
 
 
 def approved(pull_request: PullRequest, comment: Comment, digest: str, *, is_known: bool) -> None:
@@ -227,8 +211,3 @@ def approved(pull_request: PullRequest, comment: Comment, digest: str, *, is_kno
 def command_rejected(pull_request: PullRequest, comment: Comment, message: str) -> None:
     """A comment has a command, and its author may not use it, or others may have edited it."""
     say(WARNING, "command_rejected", pull_request=pull_request.number, author=comment.author, message=message)
-
-
-def blocked(pull_request: PullRequest, changes: int) -> None:
-    """The merged pull request makes destructive changes that nobody has reviewed."""
-    say(WARNING, "changes_not_reviewed", pull_request=pull_request.number, blocked=changes)

@@ -65,8 +65,9 @@ class NotificationFilter:
         """Notifications that were not sent because there were too many, since the last one that was sent."""
 
     def notification(self, event: str, level: int, fields: Mapping[str, Any]) -> Notification | None:
-        """The notification of an event; None if it is not sent."""
-        if not self._is_chosen(event, fields):
+        if event == "reconciliation_finished" and not (fields.get("applied") or fields.get("failed")):
+            return None
+        if not any(fnmatchcase(event, pattern) for pattern in self._settings.events):
             return None
         now = self._clock.monotonic()
         key = tuple(str(fields.get(name, "")) for name in ("cluster", "connector", "offset_change", "message"))
@@ -83,12 +84,6 @@ class NotificationFilter:
         self._times.append(now)
         left_out, self.left_out = self.left_out, 0
         return _notification(event, level, fields, left_out, self._link)
-
-    def _is_chosen(self, event: str, fields: Mapping[str, Any]) -> bool:
-        """A reconciliation that changed nothing is not worth a message."""
-        if event == "reconciliation_finished" and not (fields.get("applied") or fields.get("failed")):
-            return False
-        return any(fnmatchcase(event, pattern) for pattern in self._settings.events)
 
 
 def _notification(event: str, level: int, fields: Mapping[str, Any], left_out: int, link: str) -> Notification:
@@ -117,11 +112,9 @@ class NotificationHandler(logging.Handler):
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue the notification of an event, if it has one."""
         if record.getMessage() == "notification_failed":
             return
-        fields = getattr(record, "fields", {})
-        found = self._filter.notification(record.getMessage(), record.levelno, fields)
+        found = self._filter.notification(record.getMessage(), record.levelno, getattr(record, "fields", {}))
         if found is None:
             return
         try:
@@ -161,10 +154,8 @@ def notifying(settings: NotificationSettings, clock: Clock, link: str) -> Iterat
 
 
 def sender(settings: NotificationSettings, seconds: int = _LONGEST) -> Send:
-    """Sends to all targets of the settings. Raises UsageError; no message contains a URL.
-
-    apprise runs in a process of its own, with limited memory, for at most so many seconds: a service is an outsider.
-    """
+    """Sends to all targets of the settings. Raises UsageError; no message contains a URL. apprise runs in a process of
+    its own, with limited memory, for at most so many seconds: a service is an outsider."""
     import apprise  # noqa: PLC0415 - an extra
 
     from gitops_connect.errors import UsageError  # noqa: PLC0415

@@ -15,8 +15,6 @@ from gitops_connect.source.checkout import Checkout, Source
 
 
 class RepositoryFollower:
-    """The repository as the daemon sees it: if it cannot be read, the last good revision remains in effect."""
-
     def __init__(self, source: Source, settings: Settings) -> None:
         self._source = source
         self._clusters = settings.clusters

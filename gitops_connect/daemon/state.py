@@ -22,11 +22,9 @@ from gitops_connect.model.status import Conditions, ConnectorStatus
 
 @dataclass(frozen=True, slots=True)
 class RepositoryView:
-    """The repository at the last poll.
-
-    `revision` is the commit in effect, with its author and the first line of its message; None if the repository was
-    never read. `error` is the reason why the last poll failed, `polled` when it ended.
-    """
+    """The repository at the last poll. `revision` is the commit in effect, with its author and the first line of its
+    message; None if the repository was never read. `error` is the reason why the last poll failed, `polled` when it
+    ended."""
 
     revision: Revision | None = None
     author: str = ""
@@ -61,11 +59,8 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestView:
-    """An open pull request as of its last review.
-
-    `plan.head` is the commit that was planned, and `comment` the text that the forge has. `reviewed` is the time of the
-    first review with this result.
-    """
+    """An open pull request as of its last review. `plan.head` is the commit that was planned, and `comment` the text
+    that the forge has. `reviewed` is the time of the first review with this result."""
 
     pull_request: PullRequest
     plan: PullRequestPlan
@@ -95,7 +90,6 @@ class DaemonState:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The latest snapshot."""
         return self._snapshot
 
     def wait(self, number: int, timeout: float) -> Snapshot:
@@ -105,7 +99,6 @@ class DaemonState:
             return self._snapshot
 
     def set_repository(self, view: RepositoryView) -> None:
-        """Replace the view of the repository."""
         self._publish(lambda now: replace(now, repository=view))
 
     def update_cluster(self, cluster: ClusterName, **changes: Any) -> None:
@@ -115,7 +108,6 @@ class DaemonState:
         )
 
     def set_pull_requests(self, views: tuple[PullRequestView, ...]) -> None:
-        """Replace the views of the open pull requests."""
         self._publish(lambda now: replace(now, pull_requests=views))
 
     def set_leader(self, *, is_leader: bool) -> None:
@@ -142,11 +134,8 @@ KEPT = 50
 
 
 class Reconciliations:
-    """The requests, and their results. Safe for several threads.
-
-    Each function in `listeners` is called when a reconciliation has ended, with the cluster, the result and the seconds
-    that it took.
-    """
+    """The requests, and their results. Safe for several threads. Each function in `listeners` is called when a
+    reconciliation has ended, with the cluster, the result and the seconds that it took."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -187,8 +176,7 @@ class Reconciliations:
     def result(self, cluster: ClusterName, number: int) -> Result | None:
         """The result of the first reconciliation of the cluster that carries out this request; None before its end."""
         with self._lock:
-            found = self._carried.get(cluster, ())
-            return next((result for request, result in found if request >= number), None)
+            return next((result for request, result in self._carried.get(cluster, ()) if request >= number), None)
 
     def _covered(self, cluster: ClusterName) -> int:
         return self._carried[cluster][-1][0] if cluster in self._carried else 0

@@ -58,7 +58,6 @@ class PlannedChanges:
     offset_changes: OffsetChangeStore
 
     def is_begun(self, offset_change: OffsetChange) -> bool:
-        """Whether the offset change was in progress in the ledger when this plan was made."""
         return offset_change.name in self.situation.offsets.unfinished
 
     def is_resumed(self, offset_change: OffsetChange) -> bool:
@@ -66,7 +65,6 @@ class PlannedChanges:
         return self.is_begun(offset_change) and offset_change.kind is not OffsetChangeKind.CLEAR
 
     def review(self, offset_change: OffsetChange, current: Offsets) -> Review:
-        """Review the offset change as the plan does, with the current offsets."""
         shape = self.situation.offsets.shapes.get(offset_change.connector)
         if self.is_resumed(offset_change):
             before = self.situation.offsets.unfinished[offset_change.name].before
@@ -74,7 +72,6 @@ class PlannedChanges:
         return review(offset_change, current, shape, self.situation.policy.max_skip)
 
     def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
-        """Read the current offsets. Returns whether they exceed memory; False if they could not be read."""
         client = self.runtime.clients[self.situation.desired.cluster]
         with workspace(self.runtime.spark.directory) as directory, suppress(GitopsConnectError):
             current = client.save_offsets(offset_change.connector, directory / "current.jsonl", MAX_HELD)
@@ -82,7 +79,6 @@ class PlannedChanges:
         return False
 
     def write_listing(self, listing: RequestedListing, offsets: Offsets) -> str:
-        """Write the current offsets to the directory of the settings, or to the branch."""
         settings = self.runtime.settings.strimzi
         if settings.output is not None:
             return write_to_directory(settings.output, listing, offsets)
@@ -90,7 +86,6 @@ class PlannedChanges:
 
     @contextmanager
     def large(self, offset_change: OffsetChange) -> Iterator[LargeChange]:
-        """The large change: from its manifest, or from the ledger if an earlier reconciliation began it."""
         with workspace(self.runtime.spark.directory) as directory:
             manifest = None if self.is_resumed(offset_change) else self._manifest(offset_change, directory / "manifest")
             yield LargeOffsetChange(self, offset_change, directory, manifest)
@@ -109,15 +104,12 @@ class PlannedChanges:
             return None
         connector = self.situation.desired.by_name[offset_change.connector]
         families = self.runtime.families.with_schemas(read_own_schemas(self.checkout).schemas)
-        context = context_of(connector, families, offset_change.acknowledged)
-        return large_manifest(desired, manifest, context, path)
+        return large_manifest(desired, manifest, context_of(connector, families, offset_change.acknowledged), path)
 
 
 class PatchReader:
     """Reads entries by their number. Chunks of any size that follow each other, or are read again, are found at once.
-
-    `_starts` are the numbers and positions of entries at which a chunk began or ended.
-    """
+    `_starts` are the numbers and positions of entries at which a chunk began or ended."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -125,9 +117,7 @@ class PatchReader:
 
     def read(self, start: int, size: int) -> Chunk:
         """The entries from number `start` (from 0) on: `size` bytes at most, or one longer entry; none after the end.
-
-        Raises OSError.
-        """
+        Raises OSError."""
         number, position = self._starts[bisect_right(self._starts, start, key=lambda one: one[0]) - 1]
         with self._path.open("rb") as stream:
             stream.seek(position)
@@ -142,12 +132,9 @@ class PatchReader:
 
 
 class LargeOffsetChange:
-    """The `LargeChange` of an offset change. Its files are in the directory.
-
-    A change that is begun now sends its `manifest`; without one, it removes all offsets. A change that an earlier
-    reconciliation has begun is finished from the ledger. `current` are the current offsets if they were just read: a
-    worker takes long to list very many.
-    """
+    """The `LargeChange` of an offset change. Its files are in the directory. A change that is begun now sends its
+    `manifest`; without one, it removes all offsets. A change that an earlier reconciliation has begun is finished from
+    the ledger. `current` are the current offsets if they were just read: a worker takes long to list very many."""
 
     def __init__(
         self,
@@ -200,11 +187,9 @@ class LargeOffsetChange:
         return Review({}, difference, refused, unchecked=unchecked(self._shape))
 
     def _review_begun(self) -> Review:
-        """Review the change as `plan.offset_review.review_unfinished` does, by counts.
-
-        Everything that changed since the begin must be part of the change. The part of the change that is done consists
-        of the offsets that equal the declared ones now and did not equal them before.
-        """
+        """Review the change as `plan.offset_review.review_unfinished` does, by counts. Everything that changed since
+        the begin must be part of the change. The part of the change that is done consists of the offsets that equal the
+        declared ones now and did not equal them before."""
         current = self._just_read or self._read_current()
         self._before = self._saved(OffsetsPart.BEFORE)
         since = self._since_begin(current)
@@ -314,11 +299,8 @@ def _blocks(*paths: str) -> Iterator[bytes]:
 
 
 def chunk_size_of(situation: Situation, connector: ConnectorName) -> ChunkSize:
-    """The size of chunks for this connector.
-
-    Workers hold several copies of the offsets if they support exactly-once sources. They read one of the copies again
-    for each request, so chunks are as large as the heap allows.
-    """
+    """The size of chunks for this connector. Workers hold several copies of the offsets if they support exactly-once
+    sources. They read one of the copies again for each request, so chunks are as large as the heap allows."""
     copies = situation.offsets.copies.get(connector, 1)
     observed = situation.observed.connectors.get(connector)
     if copies == 1 or (observed is not None and observed.type is ConnectorType.SINK):

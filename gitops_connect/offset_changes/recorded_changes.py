@@ -9,9 +9,9 @@ from typing import Any
 from gitops_connect.errors import NotFound, StalePlan, UsageError
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOffsetChange, DesiredState
+from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.revisions import short
 from gitops_connect.model.strimzi import split_name
@@ -26,17 +26,14 @@ HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "ME
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One change. `counts` are the partitions that it touched.
-
-    `counts` is None if the offsets before the change were not saved, or are too many for memory.
-    """
+    """One change. `counts` are the partitions that it touched. `counts` is None if the offsets before the change were
+    not saved, or are too many for memory."""
 
     cluster: ClusterName
     record: OffsetChangeRecord
     counts: Mapping[Direction, int] | None
 
     def row(self) -> list[str]:
-        """The row of the table."""
         record = self.record
         warning = f"warning: {record.warning}" if record.warning else ""
         messages = "; ".join(one_line(text.partition("\n")[0]) for text in (record.message, warning) if text)
@@ -69,7 +66,6 @@ class HistoryEntry:
 
 
 def _sent_words(record: OffsetChangeRecord) -> str:
-    """How many offsets of a large change were accepted: `310,000 of 1,000,000 sent`."""
     entries, sent = record.entries or 0, record.sent or 0
     if record.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR):
         return "all removed" if record.state is OffsetChangeState.SETTLED else "all to be removed"
@@ -108,10 +104,8 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
 def recorded_difference(
     offset_changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord
 ) -> Difference | None:
-    """Every partition with its offset before and after. Without the connector's class, each move is `changed`.
-
-    None if the offsets before the change were not saved, or are too many for memory.
-    """
+    """Every partition with its offset before and after. Without the connector's class, each move is `changed`. None if
+    the offsets before the change were not saved, or are too many for memory."""
     before = offset_changes.snapshot(cluster, record.name)
     declared = offset_changes.declared(cluster, record.name)
     if before is None or declared is None:
@@ -129,10 +123,8 @@ RESOLVED = "marked as applied with `ledger resolve`"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One offset change: its record in the ledger, or the record that a complete ledger would have.
-
-    `declared` is the digest of the repository's document, None if there is no document.
-    """
+    """One offset change: its record in the ledger, or the record that a complete ledger would have. `declared` is the
+    digest of the repository's document, None if there is no document."""
 
     cluster: ClusterName
     record: OffsetChangeRecord
@@ -153,7 +145,6 @@ class Candidate:
         return replace(known, failures=0, final=False)
 
     def row(self, becomes: str) -> list[str]:
-        """One row of the list that the user confirms."""
         one, state = self.record, self.record.state.value if self.known else "not recorded"
         return [self.cluster, one.name, one.connector, one.kind.value, state, becomes]
 
@@ -163,7 +154,9 @@ def find_candidates(
 ) -> list[Candidate]:
     """Every change on that cluster in the ledger or the repository. `declared` is None: only those in the ledger."""
     records = runtime.ledger.offset_changes.records(cluster)
-    documents = _offset_changes(declared) if declared is not None else {}
+    seeds = (one.initial_offsets for one in declared.connectors) if declared is not None else ()
+    changes = (*(declared.offset_changes if declared is not None else ()), *seeds)
+    documents = {one.name: one for one in changes if one is not None}
     now, unknown = runtime.clock.now(), OffsetChangeState.UNKNOWN
     assumed = {
         name: OffsetChangeRecord(name, one.connector, one.kind, unknown, one.digest, revision, now)
@@ -175,19 +168,11 @@ def find_candidates(
     ]
 
 
-def _offset_changes(state: DesiredState) -> Mapping[OffsetChangeName, DesiredOffsetChange]:
-    seeds = [one.initial_offsets for one in state.connectors if one.initial_offsets is not None]
-    return {one.name: one for one in (*state.offset_changes, *seeds)}
-
-
 def waiting(
     runtime: Runtime, candidates: Sequence[Candidate], clusters: Sequence[ClusterName], note: Note
 ) -> list[Candidate]:
-    """The changes whose result the ledger does not know.
-
-    A ledger that is new on a cluster has not yet recorded which changes may have been applied. Then a note is printed,
-    and no declared change is assumed to be one of them.
-    """
+    """The changes whose result the ledger does not know. A ledger that is new on a cluster has not yet recorded which
+    changes may have been applied. Then a note is printed, and no declared change is assumed to be one of them."""
     for cluster in clusters:
         if runtime.ledger.revisions(cluster).attempted is None:
             note(
@@ -198,10 +183,8 @@ def waiting(
 
 
 def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:
-    """The changes with these names, on every cluster. Raises UsageError for a name without a change.
-
-    `place` says where the changes were searched.
-    """
+    """The changes with these names, on every cluster. Raises UsageError for a name without a change. `place` says where
+    the changes were searched."""
     there = {one.record.name for one in candidates}
     for name in names:
         if name not in there:
@@ -218,10 +201,8 @@ def unsettled(chosen: Sequence[Candidate], note: Note) -> list[Candidate]:
 
 
 def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """The changes, all of which may be marked as not applied.
-
-    Raises UsageError if the effect of a change was observed: such a change is never marked as not applied.
-    """
+    """The changes, all of which may be marked as not applied. Raises UsageError if the effect of a change was observed:
+    such a change is never marked as not applied."""
     for one in chosen:
         if one.record.state is OffsetChangeState.SETTLED and one.record.after is not None:
             raise UsageError(
@@ -232,10 +213,8 @@ def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
 
 
 def resolve(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
-    """Record the result under the cluster's lease. Returns the number of changes.
-
-    Raises StalePlan, and writes nothing, if the ledger has changed since the records were shown.
-    """
+    """Record the result under the cluster's lease. Returns the number of changes. Raises StalePlan, and writes nothing,
+    if the ledger has changed since the records were shown."""
     with runtime.ledger.lease(cluster, runtime.clock) as lease:
         offset_changes = runtime.ledger.under(lease).offset_changes
         there = offset_changes.records(cluster)

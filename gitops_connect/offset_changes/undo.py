@@ -86,22 +86,18 @@ class Undo:
     say: Say
 
     def write(self, change: str, target: UndoTarget) -> tuple[ChangeDocument, int]:
-        """Write a document that undoes the change, for the current offsets, if it has a file.
-
-        Returns the document, and the number of its offsets. Raises the errors of its parts and of Connect. Raises
-        UndoImpossible if the current offsets are unknown, because they decide what the document must acknowledge.
-        """
+        """Write a document that undoes the change, for the current offsets, if it has a file. Returns the document, and
+        the number of its offsets. Raises the errors of its parts and of Connect. Raises UndoImpossible if the current
+        offsets are unknown, because they decide what the document must acknowledge."""
         cluster, record = _find_change(self.runtime, self.clusters, change)
         _require_effect(record)
         with opened(self.runtime.settings, self.say) as spark:
             declared, clients = self.read_declared(), {cluster: self.runtime.clients[cluster]}
-            source = SubjectSource(clients, [cluster], declared, spark.directory, self.note)
-            subject = source.read(record.connector)
+            subject = SubjectSource(clients, [cluster], declared, spark.directory, self.note).read(record.connector)
             self._tell(cluster, record, subject)
             written = declared.states[cluster].offset_changes if cluster in declared.states else ()
             known = self.runtime.ledger.offset_changes.records(cluster).keys() | {one.name for one in written}
-            name = _new_name(change, known)
-            return _UndoDraft(self, cluster, record, subject, spark).write(name, target)
+            return _UndoDraft(self, cluster, record, subject, spark).write(_new_name(change, known), target)
 
     def _tell(self, cluster: ClusterName, record: OffsetChangeRecord, subject: ManifestSubject) -> None:
         if subject.current is None and not subject.absent:
@@ -164,7 +160,6 @@ class _UndoDraft:
         return snapshot
 
     def _blocks(self) -> Iterator[bytes]:
-        """The offsets before the change, one entry a line."""
         offset_changes = self.undo.runtime.ledger.offset_changes
         if self.record.entries is not None:
             yield from offset_changes.pieces(self.cluster, self.record.name, OffsetsPart.BEFORE)
@@ -215,10 +210,8 @@ class _UndoDraft:
 
 
 def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) -> Path:
-    """Write the manifest next to the document, compressed if it is large, and return its path.
-
-    Raises UsageError if the file exists, unless `force`, and if it cannot be written.
-    """
+    """Write the manifest next to the document, compressed if it is large, and return its path. Raises UsageError if the
+    file exists, unless `force`, and if it cannot be written."""
     if not isinstance(offsets, SavedOffsets):
         beside = out.with_suffix(".jsonl")
         write_new(beside, change_document.json_lines(offsets), force=force)

@@ -107,7 +107,8 @@ def parse_jaas(text: str) -> tuple[LoginModule, ...] | None:
     """The login modules of a JAAS config; None if the text is not `CLASS FLAG KEY="VALUE" ...;`."""
     if _TOKEN.sub("", text).strip():
         return None
-    tokens = [_token(match) for match in _TOKEN.finditer(text)]
+    # A word or a sign as it is, a string without its quotes and marked by a space.
+    tokens = [one["sign"] or one["word"] or f" {one['quoted'][1:-1]}" for one in _TOKEN.finditer(text)]
     if not tokens or tokens[-1] != ";":
         return None
     modules: list[LoginModule] = []
@@ -119,12 +120,6 @@ def parse_jaas(text: str) -> tuple[LoginModule, ...] | None:
         modules.append(module)
         tokens = tokens[end + 1 :]
     return tuple(modules)
-
-
-def _token(match: re.Match[str]) -> str:
-    """A word or a sign as it is, a string without its quotes and marked by a space."""
-    quoted: str | None = match["quoted"]
-    return f" {quoted[1:-1]}" if quoted is not None else match["sign"] or match["word"]
 
 
 def _module(tokens: list[str]) -> LoginModule | None:

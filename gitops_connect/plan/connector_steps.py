@@ -90,11 +90,9 @@ def plan_connector(situation: Situation, desired: DesiredConnector, offset_chang
 
 
 def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps) -> Steps:
-    """The step that makes an existing connector managed, before its other steps; empty if there is none.
-
-    Connectors that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is
-    planned for it: its document may name another connector than the author meant.
-    """
+    """The step that makes an existing connector managed, before its other steps; empty if there is none. Connectors
+    that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is planned for
+    it: its document may name another connector than the author meant."""
     observed = situation.observed.connectors.get(connector.name)
     if connector.name in situation.ownership or observed is None or _is_unread(situation, observed):
         return ()
@@ -153,7 +151,9 @@ def decide(situation: Situation, desired: DesiredConnector, offset_changes: Offs
         return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
         return _absent(situation, desired) if observed else ((), ())
-    if _needs_stop(desired, observed) and not STOP.is_in(situation.observed.version):
+    is_failed = observed is not None and steady(observed.state) is None
+    needs_stop = desired.state is TargetState.STOPPED or (desired.state is TargetState.PAUSED and is_failed)
+    if needs_stop and not STOP.is_in(situation.observed.version):
         return (), (f"{STOP.missing(situation.observed.version)}: no steps",)
     if observed is None:
         return _create(situation, desired, offset_changes)
@@ -162,12 +162,6 @@ def decide(situation: Situation, desired: DesiredConnector, offset_changes: Offs
 
 def _is_unread(situation: Situation, observed: ObservedConnector) -> bool:
     return observed.state is WorkerState.DESTROYED or observed.name in situation.observed.unknown
-
-
-def _needs_stop(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether the desired state needs a stop: also PAUSED, if the connector is FAILED."""
-    is_failed = observed is not None and steady(observed.state) is None
-    return desired.state is TargetState.STOPPED or (desired.state is TargetState.PAUSED and is_failed)
 
 
 def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
@@ -217,7 +211,11 @@ def _change(
 ) -> tuple[Steps, Notes]:
     config = diff(situation, desired, observed)
     notes, transition = _notes(config), _transition(desired, observed)
-    if _may_run_on(situation, desired, offset_changes) and not config.changes and transition == ((), ()):
+    # A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
+    # `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
+    # offset, as the change requires; records that it has read and not committed yet are not read again.
+    may_run_on = offset_changes.changes_nothing and situation.families.shape(desired.config) is not None
+    if may_run_on and not config.changes and transition == ((), ()):
         matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
         recorded = (
             replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in offset_changes.steps
@@ -266,16 +264,6 @@ def _notes(config: ConfigDiff) -> Notes:
     return tuple(f"{what}: {', '.join(keys)}" for what, keys in found if keys)
 
 
-def _may_run_on(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> bool:
-    """Whether the connector's offset changes need no stop: each finds every partition at the declared offset.
-
-    A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
-    `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
-    offset, as the change requires; records that it has read and not committed yet are not read again.
-    """
-    return offset_changes.changes_nothing and situation.families.shape(desired.config) is not None
-
-
 def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Notes:
     """States that no step fixes. A connector that is FAILED is in `Plan.unhealthy`."""
     if desired.state is TargetState.RUNNING and observed.state is WorkerState.UNASSIGNED:
@@ -313,16 +301,13 @@ def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
 
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
-
-    A suspended connector is not deleted. It stays stopped until it is resumed.
-    """
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all. A
+    suspended connector is not deleted. It stays stopped until it is resumed."""
     steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
     note = (
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
         " reconciliation creates it"
     )
-    declared = situation.desired.by_name.get(name)
-    suspension = suspension_of(situation, name, declared)
+    suspension = suspension_of(situation, name, situation.desired.by_name.get(name))
     is_applied = situation.policy.enforce and suspension is None
     return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)

@@ -25,25 +25,21 @@ def refusals(situation: Situation, connectors: Sequence[ConnectorPlan]) -> tuple
     """Why these steps are rejected; empty if they are allowed."""
     steps = (step for connector in connectors if connector.applicable for step in connector.steps)
     deleted = [step.connector for step in steps if step.action is Action.DELETE]
-    protected = [
+    refused = [
         f"ProtectedConnector: connector {name} would be deleted, but [clusters.{situation.desired.cluster}] protected"
         f" contains {pattern!r}; declare the connector again, or remove the pattern"
         for name in deleted
         for pattern in situation.policy.protected
         if fnmatchcase(name, pattern)
     ]
-    return (*protected, *_too_many(situation, len(deleted)))
-
-
-def _too_many(situation: Situation, count: int) -> list[str]:
-    """One deletion is always allowed, so that a small cluster can shrink."""
     ours = len(situation.ownership.keys() & situation.observed.connectors.keys())
-    allowed = max(1, math.floor(ours * situation.policy.max_deletions))
-    if count <= allowed:
-        return []
-    limit = f"[clusters.{situation.desired.cluster}] max_deletions = {situation.policy.max_deletions:g}"
-    figures = f"{count} of {ours} managed connectors would be deleted, but at most {allowed} are allowed ({limit})"
-    return [f"TooManyDeletions: {figures}; check the branch and the directory, or raise the limit for this change"]
+    allowed = max(1, math.floor(ours * situation.policy.max_deletions))  # at least one: a small cluster can shrink
+    if (count := len(deleted)) > allowed:
+        limit = f"[clusters.{situation.desired.cluster}] max_deletions = {situation.policy.max_deletions:g}"
+        figures = f"{count} of {ours} managed connectors would be deleted, but at most {allowed} are allowed ({limit})"
+        advice = "check the branch and the directory, or raise the limit for this change"
+        refused.append(f"TooManyDeletions: {figures}; {advice}")
+    return tuple(refused)
 
 
 # A saved plan: the plan is made again, and applied only if the result is exactly the saved plan. So the file needs to
@@ -54,8 +50,6 @@ _MAJOR = "1"
 
 @dataclass(frozen=True, slots=True)
 class SavedCluster:
-    """The digests of a saved plan for one cluster."""
-
     cluster: ClusterName
     digest: Digest
     fingerprint: Digest
@@ -87,11 +81,9 @@ def load_saved(text: str, name: str) -> SavedPlan:
 
 
 def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
-    """Raise StalePlan, naming what changed, unless the fresh plans equal the saved plans.
-
-    A directory that was planned directly has no commit to compare (the saved plan itself may be stored in it). For such
-    a directory, the plan is fresh if the steps and the observed state are equal.
-    """
+    """Raise StalePlan, naming what changed, unless the fresh plans equal the saved plans. A directory that was planned
+    directly has no commit to compare (the saved plan itself may be stored in it). For such a directory, the plan is
+    fresh if the steps and the observed state are equal."""
     current = {plan.cluster: plan for plan in plans}
     moved = []
     for one in saved.clusters:

@@ -111,11 +111,9 @@ def _is_suspended_alone(connector: ConnectorPlan) -> bool:
 
 
 def fingerprint(situation: Situation) -> Digest:
-    """A keyed digest of what the cluster answered about the connectors that are declared or managed.
-
-    It does not cover what a plan does not read (task counts, worker ids, RUNNING as opposed to RESTARTING or FAILED).
-    If a plan has other steps for a connector because it is FAILED, the digest of the plan differs.
-    """
+    """A keyed digest of what the cluster answered about the connectors that are declared or managed. It does not cover
+    what a plan does not read (task counts, worker ids, RUNNING as opposed to RESTARTING or FAILED). If a plan has other
+    steps for a connector because it is FAILED, the digest of the plan differs."""
     names = _declared_or_managed(situation)
     seen = [
         [name, _fingerprint_state(one.state), dict(one.config)]
@@ -171,8 +169,7 @@ def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[Connect
 
 
 def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    on_delete = situation.ownership[name].on_delete
-    steps, notes = delete(situation, name, "no longer declared (prune is on)", on_delete)
+    steps, notes = delete(situation, name, "no longer declared (prune is on)", situation.ownership[name].on_delete)
     enforced = situation.policy.enforce
     more = () if enforced else ("the cluster is in mode observe: the steps are shown but not applied",)
     suspension = suspension_of(situation, name, None)
@@ -196,13 +193,13 @@ def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
     """Managed connectors that are gone, also those declared absent: a new connector of that name is unmanaged."""
     there = situation.observed.connectors.keys() | situation.observed.unknown
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    gone = {*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there
-    return tuple(sorted(gone))
+    return tuple(sorted({*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there))
 
 
 def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
-    declared = {connector.name for connector in situation.desired.connectors} | situation.desired.held
-    return tuple(sorted(situation.observed.connectors.keys() - declared - situation.ownership.keys()))
+    return tuple(
+        sorted(situation.observed.connectors.keys() - _declared_or_managed(situation) - situation.desired.held)
+    )
 
 
 # Holds back connectors that are suspended, and those whose change nobody has reviewed.
@@ -236,9 +233,7 @@ def hold_back(
 
 def _finish_begun(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
     """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
-
-    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
-    """
+    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise."""
     observed = situation.observed.connectors.get(desired.name)
     in_progress = situation.offsets.unfinished.keys()
     begun = tuple(
@@ -279,10 +274,8 @@ _NAMED = 3
 def limit_rollout(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Collection[ConnectorName]
 ) -> list[ConnectorPlan]:
-    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit.
-
-    Connectors that were changed on the cluster, and connectors that are rolled back, never wait.
-    """
+    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit. Connectors
+    that were changed on the cluster, and connectors that are rolled back, never wait."""
     policy = situation.policy
     rolled_back = {one.name for one in situation.desired.connectors if one.rolled_back is not None}
     changed = [one.name for one in planned if _changes_config(one) and one.name not in rolled_back]
@@ -328,11 +321,9 @@ def _undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> 
 
 
 def plan_contained(situation: Situation) -> tuple[Situation, Plan]:
-    """The plan, and the situation that it was made from.
-
-    A declared connector that cannot be planned even alone is treated like one with errors in its documents whose state
-    could not be read: it is neither changed nor pruned. Its bug is a diagnostic of the plan. Other bugs are raised.
-    """
+    """The plan, and the situation that it was made from. A declared connector that cannot be planned even alone is
+    treated like one with errors in its documents whose state could not be read: it is neither changed nor pruned. Its
+    bug is a diagnostic of the plan. Other bugs are raised."""
     try:
         return situation, plan(situation)
     except GitopsConnectError:

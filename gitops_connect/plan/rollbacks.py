@@ -65,7 +65,8 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
         trial = history.trial
         if history.healthy.digest == trial.digest or not _must_end(situation, desired, trial, problem):
             continue
-        keys = _changed_keys(history.healthy, declared_config(desired))
+        old, new = ({**one.config, **one.secrets} for one in (history.healthy, declared_config(desired)))
+        keys = tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
         rolled_back = RolledBack(trial.digest, trial.revision, "; ".join(problem.problems), keys, situation.now)
         found[desired.name] = replace(history, trial=None, rolled_back=rolled_back)
     return found
@@ -79,11 +80,6 @@ def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTria
     if desired.state is not TargetState.RUNNING or why_shown_only(situation, desired):
         return False
     return RollbackTrigger.DEGRADED in options.on or bool(problem.failures)
-
-
-def _changed_keys(before: DeclaredConfig, after: DeclaredConfig) -> tuple[str, ...]:
-    old, new = ({**one.config, **one.secrets} for one in (before, after))
-    return tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
 
 
 def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:

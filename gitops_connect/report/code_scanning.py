@@ -38,10 +38,8 @@ _IN_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.N
 @dataclass(frozen=True, slots=True)
 class RuleExplanation:
     """`trigger` and `fix` are sentences. `example` is a message, or input that triggers the rule; it may have lines.
-
     `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.toml`. `exception` says
-    when the severity differs; empty if it never does.
-    """
+    when the severity differs; empty if it never does."""
 
     trigger: str
     fix: str
@@ -69,13 +67,7 @@ def sarif(diagnostics: Diagnostics) -> Iterator[str]:
     document = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {"driver": driver},
-                "columnKind": "unicodeCodePoints",
-                "results": diagnostics.items,
-            }
-        ],
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": diagnostics.items}],
     }
     return in_pieces(document, lambda item: _result(item, rules.index(item.rule)))
 
@@ -126,11 +118,8 @@ def _fingerprint(item: Diagnostic) -> str:
 
 
 def code_quality(diagnostics: Diagnostics) -> Iterator[str]:
-    """A JSON list with every diagnostic, as text in pieces: https://docs.gitlab.com/ci/testing/code_quality/.
-
-    GitLab shows only one of several problems with the same fingerprint. So equal problems on different lines are
-    numbered.
-    """
+    """A JSON list with every diagnostic, as text in pieces: https://docs.gitlab.com/ci/testing/code_quality/. GitLab
+    shows only one of several problems with the same fingerprint. So equal problems on different lines are numbered."""
     seen: Counter[str] = Counter()
 
     def problem(item: Diagnostic) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import islice
 from urllib.parse import quote
 
-from gitops_connect.model.diagnostics import Diagnostic, Location
+from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import ConnectorPlan, destructive_effects
@@ -198,8 +198,6 @@ _UNACKNOWLEDGED = "offsets/unacknowledged"
 
 @dataclass(frozen=True, slots=True)
 class CommentWriter:
-    """Renders the parts of one comment."""
-
     options: CommentOptions
     secrets: frozenset[str]
 
@@ -238,8 +236,10 @@ class CommentWriter:
         said = Sentence.of(f"{kind}: {{}} ({{}})", item.summary, item.rule)
         if item.hint:
             said = Sentence.joined([said, Sentence.of("hint: {}", item.hint)], "; ")
-        label = Sentence.of("{}", f"{item.location.file}:{item.location.line}")
-        return self.linked(label, self._line_url(item.location), said)
+        file, line = item.location.file, item.location.line
+        is_in_repository = "://" not in file and ".." not in file.split("/")
+        url = f"{self.options.files}{quote(file, errors='replace')}#L{line}" if is_in_repository else ""
+        return self.linked(Sentence.of("{}", f"{file}:{line}"), url, said)
 
     def connector(self, shown: ConnectorView, cluster: ClusterName | None) -> Item:
         """The plan of one connector, folded. `cluster` is None if its name is clear."""
@@ -269,8 +269,3 @@ class CommentWriter:
         """A link to the whole plan; nothing if there is no status page."""
         if self.options.status_page is not None:
             yield linked_paragraph(_WHOLE_PLAN, mask(self.options.status_page, self.secrets))
-
-    def _line_url(self, location: Location) -> str:
-        if "://" in location.file or ".." in location.file.split("/"):
-            return ""
-        return f"{self.options.files}{quote(location.file, errors='replace')}#L{location.line}"

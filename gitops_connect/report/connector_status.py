@@ -32,10 +32,8 @@ Problems = Mapping[ConnectorName, Sequence[Diagnostic]]
 
 def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster: Diagnostics) -> Problems:
     """The problems of each connector that block its changes, or that left its config without Connect's validation.
-
     `cluster` are the problems that only this cluster or the ledger finds. An error in the `documents` of all clusters
-    counts if a document for this cluster was left out: other clusters may have a connector of the same name.
-    """
+    counts if a document for this cluster was left out: other clusters may have a connector of the same name."""
     left_out = desired.held | desired.broken_changes
     of_documents = (one for one in documents.errors if one.connector in left_out)
     of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == _NOT_VALIDATED)
@@ -53,10 +51,8 @@ def connector_statuses(
     unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
     problems: Problems,
 ) -> list[ConnectorStatus]:
-    """Every connector that is declared or on the cluster, sorted by name.
-
-    `unhealthy_ones` are all unhealthy connectors of the cluster, without secrets in their reasons.
-    """
+    """Every connector that is declared or on the cluster, sorted by name. `unhealthy_ones` are all unhealthy connectors
+    of the cluster, without secrets in their reasons."""
     planned = {one.name: one for one in plan.connectors}
     declared = {one.name: one for one in desired.connectors}
     strays = defaultdict[ConnectorName, list[PlannedOffsetChange]](list)
@@ -76,8 +72,7 @@ def connector_statuses(
             (*offset_lines.waiting_of(own), *strays.get(name, ())),
         )
         if not subject.is_gone:
-            ill = unhealthy_ones.get(name)
-            statuses.append(_status(subject, ill, problems.get(name, ()), observed.gone))
+            statuses.append(_status(subject, unhealthy_ones.get(name), problems.get(name, ()), observed.gone))
     return statuses
 
 
@@ -153,10 +148,8 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
 
 
 def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
-    """Why it is unknown whether Git is applied; empty if it is known.
-
-    A config that lacks the value of a secret cannot be compared.
-    """
+    """Why it is unknown whether Git is applied; empty if it is known. A config that lacks the value of a secret cannot
+    be compared."""
     if one.is_unread:
         return "its state could not be read"
     if one.planned.name in one.desired.held:
@@ -168,10 +161,8 @@ def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
 
 
 def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether the connector is as declared, although no step is planned.
-
-    A worker may be too old to stop the connector, and an unmanaged connector is not deleted.
-    """
+    """Whether the connector is as declared, although no step is planned. A worker may be too old to stop the connector,
+    and an unmanaged connector is not deleted."""
     if observed is None or declared.state is TargetState.ABSENT:
         return False
     return declared.state is not TargetState.STOPPED or observed.state is WorkerState.STOPPED
@@ -294,7 +285,8 @@ def describe_connector(
         "Type": observed.type.value,
         "State": observed.state.value,
         "Health": connector_health(observed, problem)[0].value,
-        **_problems(problem),
+        **({"Problems": list(problem.problems)} if problem is not None else {}),
+        **({"Hint": remedy(problem.name)} if problem is not None and problem.failures else {}),
         "Worker": observed.worker,
         "Plugin": _plugin(observed, plugin),
         "Ownership": _ownership(owned),
@@ -313,13 +305,6 @@ def describe_connector(
         ],
         **({"Trace": observed.trace} if observed.trace else {}),
     }
-
-
-def _problems(problem: UnhealthyConnector | None) -> dict[str, Any]:
-    if problem is None:
-        return {}
-    restart = {"Hint": remedy(problem.name)} if problem.failures else {}
-    return {"Problems": list(problem.problems), **restart}
 
 
 def _plugin(observed: ObservedConnector, plugin: PluginView) -> dict[str, str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NewType, assert_never
+from typing import NewType
 from urllib.parse import quote
 
 from gitops_connect.model.plans import Plan
@@ -55,17 +55,14 @@ def heading(words: str) -> Markdown:
 
 
 def bold(sentence: Sentence) -> Markdown:
-    """A paragraph in bold."""
     return Markdown(f"**{sentence.render(code)}**\n")
 
 
 def paragraph(sentence: Sentence) -> Markdown:
-    """A paragraph."""
     return Markdown(f"{sentence.render(code)}\n")
 
 
 def linked_paragraph(label: Sentence, url: str) -> Markdown:
-    """A paragraph that is a link."""
     return Markdown(f"{_link(label, url)}\n")
 
 
@@ -75,7 +72,6 @@ def bullet(sentence: Sentence, *, mark: str = "") -> Markdown:
 
 
 def linked_bullet(label: Sentence, url: str, sentence: Sentence) -> Markdown:
-    """A line of a list that starts with a link."""
     return Markdown(f"{_ITEM}{_link(label, url)}: {sentence.render(code)}\n")
 
 
@@ -86,13 +82,13 @@ def bullets(sentences: Sequence[Sentence]) -> Iterator[Markdown]:
 
 
 def folded_diff(title: Sentence, lines: Sequence[str], *, mark: str = "") -> Markdown:
-    """Lines in a fence that is coloured as a diff, hidden under a title.
-
-    The title is HTML, so it has no code spans, but elements of the name `code`. `mark`: words in front of it, in bold.
-    """
+    """Lines in a fence that is coloured as a diff, hidden under a title. The title is HTML, so it has no code spans,
+    but elements of the name `code`. `mark`: words in front of it, in bold."""
     body = [_on_one_line(line) for line in lines]
     fence = "`" * max(3, max(map(_longest_run, body), default=0) + 1)
-    shown = Sentence(html.escape(title.words, quote=False), title.values).render(_html_code)
+    shown = Sentence(html.escape(title.words, quote=False), title.values).render(
+        lambda value: f"<code>{html.escape(shortened(escaped(value)))}</code>"
+    )
     return Markdown(
         "\n".join(
             (
@@ -122,16 +118,10 @@ def _link(label: Sentence, url: str) -> str:
     return f"[{shown}]({quote(url, safe=_URL_SYNTAX, errors='replace')})"
 
 
-def _html_code(value: str) -> str:
-    return f"<code>{html.escape(shortened(escaped(value)))}</code>"
-
-
 def _on_one_line(value: str) -> str:
-    """The value without line breaks, other control characters and very long runs of backticks.
-
-    GitHub's parser takes no code span with more than 80 backticks at each end (`MAXBACKTICKS` in cmark's inlines.c),
-    and counts those of a fence up to 255.
-    """
+    """The value without line breaks, other control characters and very long runs of backticks. GitHub's parser takes no
+    code span with more than 80 backticks at each end (`MAXBACKTICKS` in cmark's inlines.c), and counts those of a fence
+    up to 255."""
     return _LONGER_RUNS.sub(lambda run: _BACKTICK * len(run.group()), escaped(value))
 
 
@@ -163,7 +153,6 @@ def legend(views: Sequence[PlanView]) -> Iterator[Markdown]:
 
 
 def connector_lines(connector: ConnectorView) -> Iterator[str]:
-    """The steps and notes of one connector."""
     return (_line(line, "  ") for line in connector.lines)
 
 
@@ -189,8 +178,6 @@ def _line(line: Line, indent: str) -> str:
             return f"{mark} {indent}{line.text}"
         case LineKind.DETAIL:
             return f"{mark} {indent}    {line.text}"
-        case _:
-            assert_never(line.kind)
 
 
 def _coloured(symbol: str) -> str:

@@ -47,8 +47,6 @@ Reasons = Mapping[str, Diagnostic]
 
 
 class LineKind(Enum):
-    """What a line is about."""
-
     CONNECTOR = "connector"
     STEP = "step"
     NEW_KEY = "new key"
@@ -63,11 +61,8 @@ class LineKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a report. `mark` is a symbol in front of it, or empty.
-
-    `name` is a connector, an action or a config key; `note` is what is special about it. `number` counts the steps of
-    a connector.
-    """
+    """One line of a report. `mark` is a symbol in front of it, or empty. `name` is a connector, an action or a config
+    key; `note` is what is special about it. `number` counts the steps of a connector."""
 
     text: str
     mark: str = ""
@@ -101,19 +96,15 @@ def waiting_lines(
     offset_change: PlannedOffsetChange, limit: int | None, printed: Reasons | None = None
 ) -> Iterator[Line]:
     """The lines of a change that is blocked in this plan, and the reason. `printed` are reasons printed before."""
-    yield Line(_blocked_by(offset_change, printed or {}) or waits(offset_change), BLOCKED, LineKind.REMARK)
+    found = (printed or {}).get(f"offset change {offset_change.name}")
+    see = f"see the {found.severity.value} above [{found.rule}]" if found else ""  # the reason is printed once only
+    yield Line(f"{label(offset_change)} is blocked: {see}" if see else waits(offset_change), BLOCKED, LineKind.REMARK)
     yield from _details(offset_change, limit)
 
 
 def reasons(printed: Diagnostics) -> Reasons:
     """The diagnostics about offset changes, which begin with the change that they concern."""
     return {one.summary.partition(": ")[0]: one for one in reversed(printed.items)}
-
-
-def _blocked_by(offset_change: PlannedOffsetChange, printed: Reasons) -> str:
-    """A reference to the diagnostic with the reason, so that it is printed once only; empty if there is none."""
-    found = printed.get(f"offset change {offset_change.name}")
-    return f"{label(offset_change)} is blocked: see the {found.severity.value} above [{found.rule}]" if found else ""
 
 
 def waits(offset_change: PlannedOffsetChange) -> str:
@@ -203,10 +194,8 @@ def _direction(move: Move, scale: Scale) -> str:
 
 
 def also_written(move: Move, scale: Scale) -> str:
-    """The most significant field that the move changes, in its second notation: `lsn 0/1985390 -> 0/1985050`.
-
-    If the two offsets have no such field in common, each is shown with its own most significant field.
-    """
+    """The most significant field that the move changes, in its second notation: `lsn 0/1985390 -> 0/1985050`. If the
+    two offsets have no such field in common, each is shown with its own most significant field."""
     before, after = (scale.written(json.loads(text)) if text else {} for text in (move.current, move.declared))
     changed = [name for name in scale.notations if before.get(name) != after.get(name)]
     both = [name for name in changed if name in before and name in after]

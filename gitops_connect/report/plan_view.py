@@ -55,7 +55,6 @@ class PlanView:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The symbols of all lines."""
         return frozenset(line.mark for part in (*(one.lines for one in self.connectors), self.strays) for line in part)
 
 
@@ -68,7 +67,6 @@ def view(plan: Plan, moves: int | None, printed: offset_lines.Reasons | None = N
 def view_connector(
     connector: ConnectorPlan, moves: int | None, printed: offset_lines.Reasons | None = None
 ) -> ConnectorView:
-    """The lines of one connector, as in `view`."""
     return ConnectorView(connector, tuple(_lines(connector, moves, printed)))
 
 

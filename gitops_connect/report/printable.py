@@ -72,7 +72,6 @@ class Sentence:
 
     @staticmethod
     def joined(parts: Iterable[Sentence], separator: str = " ") -> Sentence:
-        """Several sentences as one."""
         listed = list(parts)
         return Sentence(separator.join(one.words for one in listed), tuple(v for one in listed for v in one.values))
 

@@ -29,7 +29,6 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Indented JSON."""
     return escaped_lines(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 

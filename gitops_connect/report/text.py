@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import groupby
-from typing import assert_never
 
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
 from gitops_connect.model.plans import Plan
@@ -50,11 +49,9 @@ _WIDEST = 100
 
 
 class TextReport:
-    """Renders plans and outcomes. The caller, who knows the terminal, decides on `coloured`.
-
-    `moves`: so many partitions of each offset change are shown; None: all. `applied`: the offset changes that were
-    applied before are listed, and not only counted.
-    """
+    """Renders plans and outcomes. The caller, who knows the terminal, decides on `coloured`. `moves`: so many
+    partitions of each offset change are shown; None: all. `applied`: the offset changes that were applied before are
+    listed, and not only counted."""
 
     def __init__(self, *, coloured: bool, moves: int | None = offset_lines.MOST_MOVES, applied: bool = False) -> None:
         self._coloured = coloured
@@ -147,8 +144,6 @@ class TextReport:
                 return f"{indent}{marked}"
             case LineKind.DETAIL:
                 return f"{indent}    {marked}"
-            case _:
-                assert_never(line.kind)
 
     def _mark(self, mark: str) -> str:
         return self._paint(mark, _OF_SYMBOL.get(mark, Colour.NONE))

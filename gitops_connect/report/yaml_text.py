@@ -26,7 +26,6 @@ def _escape(code: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in double quotes."""
     return in_json(json.dumps(text, ensure_ascii=False))
 
 
@@ -37,10 +36,11 @@ def scalar(text: str) -> str:
 
 def field(key: str, text: str, indent: str) -> str:
     """The lines of a field: a string of several lines is a literal block, if such a block cannot change it."""
-    name = f"{indent}{scalar(key)}:"
-    if not _fits_block(text):
+    name, lines = f"{indent}{scalar(key)}:", text.removesuffix("\n").split("\n")
+    # Editors remove whitespace at line ends, and a block cannot begin with whitespace or end with empty lines.
+    is_clean = all(line.isprintable() and line == line.rstrip() for line in lines)
+    if "\n" not in text or not is_clean or not lines[0][:1].strip() or not lines[-1].strip():
         return f"{name} {scalar(text)}"
-    lines = text.removesuffix("\n").split("\n")
     block = "".join(f"\n{indent}  {line}" if line else "\n" for line in lines)
     return f"{name} {'|' if text.endswith(_LINE_END) else '|-'}{block}"
 
@@ -69,11 +69,3 @@ def in_flow(value: Any) -> str:
     if isinstance(value, str):
         return value if _SIMPLE.fullmatch(value) and value.lower() not in _NOT_TEXT else quoted(value)
     return json.dumps(value)
-
-
-def _fits_block(text: str) -> bool:
-    """Editors remove whitespace at line ends, and a block cannot begin with whitespace or end with empty lines."""
-    lines = text.removesuffix("\n").split("\n")
-    ends = (lines[0][:1], lines[-1])
-    is_clean = all(line.isprintable() and line == line.rstrip() for line in lines)
-    return "\n" in text and is_clean and all(one.strip() for one in ends)

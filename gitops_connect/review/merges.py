@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from logging import WARNING
 
 from gitops_connect.daemon import events
 from gitops_connect.daemon.daemon import Daemon
@@ -90,10 +91,8 @@ class MergedPlans:
         return True
 
     def _new_commits(self, revision: Revision) -> list[Revision]:
-        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first.
-
-        Only the revision itself if the earlier ones are unknown, or are not among its last predecessors.
-        """
+        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first. Only
+        the revision itself if the earlier ones are unknown, or are not among its last predecessors."""
         if self._revision is not None:
             earlier = {self._revision}
         else:  # what was applied on the clusters, also by an earlier process
@@ -180,10 +179,8 @@ class MergeReports:
     _pending: dict[Revision, PullRequest] = field(default_factory=dict)
 
     def has_news(self) -> bool:
-        """Whether `report` was not called since there is a new revision, or another result on a cluster.
-
-        The changes of a new revision wait until it is looked up. An error of the forge is no news: it may last.
-        """
+        """Whether `report` was not called since there is a new revision, or another result on a cluster. The changes of
+        a new revision wait until it is looked up. An error of the forge is no news: it may last."""
         snapshot = self._snapshot()
         is_reported = ended(snapshot).items() <= self._reported.items()
         return snapshot.repository.revision != self._revision or not is_reported
@@ -218,15 +215,12 @@ class MergeReports:
             self._pending[revision] = pull_request
         elif status.state is CommitState.SUCCESS:
             self.merged.applied()
-            self._report_earlier(short(revision))
+            # The commits that were still pending when the next one followed are applied, too.
+            for earlier, one in [*self._pending.items()]:
+                applied = f"applied with commit {short(revision)}"
+                self.writer.set_status(one, earlier, CommitStatus(APPLY, CommitState.SUCCESS, applied, one.url))
+                del self._pending[earlier]
         self._report_blocked(pull_request, revision, snapshot)
-
-    def _report_earlier(self, commit: str) -> None:
-        """The commits that were still pending when the next one followed are applied, too."""
-        for earlier, one in [*self._pending.items()]:
-            status = CommitStatus(APPLY, CommitState.SUCCESS, f"applied with commit {commit}", one.url)
-            self.writer.set_status(one, earlier, status)
-            del self._pending[earlier]
 
     def _report_blocked(self, pull_request: PullRequest, revision: Revision, snapshot: Snapshot) -> None:
         plans, changes = unreviewed(snapshot)
@@ -237,7 +231,7 @@ class MergeReports:
         comments = self.writer.forge.comments(pull_request.number)
         body = blocked_comment(plan, changes, self.writer.options(pull_request, self.writer.status_page))
         if self.writer.write(pull_request, CommentKind.BLOCKED, body, comments):
-            events.blocked(pull_request, len(changes))
+            events.say(WARNING, "changes_not_reviewed", pull_request=pull_request.number, blocked=len(changes))
         self.merged.record(plan, PlanPurpose.APPROVAL)
         self.carry_out_commands(pull_request, comments)
 

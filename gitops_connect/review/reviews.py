@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
+from logging import ERROR
 
 from gitops_connect.daemon import events
 from gitops_connect.daemon.daemon import Daemon
@@ -62,14 +63,6 @@ def description(plan: PullRequestPlan) -> str:
     return summary_line(plan.plans, len(plan.diagnostics.errors))
 
 
-def line_annotations(plan: PullRequestPlan) -> list[Annotation]:
-    """All problems, each at its line."""
-    return [
-        Annotation(one.location.file, one.location.line, one_line(one.summary), one.severity is Severity.ERROR)
-        for one in plan.diagnostics
-    ]
-
-
 # Which open pull requests change the offsets of the same connectors.
 
 Changed = tuple[ClusterName, ConnectorName]
@@ -84,7 +77,6 @@ class OffsetConflicts:
     _numbers: defaultdict[Changed, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     def record(self, number: int, changed: Mapping[ClusterName, Collection[ConnectorName]]) -> None:
-        """Record what a pull request would change."""
         self.forget([number])
         found = {(cluster, name) for cluster, names in changed.items() for name in names}
         self._changed[number] = found
@@ -92,7 +84,6 @@ class OffsetConflicts:
             self._numbers[one].add(number)
 
     def forget(self, numbers: Collection[int]) -> None:
-        """Forget pull requests that are not open any more."""
         for number in numbers:
             for one in self._changed.pop(number, ()):
                 self._numbers[one].discard(number)
@@ -180,17 +171,15 @@ class PullRequestReviews:
         found = {f"{type(error).__name__}: {error}": error for error in errors}
         for text in self._errors.of(found):
             if isinstance(found[text], GitopsConnectError):
-                events.failed(text)
+                events.say(ERROR, "review_failed", message=text)
             else:
                 events.bug(found[text])
         return errors
 
     def review_all(self) -> Iterator[Exception]:
         """Review every open pull request once, and return the errors: one pull request does not prevent the others.
-
         Each is published before the next one is planned. Commits that were not reviewed yet come first, also those that
-        are pushed meanwhile; then what was reviewed the longest time ago.
-        """
+        are pushed meanwhile; then what was reviewed the longest time ago."""
         reviewed = defaultdict[int, set[Revision]](set)
         is_complete, self._unanswered = False, 0
         while not is_complete:
@@ -216,12 +205,9 @@ class PullRequestReviews:
 
     def _waiting(self, reviewed: Mapping[int, Set[Revision]]) -> list[PullRequest]:
         """The open pull requests without those that were reviewed, the next one last. Forgets those that are closed.
-
-        Each is reviewed twice at most: one with pushes without an end must not delay the others.
-        """
+        Each is reviewed twice at most: one with pushes without an end must not delay the others."""
         found = {one.number: one for one in self.writer.forge.open_pull_requests()}
-        closed = self._views.keys() - found.keys()
-        self._conflicts.forget(closed)
+        self._conflicts.forget(self._views.keys() - found.keys())
         self._attempts = {number: one for number, one in self._attempts.items() if number in found}
         self._set_views({number: view for number, view in self._views.items() if number in found})
 
@@ -294,9 +280,7 @@ class PullRequestReviews:
 
     def _announce(self, pull_request: PullRequest) -> None:
         """A commit that was pushed since the last review is pending until it is planned. It may not be merged before.
-
-        At the first review after a start, the forge may have the status of an earlier process.
-        """
+        At the first review after a start, the forge may have the status of an earlier process."""
         view = self._views.get(pull_request.number)
         if self._has_reviewed and (view is None or view.plan.head != pull_request.head):
             self._set_plan_status(pull_request, pull_request.head, CommitState.PENDING, "not planned yet")
@@ -309,11 +293,8 @@ class PullRequestReviews:
         return known if replace(view, reviewed=known.reviewed) == known else view
 
     def _publish(self, view: PullRequestView) -> None:
-        """Write what has changed. Only after that, the status allows to merge.
-
-        A plan counts as reviewed if its comment was written while the pull request was open. After a merge, the comment
-        still shows what was reviewed.
-        """
+        """Write what has changed. Only after that, the status allows to merge. A plan counts as reviewed if its comment
+        was written while the pull request was open. After a merge, the comment still shows what was reviewed."""
         pull_request, plan = view.pull_request, view.plan
         comments = self.writer.forge.comments(pull_request.number)
         own = self.writer.own_comment(CommentKind.REVIEW, comments)
@@ -326,7 +307,11 @@ class PullRequestReviews:
             self.merges.merged.record(plan, PlanPurpose.REVIEW)
         self._set_plan_status(pull_request, plan.head, view.state, view.summary)
         if is_written:
-            self.writer.forge.annotate(pull_request, line_annotations(plan))
+            annotations = [
+                Annotation(one.location.file, one.location.line, one_line(one.summary), one.severity is Severity.ERROR)
+                for one in plan.diagnostics
+            ]
+            self.writer.forge.annotate(pull_request, annotations)
         self.merges.carry_out_commands(pull_request, comments)
 
     def _was_closed(self, pull_request: PullRequest) -> bool:

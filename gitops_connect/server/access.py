@@ -58,10 +58,8 @@ class Access:
         return _is_one_of(_given(headers), [self._settings.read_token, self._settings.token])
 
     def trusts_host(self, headers: Headers) -> bool:
-        """False if reading is open, and the host name may be one that an attacker directs to this server.
-
-        A page of the attacker could otherwise read the answers in a browser that reaches the server (DNS rebinding).
-        """
+        """False if reading is open, and the host name may be one that an attacker directs to this server. A page of the
+        attacker could otherwise read the answers in a browser that reaches the server (DNS rebinding)."""
         if self._settings.read_token is not None:
             return True
         try:
@@ -115,7 +113,6 @@ class Gate:
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -33,17 +33,21 @@ from gitops_connect.server.served import (
 
 
 def openapi(_request: Request) -> Response:
-    """The description of this API."""
     return JSONAnswer(document())
 
 
 def status(request: Request) -> Response:
-    """The repository and all clusters."""
-    return JSONAnswer(values.status_value(served(request).snapshot))
+    snapshot = served(request).snapshot
+    value = {
+        "snapshot": snapshot.number,
+        "is_leader": snapshot.is_leader,
+        "repository": values.repository_value(snapshot.repository),
+        "clusters": [values.cluster_value(view) for view in snapshot.clusters.values()],
+    }
+    return JSONAnswer(value)
 
 
 def clusters(request: Request) -> Response:
-    """All clusters."""
     found = served(request).snapshot.clusters.values()
     return JSONAnswer({"clusters": [values.cluster_value(view) for view in found]})
 
@@ -51,8 +55,7 @@ def clusters(request: Request) -> Response:
 def cluster(request: Request) -> Response:
     """One cluster, with the steps of its reconciliation."""
     view = cluster_in(served(request).snapshot, request.path_params["cluster"])
-    steps = [values.step_value(one) for one in view.steps]
-    return JSONAnswer({**values.cluster_value(view), "steps": steps})
+    return JSONAnswer({**values.cluster_value(view), "steps": [values.step_value(one) for one in view.steps]})
 
 
 def plan(request: Request) -> Response:
@@ -67,7 +70,6 @@ def plan(request: Request) -> Response:
 
 
 def connectors(request: Request) -> Response:
-    """The connectors that the parameters select."""
     chosen = ConnectorFilter.of(request.query_params).select(served(request).snapshot)
     return JSONAnswer({"connectors": [values.connector_value(one) for one in chosen]})
 
@@ -134,7 +136,6 @@ def journal(request: Request) -> Response:
 
 
 def conditions(request: Request) -> Response:
-    """The conditions of clusters and connectors."""
     params, snapshot = request.query_params, served(request).snapshot
     of = ConnectorName(params["connector"]) if "connector" in params else None
     views = [view for view in snapshot.clusters.values() if params.get("cluster", view.cluster) == view.cluster]
@@ -143,17 +144,14 @@ def conditions(request: Request) -> Response:
 
 
 def diagnostics(request: Request) -> Response:
-    """The problems of the documents."""
     one = served(request)
     found = values.diagnostic_values(one.snapshot.repository.diagnostics.under(one.directory), None)
     for view in one.snapshot.clusters.values():
-        of_cluster = cluster_diagnostics(one.snapshot, view).under(one.directory)
-        found += values.diagnostic_values(of_cluster, view.cluster)
+        found += values.diagnostic_values(cluster_diagnostics(one.snapshot, view).under(one.directory), view.cluster)
     return JSONAnswer({"diagnostics": found})
 
 
 def pull_requests(request: Request) -> Response:
-    """The open pull requests, with the results of their reviews."""
     one = served(request)
     found = [values.pull_request_value(view) for view in one.snapshot.pull_requests]
     kind = one.settings.forge.kind
@@ -186,7 +184,6 @@ def pull_request_plan(request: Request) -> Response:
 
 
 def review(request: Request) -> Response:
-    """Review the open pull requests at once."""
     one = _leader_for_changes(request)
     if one.settings.forge.kind is None:
         raise HTTPException(409, "pull requests are not reviewed: [forge] kind is not set")

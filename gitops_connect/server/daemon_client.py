@@ -33,27 +33,21 @@ class DaemonClient:
         return number
 
     def progress(self, number: int, cluster: str | None) -> dict[str, Any]:
-        """The answer of `/api/v1/reconcile/{number}`."""
         return self._send("GET", f"/reconcile/{number}", cluster)
 
     def review(self) -> None:
-        """Request a review of the open pull requests."""
         self._send("POST", "/pull-requests/review")
 
     def pull_requests(self) -> dict[str, Any]:
-        """The answer of `/api/v1/pull-requests`."""
         return self._send("GET", "/pull-requests")
 
     def pull_request(self, number: int) -> dict[str, Any]:
-        """The answer of `/api/v1/pull-requests/{number}`."""
         return self._send("GET", f"/pull-requests/{number}")
 
     def pull_request_plan(self, number: int) -> dict[str, Any]:
-        """The answer of `/api/v1/pull-requests/{number}/plan`."""
         return self._send("GET", f"/pull-requests/{number}/plan")
 
     def close(self) -> None:
-        """Close the connection. A later request opens another one."""
         self._session.close()
 
     def _send(self, method: str, path: str, cluster: str | None = None) -> dict[str, Any]:

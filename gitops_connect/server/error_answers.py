@@ -23,9 +23,7 @@ class JSONAnswer(JSONResponse):
     """JSON in which characters that do not print are escaped."""
 
     def render(self, content: Any) -> bytes:
-        """The text, with the same values."""
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return escaped(text).encode()
+        return escaped(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))).encode()
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONAnswer:

@@ -55,7 +55,6 @@ class EventStream:
         return self.streams >= MOST_STREAMS
 
     def close(self) -> None:
-        """End every stream."""
         self._is_closed = True
         self._wake()
 

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from gitops_connect import __version__
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations, Result, Snapshot
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
@@ -39,7 +39,6 @@ class SnapshotCollector(Collector):
         self._most = most_connectors
 
     def collect(self) -> Iterator[Metric]:
-        """Every gauge with its samples."""
         snapshot = self._state.snapshot
         yield _gauge("build_info", "The version of gitops-connect.", ("version",), {(__version__,): 1})
         yield _gauge("leader", "1 if this process makes the changes.", (), {(): snapshot.is_leader})
@@ -87,11 +86,8 @@ _CLUSTER_CONDITIONS = (ConditionType.READY, ConditionType.STALLED)
 
 
 def _is_true(view: ClusterView, kind: ConditionType) -> bool:
-    return any(
-        one.status is ConditionStatus.TRUE
-        for (name, _), one in view.conditions.items()
-        if not name and one.type is kind
-    )
+    condition = view.conditions.get((ConnectorName(""), kind))
+    return condition is not None and condition.status is ConditionStatus.TRUE
 
 
 _PENDING = (
@@ -163,8 +159,6 @@ _ALERTS = ("bug", "notification_failed")
 
 
 class Metrics:
-    """All metrics of one daemon."""
-
     def __init__(self, state: DaemonState, most_connectors: int) -> None:
         self.registry = CollectorRegistry()
         self._most = most_connectors
@@ -216,12 +210,10 @@ class Metrics:
             log.removeHandler(handler)
 
     def reconciled(self, cluster: ClusterName, result: Result, seconds: float) -> None:
-        """Count the end of a reconciliation."""
         self._reconciliations.labels(cluster, outcome_word(result)).inc()
         self._durations.labels(cluster).observe(seconds)
 
     def event(self, name: str, level: str, fields: Mapping[str, Any]) -> None:
-        """Count a log event."""
         self._events.labels(name, level).inc()
         event, _, result = name.partition("_")
         if event != "step":

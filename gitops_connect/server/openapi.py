@@ -16,7 +16,6 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @cache
 def document() -> Mapping[str, Any]:
-    """The whole document."""
     text = files("gitops_connect.server").joinpath("openapi.yaml").read_text(encoding="utf-8")
     found = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe
     return {

@@ -36,7 +36,6 @@ _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.sv
 
 
 def front(request: Request) -> Response:
-    """`/`."""
     one, snapshot = served(request), served(request).snapshot
     lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
     changes, more = page_values.first_changes(lines)
@@ -56,7 +55,6 @@ def front(request: Request) -> Response:
 
 
 def cluster(request: Request) -> Response:
-    """`/clusters/X`."""
     one, snapshot = served(request), served(request).snapshot
     view = cluster_in(snapshot, request.path_params["cluster"])
     chosen = ConnectorFilter.of(request.query_params)
@@ -79,7 +77,6 @@ def cluster(request: Request) -> Response:
 
 
 def plan(request: Request) -> Response:
-    """`/clusters/X/plan.txt`."""
     view = cluster_in(served(request).snapshot, request.path_params["cluster"])
     if view.plan is None:
         raise HTTPException(404, f"there is no plan of the cluster {view.cluster} yet")
@@ -87,7 +84,6 @@ def plan(request: Request) -> Response:
 
 
 def connector(request: Request) -> Response:
-    """`/clusters/X/connectors/Y`."""
     one, snapshot = served(request), served(request).snapshot
     view = cluster_in(snapshot, request.path_params["cluster"])
     found = connector_in(view, request.path_params["connector"])
@@ -114,7 +110,6 @@ def connector(request: Request) -> Response:
 
 
 def offset_change(request: Request) -> Response:
-    """`/clusters/X/operations/NAME`."""
     one, snapshot, name = served(request), served(request).snapshot, request.path_params["operation"]
     view = cluster_in(snapshot, request.path_params["cluster"])
     record = one.ledger.offset_changes.records(view.cluster).get(OffsetChangeName(name))
@@ -132,14 +127,12 @@ def offset_change(request: Request) -> Response:
 
 
 def pull_requests(request: Request) -> Response:
-    """`/pull-requests`."""
     one = served(request)
     has_forge = one.settings.forge.kind is not None
     return _page("pull_requests.html", "Pull requests", one.snapshot, path="/pull-requests", has_forge=has_forge)
 
 
 def pull_request(request: Request) -> Response:
-    """`/pull-requests/N`."""
     one = served(request)
     view = pull_request_in(one.snapshot, request.path_params["number"])
     return _page(
@@ -156,21 +149,16 @@ def pull_request(request: Request) -> Response:
 
 
 def pull_request_plan(request: Request) -> Response:
-    """`/pull-requests/N/plan.txt`."""
-    view = pull_request_in(served(request).snapshot, request.path_params["number"])
-    return PlainTextResponse(plan_text(view.plan))
+    return PlainTextResponse(plan_text(pull_request_in(served(request).snapshot, request.path_params["number"]).plan))
 
 
 def offset_changes(request: Request) -> Response:
-    """`/offset-changes`."""
     one, snapshot = served(request), served(request).snapshot
     lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
-    changes = lines[:MOST]
-    return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=changes)
+    return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=lines[:MOST])
 
 
 def journal(request: Request) -> Response:
-    """`/journal`."""
     one, params = served(request), request.query_params
     cluster_name, name = params.get("cluster", ""), params.get("connector", "")
     entries = one.ledger.status.steps(
@@ -186,10 +174,8 @@ def journal(request: Request) -> Response:
 
 
 def problems(request: Request) -> Response:
-    """`/problems`."""
     one, snapshot = served(request), served(request).snapshot
-    found = _problems(one, snapshot)[:MOST]
-    return _page("problems.html", "Problems", snapshot, path="/problems", problems=found)
+    return _page("problems.html", "Problems", snapshot, path="/problems", problems=_problems(one, snapshot)[:MOST])
 
 
 def static(request: Request) -> Response:

@@ -125,14 +125,7 @@ def tiles(snapshot: Snapshot) -> list[tuple[str, str, int, str]]:
     ]
 
 
-_HEALTH_ORDER = (
-    Health.HEALTHY,
-    Health.PROGRESSING,
-    Health.SUSPENDED,
-    Health.UNKNOWN,
-    Health.MISSING,
-    Health.DEGRADED,
-)
+_HEALTH_ORDER = (Health.HEALTHY, Health.PROGRESSING, Health.SUSPENDED, Health.UNKNOWN, Health.MISSING, Health.DEGRADED)
 
 
 def health_bar(statuses: Sequence[ConnectorStatus]) -> Values:
@@ -196,8 +189,7 @@ def planned_line(cluster: ClusterName, one: PlannedOffsetChange) -> ChangeLine:
 def recorded_line(cluster: ClusterName, one: OffsetChangeRecord) -> ChangeLine:
     """The line of an offset change of the ledger."""
     message = "; ".join(part for part in (one.message, f"warning: {one.warning}" if one.warning else "") if part)
-    kind = one.kind.value
-    return ChangeLine(cluster, one.name, one.connector, kind, one.state, message, one.since, one.revision)
+    return ChangeLine(cluster, one.name, one.connector, one.kind.value, one.state, message, one.since, one.revision)
 
 
 def change_lines(view: ClusterView, records: Iterable[OffsetChangeRecord]) -> list[ChangeLine]:
@@ -239,8 +231,7 @@ def first_changes(lines: Sequence[ChangeLine]) -> tuple[list[ChangeLine], int]:
 
 def conditions_of(view: ClusterView, name: str = "") -> list[Condition]:
     """The conditions of a connector; without a name, those of the cluster."""
-    found = [one for (of, _), one in view.conditions.items() if of == name]
-    return sorted(found, key=lambda one: one.type.value)
+    return sorted([one for (of, _), one in view.conditions.items() if of == name], key=lambda one: one.type.value)
 
 
 RestartLine = tuple[ConnectorName, RestartRecord | None, RestartOutlook | None]

@@ -56,7 +56,6 @@ def render(template: str, title: str, snapshot: Snapshot, **values: object) -> s
 
 
 def error_page(title: str, detail: str) -> str:
-    """A page for an error."""
     return render("error.html", title, _NOTHING, summary="", detail=detail)
 
 
@@ -130,10 +129,8 @@ def plan_text(plan: Plan | PullRequestPlan, *, coloured: bool = False) -> str:
 
 
 def coloured_plan(plan: Plan | PullRequestPlan) -> Values:
-    """The first lines of a plan: texts, each with the class of its colour. `more` lines are left out.
-
-    `TextReport` escapes control characters of values, so that every sequence is its own.
-    """
+    """The first lines of a plan: texts, each with the class of its colour. `more` lines are left out. `TextReport`
+    escapes control characters of values, so that every sequence is its own."""
     lines = plan_text(plan, coloured=True).splitlines()
     texts = _SEQUENCE.split("\n".join(lines[:MOST_LINES]))
     styles = ["", *(_CLASSES.get(sequence, "") for sequence in texts[1::2])]

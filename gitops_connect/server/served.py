@@ -67,7 +67,6 @@ class Served:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The latest snapshot."""
         return self.daemon.state.snapshot
 
     @property

@@ -50,7 +50,6 @@ class ConnectionLimits:
     stream: float = 3600
 
     def seconds(self, phase: Phase) -> float:
-        """The longest time of the phase."""
         return (self.head, self.body, self.answer, self.stream)[phase]
 
 
@@ -75,7 +74,6 @@ class Connection(H11Protocol):
             min(others, key=lambda one: (one.phase, one.since)).abort()
 
     def data_received(self, data: bytes) -> None:
-        """Handle what the client sends."""
         super().data_received(data)
         self._update()
 
@@ -85,7 +83,6 @@ class Connection(H11Protocol):
         self._update()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
@@ -114,11 +111,6 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(self.limits.seconds(phase), self.abort)
 
 
-def connection_class(limits: ConnectionLimits) -> type[Connection]:
-    """The class of connections with these limits, for uvicorn."""
-    return type("LimitedConnection", (Connection,), {"limits": limits})
-
-
 _BACKLOG = 100
 """Connections that are accepted at a time, before the others are served."""
 GRACE = 2
@@ -129,10 +121,8 @@ GRACE = 2
 def serving(
     runtime: Runtime, daemon: Daemon, address: ListenAddress, limits: ConnectionLimits | None = None
 ) -> Iterator[ListenAddress]:
-    """Serve until the block ends. The value is the address with its real port.
-
-    Raises UsageError before anything is started, if the address cannot be used or the settings are not safe for it.
-    """
+    """Serve until the block ends. The value is the address with its real port. Raises UsageError before anything is
+    started, if the address cannot be used or the settings are not safe for it."""
     settings = runtime.settings.server
     require_safe(settings, address)
     with open_socket(address) as opened:
@@ -145,7 +135,7 @@ def serving(
                 app,
                 lifespan="on",
                 ws="none",
-                http=connection_class(limits or ConnectionLimits()),
+                http=type("LimitedConnection", (Connection,), {"limits": limits or ConnectionLimits()}),
                 backlog=_BACKLOG,
                 log_config=None,
                 access_log=False,

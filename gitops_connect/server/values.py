@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView, Snapshot
+from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
@@ -22,18 +22,7 @@ from gitops_connect.report.words import time_value
 Value = dict[str, Any]
 
 
-def status_value(snapshot: Snapshot) -> Value:
-    """`/api/v1/status`."""
-    return {
-        "snapshot": snapshot.number,
-        "is_leader": snapshot.is_leader,
-        "repository": repository_value(snapshot.repository),
-        "clusters": [cluster_value(view) for view in snapshot.clusters.values()],
-    }
-
-
 def repository_value(view: RepositoryView) -> Value:
-    """The repository at the last poll."""
     return {
         "revision": view.revision,
         "author": view.author,
@@ -67,7 +56,6 @@ def cluster_value(view: ClusterView) -> Value:
 
 
 def connector_value(one: ConnectorStatus) -> Value:
-    """One connector."""
     return {**one.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
 
 
@@ -111,7 +99,6 @@ def step_value(outcome: StepOutcome) -> Value:
 
 
 def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
-    """Steps of the journal."""
     return [
         {
             "id": one.id,
@@ -132,7 +119,6 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
 
 
 def offset_change_value(cluster: ClusterName, record: OffsetChangeRecord) -> Value:
-    """The ledger's record of an offset change."""
     return {
         "cluster": cluster,
         "name": record.name,
@@ -216,7 +202,6 @@ def outcome_word(result: ReconciliationOutcome | Exception) -> str:
 
 
 def result_value(cluster: ClusterName, result: ReconciliationOutcome | Exception) -> Value:
-    """The result of one reconciliation."""
     value = {"cluster": cluster, "result": outcome_word(result)}
     if isinstance(result, Exception):
         nothing: Value = {"commit": None, "planned": 0, "errors": 0, "steps": []}

@@ -68,7 +68,6 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 async def webhook(request: Request) -> Response:
-    """`POST /webhooks/{github,gitea,gitlab}`."""
     one, name = served(request), request.path_params["provider"]
     provider = PROVIDERS.get(name)
     if provider is None:

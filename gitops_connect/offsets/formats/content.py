@@ -19,10 +19,7 @@ from gitops_connect.model.manifests import LineFault
 MAX_SIZE = 16 * 1024 * 1024
 """Bytes, before and after decompression."""
 
-_MAGIC = {
-    ".gz": re.compile(rb"\x1f\x8b"),
-    ".zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
-}
+_MAGIC = {".gz": re.compile(rb"\x1f\x8b"), ".zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")}
 """The first bytes of each format. The second pattern of zstd is a skippable frame, as pzstd writes them."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PIECE = 256
@@ -67,10 +64,8 @@ _START: Mapping[str, Callable[[], _Decompressor]] = {
 
 
 def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[str, int]:
-    """The text of a file with that compression in its name (`.gz`, `.zst`, or empty), and its size in bytes.
-
-    Raises Unreadable, also if it is larger than `at_most`, before or after decompression.
-    """
+    """The text of a file with that compression in its name (`.gz`, `.zst`, or empty), and its size in bytes. Raises
+    Unreadable, also if it is larger than `at_most`, before or after decompression."""
     if len(content) > at_most:
         raise _too_large("the file has", at_most)
     plain = bytearray()
@@ -83,10 +78,8 @@ def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[
 
 
 def decode(content: bytes) -> str:
-    """The text in these bytes. Raises Unreadable for another encoding.
-
-    A byte that is not UTF-8 becomes a lone surrogate (PEP 383): only its entry cannot be read.
-    """
+    """The text in these bytes. Raises Unreadable for another encoding. A byte that is not UTF-8 becomes a lone
+    surrogate (PEP 383): only its entry cannot be read."""
     try:
         refuse_others(content)
     except Refused as refused:
@@ -199,7 +192,6 @@ def packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def fault_of(error: Unreadable) -> LineFault:
-    """The error as a fault of the manifest."""
     return LineFault(error.rule, error.found, *error.place)
 
 
@@ -237,5 +229,4 @@ class Faults:
             self.add(rule, found, place)
 
     def add_last(self, error: Unreadable) -> None:
-        """Add the fault that ended the reading."""
         self.listed.append((self.path, fault_of(error)))

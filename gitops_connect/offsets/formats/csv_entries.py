@@ -14,12 +14,7 @@ from typing import Any
 
 from gitops_connect.connect import unreadable
 from gitops_connect.connect.entry_texts import MAX_ENTRY
-from gitops_connect.connect.unreadable import (
-    Place,
-    Unreadable,
-    shown,
-    stray_in,
-)
+from gitops_connect.connect.unreadable import Place, Unreadable, shown, stray_in
 from gitops_connect.offsets.formats.content import Faults
 from gitops_connect.offsets.formats.json_entries import Doubt, JsonValues, Misread
 
@@ -141,10 +136,8 @@ def _value(cell: str, values: JsonValues) -> tuple[Any, list[Doubt]]:
 
 
 def lines_of(texts: Iterable[str]) -> Iterator[str]:
-    """Each line of a text in pieces, with its line feed. Raises Unreadable if a line is longer than any entry.
-
-    Only a line feed ends a line: JSON allows U+2028 and the like in a string.
-    """
+    """Each line of a text in pieces, with its line feed. Raises Unreadable if a line is longer than any entry. Only a
+    line feed ends a line: JSON allows U+2028 and the like in a string."""
     held: list[str] = []
     length, number = 0, 1
     for text in texts:

@@ -11,13 +11,7 @@ from typing import Any, NamedTuple
 
 from gitops_connect.connect import unreadable
 from gitops_connect.connect.entry_texts import Body, EntryText, Scan, scan
-from gitops_connect.connect.unreadable import (
-    Place,
-    explain,
-    is_too_deep,
-    shown,
-    stray_in,
-)
+from gitops_connect.connect.unreadable import Place, explain, is_too_deep, shown, stray_in
 from gitops_connect.offsets.formats.content import Faults
 
 _LONGEST_NUMBER = 400
@@ -54,10 +48,8 @@ class Misread(Exception):
 
 
 class JsonValues:
-    """Reads values, each with its faults. Creating a reader takes as long as reading several values.
-
-    Python's own parser, in C, does the work; alone it accepts more than JSON allows, and more than Connect can store.
-    """
+    """Reads values, each with its faults. Creating a reader takes as long as reading several values. Python's own
+    parser, in C, does the work; alone it accepts more than JSON allows, and more than Connect can store."""
 
     def __init__(self) -> None:
         self.doubts: list[Doubt] = []
@@ -125,10 +117,8 @@ class JsonValues:
 
 
 def read_body(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entries of one JSON text, each with the place of its beginning. Raises Unreadable.
-
-    The text is the body of GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875).
-    """
+    """The entries of one JSON text, each with the place of its beginning. Raises Unreadable. The text is the body of
+    GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875)."""
     values = JsonValues()
     for entry, place in _body(texts, values.scan, faults):
         faults.add_doubts(values.doubts, place)

@@ -9,13 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gitops_connect.connect import unreadable
-from gitops_connect.connect.unreadable import (
-    Place,
-    Unreadable,
-    check_fields,
-    no_list,
-    stray_in,
-)
+from gitops_connect.connect.unreadable import Place, Unreadable, check_fields, no_list, stray_in
 from gitops_connect.documents.encoding import Refused, place_after, refuse_control_characters
 from gitops_connect.documents.fields import Reading
 from gitops_connect.documents.fields import read as read_node

@@ -31,10 +31,8 @@ _NULLS = {
 
 
 class CheckedEntry(NamedTuple):
-    """The findings of one entry.
-
-    `partition` is None if the entry has no canonical form; `offset` is also None for a tombstone.
-    """
+    """The findings of one entry. `partition` is None if the entry has no canonical form; `offset` is also None for a
+    tombstone."""
 
     findings: tuple[Finding, ...]
     partition: PartitionText | None = None
@@ -56,7 +54,11 @@ class EntryChecker:
         self._current_is_known = context.current is not None
         self._types = CurrentTypes(self._current)
         self._ties = known.ties(context.config) if known is not None else Ties()
-        self._schema = _schema_check(context)
+        self._schema: SchemaCheck | None = None
+        if context.schema is not None:
+            from gitops_connect.offsets.rules.own_schemas import SchemaCheck  # noqa: PLC0415 - executors of Spark may have no jsonschema
+
+            self._schema = SchemaCheck(context.schema)
         if known is None:
             self._partition, self._offset = PartShape("partition", self._types), PartShape("offset", self._types)
         else:
@@ -91,17 +93,14 @@ class EntryChecker:
         return CheckedEntry((*_unknown_keys(value), *findings), name, text)
 
     def with_current(self, checked: CheckedEntry, current: OffsetText) -> CheckedEntry:
-        """The result of `check_alone` for an entry whose partition has that current offset: it may be set again.
-
-        An entry with the same offset is accepted whatever is wrong with it, unless Connect refuses it.
-        """
+        """The result of `check_alone` for an entry whose partition has that current offset: it may be set again. An
+        entry with the same offset is accepted whatever is wrong with it, unless Connect refuses it."""
         findings, _, text = checked
         if text is None:
             return checked._replace(findings=tuple(one for one in findings if one.rule != _NOTHING_TO_REMOVE))
         if self._types.are_mixed:
             others = [one for one in findings if one.rule != CURRENT_TYPE or not one.field.startswith("offset.")]
-            offset = self._offset.loose(json.loads(text))
-            findings = (*others, *self._types.findings("offset", offset, current))
+            findings = (*others, *self._types.findings("offset", self._offset.loose(json.loads(text)), current))
         if not any(map(_is_refused, findings)):
             is_accepted = current == text and self._partition.demand is Demand.NOTHING
             findings = tuple(one for one in findings if not one.unread and not (is_accepted and _is_error(one)))
@@ -145,10 +144,8 @@ class EntryChecker:
         return finding.unread or may_be_accepted or finding.rule == _NOTHING_TO_REMOVE
 
     def _by_config(self, value: Mapping[str, Any]) -> CheckedEntry | None:
-        """The verdict on an entry that fits.
-
-        None if a string contains half of a surrogate pair: the complete check finds the field.
-        """
+        """The verdict on an entry that fits. None if a string contains half of a surrogate pair: the complete check
+        finds the field."""
         partition = value["partition"]
         try:
             name, text = partition_text(partition), offset_text(value["offset"])
@@ -157,7 +154,6 @@ class EntryChecker:
         return CheckedEntry(() if self._ties.hold(partition) else tuple(self._ties.findings(partition)), name, text)
 
     def _faults(self, value: Mapping[str, Any]) -> Iterator[Finding]:
-        """The faults because of which the entry has no canonical form."""
         if value.get("partition") is None:
             yield Finding("manifest/no-partition", "partition", {})
         else:
@@ -183,10 +179,8 @@ class EntryChecker:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
     def _of_tombstone(self, partition: Mapping[str, Any]) -> Iterator[Finding]:
-        """The findings for a tombstone.
-
-        A source accepts it for any partition: so a partition that nothing reads is removed.
-        """
+        """The findings for a tombstone. A source accepts it for any partition: so a partition that nothing reads is
+        removed."""
         if self._kind in _NULLS:
             kind, hint = _NULLS[self._kind]
             yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})
@@ -208,11 +202,3 @@ def _is_refused(finding: Finding) -> bool:
 def _unknown_keys(value: Mapping[str, Any]) -> Iterator[Finding]:
     for name in sorted(map(show, value.keys() - _KEYS)):
         yield Finding("manifest/unknown-field", name, {"shape": "an entry", "hint": "remove the field: it is ignored"})
-
-
-def _schema_check(context: ManifestContext) -> SchemaCheck | None:
-    if context.schema is None:
-        return None
-    from gitops_connect.offsets.rules.own_schemas import SchemaCheck  # noqa: PLC0415 - executors of Spark may have no jsonschema
-
-    return SchemaCheck(context.schema)

@@ -175,7 +175,6 @@ def _walk(value: Any, depth: int) -> Iterator[tuple[Any, int]]:
 
 
 def _inner_values(value: Any) -> Iterator[Any]:
-    """The values of a mapping, or the items of a list."""
     if isinstance(value, dict):
         yield from value.values()
     elif isinstance(value, list):
@@ -206,8 +205,7 @@ class _Unfolding:
             hint = "remove the reference: entries are flat, so their schema needs no recursion"
             raise _BrokenError(f"the reference {_shorten(reference, 100)} is circular", hint)
         if reference not in self._known:
-            target = _target(self._root, reference)
-            self._known[reference] = self.size(target, (*inside, reference))
+            self._known[reference] = self.size(_target(self._root, reference), (*inside, reference))
         return self._known[reference]
 
 
@@ -295,11 +293,7 @@ def _additional_properties(
 
 _LinearValidator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
-    {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-    },
+    {"pattern": _pattern, "patternProperties": _pattern_properties, "additionalProperties": _additional_properties},
 )
 """`unevaluatedProperties` next to `patternProperties` is left to jsonschema, which uses Python's engine for it: such a
 schema is rejected."""

@@ -50,12 +50,13 @@ _TO_ACKNOWLEDGE = f"if this is intended, add `acknowledge: [{Acknowledgement.UNR
 def as_notes(diagnostics: Diagnostics) -> Diagnostics:
     """The diagnostics of offset changes that may have been applied before: those of rules that compare become notes."""
     compare = {name for name, rule in RULES.items() if rule.compares}
-    return Diagnostics.of(_as_note(item) if item.rule in compare else item for item in diagnostics)
-
-
-def _as_note(item: Diagnostic) -> Diagnostic:
     applied = "if this change was applied before, no action is needed"
-    return replace(item, severity=Severity.NOTE, hint=f"{applied}; otherwise: {item.hint}" if item.hint else applied)
+    return Diagnostics.of(
+        replace(item, severity=Severity.NOTE, hint=f"{applied}; otherwise: {item.hint}" if item.hint else applied)
+        if item.rule in compare
+        else item
+        for item in diagnostics
+    )
 
 
 def diagnose(

@@ -21,10 +21,8 @@ SHOWN = 20
 
 
 def check(manifest: Manifest, context: ManifestContext, kind: OffsetChangeKind) -> ManifestVerdict:
-    """Check every entry with every rule. Raises nothing, whatever the entries contain.
-
-    The resulting offsets do not depend on the order of the entries.
-    """
+    """Check every entry with every rule. Raises nothing, whatever the entries contain. The resulting offsets do not
+    depend on the order of the entries."""
     problems = _Problems(context.connector, context.acknowledged)
     for fault in manifest.faults:
         problems.add(Finding(fault.rule, "", {"found": fault.found}), fault.location)
@@ -43,8 +41,7 @@ def check(manifest: Manifest, context: ManifestContext, kind: OffsetChangeKind) 
         if partition is None:
             continue
         if partition in offsets:
-            repeated = _repeated(offsets[partition], offset, places[partition], entry.location)
-            problems.add(repeated, entry)
+            problems.add(_repeated(offsets[partition], offset, places[partition], entry.location), entry)
         else:
             offsets[partition] = offset
             places[partition] = entry.location

@@ -102,7 +102,6 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """The number of tasks that Spark runs at once."""
         return self.session.parallelism
 
     def compare(self, job: Job) -> Iterable[bytes]:
@@ -130,11 +129,8 @@ def _splits(spark: Any, count: int, parallelism: int) -> Any:
 
 
 def prepare(manifests: Sequence[LargeManifest], buckets: int = 1, split_size: int = SPLIT_SIZE) -> Job:
-    """The job over all manifests, in splits of `split_size` bytes and in `buckets`, at least.
-
-    Only the first current offsets are read: nearly always all others have the same types. Raises OSError if a file
-    cannot be read.
-    """
+    """The job over all manifests, in splits of `split_size` bytes and in `buckets`, at least. Only the first current
+    offsets are read: nearly always all others have the same types. Raises OSError if a file cannot be read."""
     splits = input_splits(manifests, split_size)
     return Job(tuple(splits), tuple(_tasks(manifests, splits)), os.urandom(16), buckets)
 
@@ -186,10 +182,8 @@ def _lines_of_each_form(splits: Sequence[InputSplit], line_format: LineFormat | 
 
 
 class Results:
-    """The results of all tasks, for each manifest.
-
-    `are_unsure`: some current offsets have types that were not known before.
-    """
+    """The results of all tasks, for each manifest. `are_unsure`: some current offsets have types that were not known
+    before."""
 
     def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
         """Collect the results. Raises SparkFailed if the current offsets cannot be read."""

@@ -110,11 +110,7 @@ class TaskViolations:
             self.flush()
 
     def add_alike(
-        self,
-        finding: Finding,
-        acknowledged: frozenset[Acknowledgement],
-        rows: RowPositions,
-        first: RowPositions | None,
+        self, finding: Finding, acknowledged: frozenset[Acknowledgement], rows: RowPositions, first: RowPositions | None
     ) -> None:
         """Add one finding for many rows, each at the first column; `first` are the rows that they repeat."""
         count = len(rows[0])
@@ -156,10 +152,8 @@ def task_violations(directories: JobDirectories, name: str) -> Iterator[TaskViol
 def join_violations(
     directories: JobDirectories, others: Iterable[Diagnostic], line_numbers: LineNumbers, broken: Collection[int]
 ) -> None:
-    """Join the violations of all tasks and `others` in one file. Of `broken` manifests, only `others` are included.
-
-    Few parts are in memory at a time. Raises OSError.
-    """
+    """Join the violations of all tasks and `others` in one file. Of `broken` manifests, only `others` are included. Few
+    parts are in memory at a time. Raises OSError."""
     from pyarrow import parquet  # noqa: PLC0415 - few jobs use it, and its import takes time
 
     parts = directories.in_violations("*.parquet")
@@ -288,10 +282,8 @@ class ViolationCounts:
 
 
 def result_or_bug(work: Callable[[], T]) -> T | Exception:
-    """The result of `work`, which concerns only one manifest; or its bug, which must not block the others.
-
-    The bug may be in the family of the connector. Errors that are not bugs are passed on.
-    """
+    """The result of `work`, which concerns only one manifest; or its bug, which must not block the others. The bug may
+    be in the family of the connector. Errors that are not bugs are passed on."""
     try:
         return work()
     except (GitopsConnectError, MemoryError, OSError):
