@@ -290,7 +290,6 @@ class SchemaFailure(NamedTuple):
 
     @property
     def description(self) -> str:
-        """The schema's description of the field."""
         return str(self.schema.get("description", ""))
 
 
@@ -306,6 +305,5 @@ def schema_directory() -> Path:
 
 
 def read_schema(name: str) -> dict[str, Any]:
-    """The schema of that name, for example `connector`."""
     schema: dict[str, Any] = json.loads((schema_directory() / f"{name}.schema.json").read_text(encoding="utf-8"))
     return schema

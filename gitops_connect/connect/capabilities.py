@@ -22,7 +22,6 @@ class Capability:
     without: str
 
     def is_in(self, version: ConnectVersion) -> bool:
-        """Whether workers of this version can do it."""
         return version >= self.since
 
     def missing(self, version: ConnectVersion) -> str:
@@ -126,10 +125,8 @@ KNOWN_BUGS = (
 
 
 def missing_in(version: ConnectVersion) -> tuple[Capability, ...]:
-    """What workers of this version cannot do."""
     return tuple(one for one in CAPABILITIES if not one.is_in(version))
 
 
 def bugs_of(version: ConnectVersion) -> tuple[KnownBug, ...]:
-    """The known bugs of workers of this version."""
     return tuple(one for one in KNOWN_BUGS if version < one.fixed)

@@ -75,7 +75,6 @@ class ConnectClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self._transport.close()
 
     def end_requests_at(self, until: float) -> None:

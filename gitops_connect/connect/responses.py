@@ -183,7 +183,6 @@ class _Reading:
         return RefusedAnswer(ConnectRefused(quoted))
 
     def too_large(self, limit: int) -> RefusedAnswer:
-        """A success whose body is larger than the limit."""
         words = f"its answer is larger than {limit:,} bytes; if that size is expected, raise max_answer"
         if self.request.effect:
             return RefusedAnswer(OutcomeUnknown(f"{self._foreign(words)}; the change may have been made anyway"))

@@ -80,7 +80,6 @@ class Transport:
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
     @property

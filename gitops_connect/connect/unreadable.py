@@ -44,8 +44,6 @@ _WHOLE = {
 
 
 class Place(NamedTuple):
-    """Line and column, from 1."""
-
     line: int = 1
     column: int = 1
 
@@ -84,7 +82,6 @@ def explain(error: json.JSONDecodeError) -> str:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether the value has more than `MAX_DEPTH` levels."""
     level = [value]
     for _ in range(MAX_DEPTH):
         collections = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
@@ -109,7 +106,6 @@ def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
 
 
 def no_list(value: Any, place: tuple[int, int]) -> Unreadable:
-    """The fault of a root, or of `offsets`, that is no list."""
     return Unreadable(FORMAT, f"{kind_of(value, 'null', 'an object')}, {_EXPECTED}", place)
 
 
@@ -121,7 +117,6 @@ NUL = "a NUL character, as in UTF-16 or in a binary file"
 
 
 def not_utf8(byte: int) -> str:
-    """The message for a byte that is not valid UTF-8."""
     return f"byte 0x{byte:02x}"
 
 

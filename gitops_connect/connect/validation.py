@@ -39,8 +39,6 @@ def full_names(plugins: Iterable[Plugin]) -> Mapping[str, str]:
 
 
 class KeyType(Enum):
-    """The types of config values (`ConfigDef.Type`)."""
-
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
     INT = "INT"
@@ -72,7 +70,6 @@ class ConfigDefinition:
 
     @property
     def passwords(self) -> frozenset[str]:
-        """The keys of type PASSWORD."""
         return frozenset(key for key, one in self.keys.items() if one.type is KeyType.PASSWORD)
 
 

@@ -39,8 +39,6 @@ class RequestedChange:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What annotations of Strimzi resources request about offsets, and what is wrong with annotations."""
-
     changes: tuple[RequestedChange, ...] = ()
     listings: tuple[RequestedListing, ...] = ()
     warnings: tuple[AnnotationWarning, ...] = ()

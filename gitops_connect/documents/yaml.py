@@ -44,7 +44,6 @@ def parse(blob: Blob) -> Documents:
 
 
 def parse_each(blob: Blob) -> Iterator[Documents]:
-    """The documents of the file, one after the other."""
     try:
         text = decode(blob.content)
         refuse_control_characters(text)

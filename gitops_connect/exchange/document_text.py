@@ -38,7 +38,6 @@ def text_of(document: ConnectorDeclaration, target: TargetFormat) -> str:
 
 
 def json_body(document: ConnectorDeclaration) -> Mapping[str, object]:
-    """The body of POST `/connectors`."""
     config = with_references(document, TargetFormat.JSON).config
     state = None if document.state is TargetState.RUNNING else document.state
     return create_body(document.name, dict(sorted(config.items())), state)
@@ -77,7 +76,6 @@ def needed_secrets(documents: Iterable[ConnectorDeclaration], target: TargetForm
 
 
 def render(document: ConnectorDeclaration) -> str:
-    """The document as YAML."""
     config = dict(sorted(document.config.items()))
     lines = [
         *_head(document, API_VERSION, CONNECTOR),

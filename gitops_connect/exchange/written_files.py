@@ -122,7 +122,6 @@ class OutputFiles:
         ]
 
     def directory(self, cluster: ClusterName | None) -> Path:
-        """The directory for the connectors of a cluster."""
         return self.root / f"clusters/{cluster}" if cluster else self.root
 
     def write(self, converted: Sequence[Converted], paths: Sequence[Path], *, with_offsets: bool = False) -> None:

@@ -66,7 +66,6 @@ class ConnectorClass:
         return shape if self.resume is None else replace(shape, resume=self.resume.of(config))
 
     def is_disabled(self, config: Config) -> bool:
-        """Whether the config disables the connector."""
         return any(config.get(key, "").strip().lower() == "false" for key in self.disabled_by)
 
 

@@ -61,7 +61,6 @@ class Registry:
 
     @cached_property
     def classes(self) -> Mapping[str, ConnectorClass]:
-        """Every class by its full name."""
         return MappingProxyType({name: one for family in self.families for name, one in family.classes.items()})
 
     def of(self, config: Config) -> ConnectorClass:

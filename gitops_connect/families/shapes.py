@@ -41,7 +41,6 @@ class ShapeFields:
 
     @cached_property
     def types(self) -> Mapping[str, FieldKind]:
-        """All fields with their types."""
         return {**self.required, **self.optional}
 
 

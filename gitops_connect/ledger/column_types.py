@@ -42,7 +42,6 @@ class ColumnType(TypeDecorator[Any]):
         raise NotImplementedError
 
     def to_json(self, value: Any) -> Any:
-        """The value in an export."""
         return value
 
     def from_json(self, where: str, found: Any) -> Any:
@@ -51,8 +50,6 @@ class ColumnType(TypeDecorator[Any]):
 
 
 class ShortText(ColumnType):
-    """A string."""
-
     impl = String
     expected = "a string"
 
@@ -64,14 +61,10 @@ class ShortText(ColumnType):
 
 
 class LongText(ShortText):
-    """A string of any length."""
-
     impl = Text
 
 
 class Count(ColumnType):
-    """A whole number that is not negative."""
-
     impl = Integer
     expected = "a whole number"
 
@@ -100,8 +93,6 @@ class Flag(ColumnType):
 
 
 class Number(ColumnType):
-    """A number, such as one of seconds."""
-
     impl = Double
     expected = "a number"
 
@@ -367,12 +358,10 @@ class PackedLines(BlobColumn):
 
 
 def type_of(column: Column[Any]) -> ColumnType:
-    """The type of a column of the ledger."""
     return cast(ColumnType, column.type)
 
 
 def attributes(value: object, *names: str) -> dict[str, Any]:
-    """These attributes by their names."""
     return {name: getattr(value, name) for name in names}
 
 

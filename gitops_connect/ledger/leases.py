@@ -51,7 +51,6 @@ class Process:
 
     @staticmethod
     def current() -> Process:
-        """The current process."""
         return Process(socket.gethostname(), _place(), os.getpid(), psutil.Process().create_time())
 
     def is_here(self) -> bool:

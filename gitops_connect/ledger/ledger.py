@@ -140,7 +140,6 @@ class Ledger:
                 connection.execute(delete(table).filter_by(cluster=cluster, connector=connector))
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
-        """What commands have suspended: the cluster, and single connectors."""
         found = dict(self._suspensions.of(cluster))
         whole = found.pop(_WHOLE_CLUSTER, None)
         return Suspensions(whole and replace(whole, whole_cluster=True), found)

@@ -322,7 +322,6 @@ class _Entry:
         self.remove_pieces()
 
     def remove_pieces(self) -> None:
-        """Remove the offsets of a large offset change."""
         pieces.remove(self._connection, self._cluster, self._name, *OffsetsPart)
 
     def overwrite(self, record: OffsetChangeRecord) -> None:

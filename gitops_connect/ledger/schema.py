@@ -155,7 +155,6 @@ def find_version(connection: Connection) -> int:
 
 
 def is_current(connection: Connection) -> bool:
-    """True if there is nothing to upgrade."""
     return find_version(connection) == SCHEMA_VERSION
 
 

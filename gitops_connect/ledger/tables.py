@@ -42,8 +42,6 @@ V = TypeVar("V")
 
 
 class OffsetsPart(Enum):
-    """A set of offsets of an offset change."""
-
     DECLARED = "declared"
     """The offsets that are sent."""
     BEFORE = "before"
@@ -196,7 +194,6 @@ def get_property(connection: Connection, name: str) -> str | None:
 
 
 def set_property(connection: Connection, name: str, value: str) -> None:
-    """Store the property instead of an earlier value."""
     upsert(connection, PROPERTIES, {"name": name}, {"value": value})
 
 
@@ -240,7 +237,6 @@ class RecordedValues(Generic[K, V]):
         self._others = [one.name for one in table.c if not one.primary_key]
 
     def of(self, cluster: ClusterName) -> Mapping[K, V]:
-        """All values of the cluster."""
         with self._database.read() as connection:
             rows = connection.execute(select(self._table).filter_by(cluster=cluster)).all()
         return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}

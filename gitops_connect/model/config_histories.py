@@ -12,8 +12,6 @@ from gitops_connect.model.names import Digest, Revision
 
 
 class RollbackTrigger(Enum):
-    """What must happen to a connector so that its config is rolled back."""
-
     FAILED = "failed"
     """The connector or a task is FAILED."""
     DEGRADED = "degraded"

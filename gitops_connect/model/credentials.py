@@ -79,12 +79,10 @@ _KEY_ENDS = "-----END"
 
 
 def credentials(text: str) -> tuple[FoundCredential, ...]:
-    """The credentials in `text`, in order and without overlaps."""
     return _remembered(text) if len(text) <= _LONG else _search(text)
 
 
 def concealed(text: str) -> str:
-    """`text` with `***` for each credential."""
     parts, end = [], 0
     for one in credentials(text):
         parts += [text[end : one.start], MASK]
@@ -213,7 +211,6 @@ def _of_oracle(text: str) -> Iterator[Span]:
 
 
 def _private_keys(text: str) -> Iterator[Span]:
-    """Private keys in PEM, up to their end line or the end of the text."""
     end = 0
     while (found := _KEY_BEGINS.search(text, end)) is not None:
         end = text.find(_KEY_ENDS, found.end())
@@ -231,7 +228,6 @@ def _headers(text: str) -> Iterator[Span]:
 
 
 def _is_user(encoded: str) -> bool:
-    """Whether it is `user:password` in Base64."""
     try:
         return b":" in b64decode(encoded[:_LONGEST_BASIC] + "==")
     except binascii.Error:

@@ -121,7 +121,6 @@ class DesiredOffsetChange:
         return AnnotationWarning(self.annotation, message, self.locate(), connector=self.connector)
 
     def locate(self, *pointer: str | int) -> Location:
-        """The location of a field of the offset change, as in `locate("acknowledge")`."""
         return self.document.locate((*self.pointer, *pointer))
 
 
@@ -163,7 +162,6 @@ class DesiredConnector:
     """If it is set, `config` and `secrets` are of an earlier commit: the connector failed with the declared ones."""
 
     def locate(self, pointer: Pointer) -> Location:
-        """The location of a field of the document."""
         return self.document.locate(pointer)
 
     def locate_config(self, key: str) -> Location:
@@ -205,7 +203,6 @@ class DesiredState:
 
     @cached_property
     def by_name(self) -> Mapping[ConnectorName, DesiredConnector]:
-        """The connectors by their names."""
         return {connector.name: connector for connector in self.connectors}
 
     def offset_changes_of(self, connector: ConnectorName) -> Sequence[DesiredOffsetChange]:

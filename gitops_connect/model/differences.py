@@ -12,8 +12,6 @@ from gitops_connect.model.units import Scale
 
 
 class Direction(Enum):
-    """In which direction a partition's offset moves."""
-
     NEW = "new"
     SAME = "same"
     FORWARD = "skip"

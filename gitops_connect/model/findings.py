@@ -84,7 +84,6 @@ def place_of(where: str, name: Any) -> str:
 
 
 def describe(value: Any) -> str:
-    """A value with its type."""
     if isinstance(value, bool) or value is None:
         return show(value)
     if isinstance(value, str):

@@ -40,7 +40,6 @@ class FailedPart:
 
     @property
     def part(self) -> str:
-        """`task 3`, or `the connector`."""
         return "the connector" if self.task is None else f"task {self.task}"
 
 
@@ -71,7 +70,6 @@ class UnhealthyConnector:
 
     @property
     def reason(self) -> HealthReason:
-        """The most important of the problems."""
         if self.failures:
             return HealthReason.FAILED
         if self.no_tasks:

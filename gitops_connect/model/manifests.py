@@ -140,7 +140,6 @@ class SavedOffsets:
 
     @property
     def file(self) -> LargeFile:
-        """The file, to compare a manifest with it."""
         return LargeFile("the current offsets", self.path)
 
 

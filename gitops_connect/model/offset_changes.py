@@ -129,7 +129,6 @@ def seed_name(connector: ConnectorName) -> OffsetChangeName:
 
 
 def clear_name(connector: ConnectorName) -> OffsetChangeName:
-    """The name of the offset change of `spec.onDelete`."""
     return OffsetChangeName(f"onDelete/{connector}")
 
 
@@ -137,8 +136,6 @@ def clear_name(connector: ConnectorName) -> OffsetChangeName:
 
 
 class Past(Enum):
-    """Whether an offset change has taken effect."""
-
     PENDING = "pending"
     """It has not taken effect: it is checked against its connector as it is declared now."""
     DONE = "done"
@@ -159,7 +156,6 @@ class OffsetChangeHistory:
     is_complete: bool = False
 
     def past(self, name: OffsetChangeName) -> Past:
-        """Whether that offset change has taken effect, as far as the ledger knows."""
         record = self.records.get(name)
         if record is None:
             return Past.PENDING if self.is_complete else Past.UNKNOWN

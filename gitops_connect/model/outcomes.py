@@ -67,12 +67,10 @@ class ReconciliationOutcome:
 
     @property
     def failed(self) -> tuple[StepOutcome, ...]:
-        """The steps that failed."""
         return tuple(outcome for outcome in self.steps if outcome.result is Result.FAILED)
 
     @property
     def has_bugs(self) -> bool:
-        """Whether a bug prevented the processing of a document or a step."""
         return bool(self.diagnostics.bugs) or any(outcome.bug is not None for outcome in self.steps)
 
     @property

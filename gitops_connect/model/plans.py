@@ -25,8 +25,6 @@ from gitops_connect.model.suspensions import Suspension
 
 
 class Action(Enum):
-    """The kind of effect that a step has."""
-
     ADOPT = "adopt"
     """The connector exists and is managed from now on: the ledger records that, and the cluster gets no request."""
     CREATE = "create"
@@ -46,7 +44,6 @@ class Action(Enum):
 
     @property
     def symbol(self) -> str:
-        """The symbol of the action in every text output."""
         return _SYMBOLS[self]
 
 
@@ -85,12 +82,10 @@ class Change:
 
     @property
     def shown_before(self) -> str | None:
-        """The value before, with its secrets masked."""
         return self._shown(self.before)
 
     @property
     def shown_after(self) -> str | None:
-        """The value after, with its secrets masked."""
         return self._shown(self.after)
 
     def _shown(self, value: str | None) -> str | None:
@@ -143,8 +138,6 @@ class HeapEstimate:
 
 
 class OffsetChangeStatus(Enum):
-    """The status of a declared offset change in a plan."""
-
     PLANNED = "planned"
     UNFINISHED = "in_progress"
     """Started in an earlier reconciliation, and finished in this one."""
@@ -249,7 +242,6 @@ class Plan:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every step that apply would carry out."""
         return tuple(step for connector in self.connectors if connector.applicable for step in connector.steps)
 
     @property
@@ -274,11 +266,9 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """True if the plan has no steps."""
         return not self.steps
 
     def count(self) -> Counter[Action]:
-        """The number of steps of each action."""
         return Counter(step.action for step in self.steps)
 
 

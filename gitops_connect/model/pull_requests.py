@@ -46,8 +46,6 @@ class Comment:
 
 
 class CommitState(Enum):
-    """Whether a commit passes a check."""
-
     PENDING = "pending"
     SUCCESS = "success"
     FAILURE = "failure"
@@ -80,8 +78,6 @@ class Annotation:
 
 
 class NotPlanned(Enum):
-    """Why a pull request has no plan at all."""
-
     FORK = "fork"
     """Its branch is in a fork: a plan shows current configs and offsets, and reads the manifests it names."""
     CONFLICT = "conflict"

@@ -17,8 +17,6 @@ from gitops_connect.model.offsets import PartitionText
 
 
 class ReviewMode(Enum):
-    """Which changes need a review before they are applied."""
-
     AUTO = "auto"
     """None."""
     REVIEWED = "reviewed"
@@ -109,7 +107,6 @@ class ReviewedPlan:
     connectors: ReviewedConnectors = field(default_factory=dict)
 
     def value(self) -> dict[str, Any]:
-        """The plan as a value for JSON."""
         return {
             "pull_request": self.pull_request,
             "head": self.head,

@@ -77,7 +77,6 @@ class AnnotationAction(Enum):
 
     @property
     def reason(self) -> str:
-        """The reason of a condition of type `Warning`, as Strimzi's operator writes it."""
         return _REASONS[self]
 
 
@@ -101,7 +100,6 @@ class AnnotationWarning:
     connector: ConnectorName | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """The warning as a problem of a document."""
         hint = "fix what the message names, or remove the annotation"
         return Diagnostic(Severity.WARNING, RULE, self.message, self.location, hint, self.connector)
 

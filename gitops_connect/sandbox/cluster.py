@@ -135,7 +135,6 @@ class Sandbox:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port` of the broker."""
         return self.state().broker.address
 
     @property

@@ -200,12 +200,10 @@ class Launch:
 
 
 def marker(state: State) -> str:
-    """The argument of every Java process of this sandbox."""
     return f"-Dgitops.connect.sandbox={state.id}"
 
 
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables of a Java process of the sandbox."""
     return {name: value for name, value in environment.items() if name in _VARIABLES}
 
 
@@ -223,7 +221,6 @@ def excerpt(log: Path) -> str:
 
 
 def recent(log: Path) -> list[str]:
-    """The lines at the end of the log; none if there is no log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
@@ -256,7 +253,6 @@ def write_loggers(directory: Path) -> None:
 
 
 def template_text(name: str) -> str:
-    """The text of a template."""
     return files("gitops_connect.sandbox").joinpath("properties", f"{name}.properties").read_text(encoding="ascii")
 
 
@@ -299,7 +295,6 @@ def choose_port(preferred: Iterable[int], taken: Collection[int]) -> int:
 
 
 def answers_at(part: SandboxPart) -> bool:
-    """Whether the part is ready for requests."""
     return worker_answers(part.port) if part.index else broker_answers(part.port)
 
 

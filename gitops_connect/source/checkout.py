@@ -22,8 +22,6 @@ _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^/|/$|\.$|\.lock$|^\
 
 
 class ContentReader(Protocol):
-    """The reader of a checkout's content."""
-
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         """The content of each entry, in this order."""
 
@@ -109,8 +107,6 @@ class Source(Protocol):
 
 
 class TargetKind(Enum):
-    """The type of reference that the settings name."""
-
     BRANCH = "branch"
     TAG = "tag"
     COMMIT = "commit"

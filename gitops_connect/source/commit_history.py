@@ -254,7 +254,6 @@ class AdditionSearch:
             version = following
 
     def _has(self, version: FileVersion, path: str, following: Sequence[FileVersion]) -> bool:
-        """Whether the version contains the part. The versions that follow are fetched with it."""
         if not version.blob_id:
             return False
         if (path, version.blob_id) not in self._verdicts:

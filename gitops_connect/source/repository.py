@@ -229,8 +229,6 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class CloneReader:
-    """Reads files of a clone, and fetches those that it lacks."""
-
     repository: Repository
     absent: set[str]
 

@@ -155,7 +155,6 @@ class SharedSession:
 
     @property
     def directory(self) -> Path:
-        """The directory for staged manifests and patches."""
         return self.settings.directory or self.cache / "spark"
 
     @contextmanager

@@ -208,8 +208,6 @@ _WORKER_KEYS = frozenset({"group.id", "config.storage.topic", "offset.storage.to
 
 
 class Mirror(NamedTuple):
-    """One entry of `spec.mirrors` with its clusters."""
-
     section: ResourceSection
     source: ResourceSection
     target: ResourceSection

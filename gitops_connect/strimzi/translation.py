@@ -66,7 +66,6 @@ def _unknown(bug: Diagnostic) -> Documents:
 
 
 def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> Documents:
-    """The documents of one resource. The problems of a resource that is not sound are already reported."""
     connect = connect_cluster(resource)
     if connect is None and sound:
         return Documents(diagnostics=Diagnostics.of([_ignored(resource)]))

@@ -134,8 +134,6 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """The word `null`."""
-
     at: int
 
 
