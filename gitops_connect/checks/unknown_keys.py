@@ -133,10 +133,7 @@ class _Keys:
 
     @cached_property
     def unset(self) -> Vocabulary:
-        """The keys that the plugin defines and the config does not set.
-
-        Debezium defines some patterns as if they were keys.
-        """
+        """The defined keys that the config does not set. Debezium defines some patterns as if they were keys."""
         return Vocabulary(key for key in self.verdict.defined - self.connector.config.keys() if "(" not in key)
 
     @cached_property

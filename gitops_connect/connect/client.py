@@ -258,10 +258,7 @@ class ConnectClient:
         return self._change_offsets(name, "PATCH", wire.offsets_body(offsets))
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """`PATCH /connectors/X/offsets` with a body of JSON that is sent unchanged, and that no message quotes.
-
-        Returns and raises as `alter_offsets`.
-        """
+        """`alter_offsets` with a body of JSON that is sent unchanged, and that no message quotes."""
         return self._change_offsets(name, "PATCH", body)
 
     def reset_offsets(self, name: ConnectorName) -> str:
@@ -325,10 +322,7 @@ _REPEATED = object()
 
 
 class ConnectorListParser:
-    """Parses the answers to `GET /connectors?expand=status&expand=info`, one after another.
-
-    An answer that repeats the last one byte for byte is not parsed again.
-    """
+    """Parses `GET /connectors?expand=status&expand=info`; an answer equal to the last one is not parsed again."""
 
     def __init__(self) -> None:
         self._received = self._parsed = b""

@@ -121,10 +121,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The request was carried out.
-
-    `body` is the parsed JSON, None if the answer has no body, or the result of `Large.take` for a large answer.
-    """
+    """The request was carried out. `body`: parsed JSON, None if it is empty, or the result of `Large.take`."""
 
     body: Any
 

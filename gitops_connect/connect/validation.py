@@ -19,10 +19,7 @@ _PART = re.compile(r"(?:transforms|predicates)\..+\.type|(?:key|value|header)\.c
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A class that the worker can load, in one version: a class may be installed in several.
-
-    `type` is UNKNOWN for transforms, predicates and converters.
-    """
+    """One version of a class that the worker can load. `type`: UNKNOWN for transforms, predicates and converters."""
 
     class_name: str
     type: ConnectorType

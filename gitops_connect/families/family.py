@@ -87,9 +87,6 @@ class Family:
 
 
 def class_names(class_name: str) -> tuple[str, ...]:
-    """The names by which Connect accepts a class: the full name, the simple name, and that without `Connector`.
-
-    Connect computes them in `PluginUtils.computeAliases`.
-    """
+    """The full name, the simple name, and that without `Connector`: all that `PluginUtils.computeAliases` accepts."""
     simple = class_name.rpartition(".")[2].rpartition("$")[2]
     return class_name, simple, simple.removesuffix("Connector") or simple

@@ -39,10 +39,7 @@ _NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None
 
 
 class OffsetChangeStore:
-    """Offset changes of the ledger. Safe for several threads and processes.
-
-    Every method also raises LedgerBusy or LedgerUnusable as the methods of the ledger do.
-    """
+    """Offset changes of the ledger, for several threads and processes. Raises what the methods of `Ledger` raise."""
 
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
         """For `Ledger.offset_changes`. Under a lease, a write raises LedgerBusy once the lease is lost."""
@@ -107,10 +104,7 @@ class OffsetChangeStore:
             raise self._damaged(row)
 
     def intend(self, cluster: ClusterName, offset_change: OffsetChange, at: datetime) -> None:
-        """Save a seed before its connector is created.
-
-        Raises OperationSettled if it took effect, or may have.
-        """
+        """Save a seed before its connector is created. Raises OperationSettled if it took effect, or may have."""
         with self._changing(cluster, offset_change.name) as entry:
             entry.replace(
                 {**_entered(offset_change, OffsetChangeState.INTENDED, at), **entry.new_attempt(offset_change)}

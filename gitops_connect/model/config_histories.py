@@ -28,10 +28,7 @@ class RollbackOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredConfig:
-    """The config of a document. `secrets` are the references of `spec.secrets`; their values are not in `config`.
-
-    A reference is its kind (`env` or `file`) and its name.
-    """
+    """A document's config. `secrets`: the references of `spec.secrets`, each a kind (`env`, `file`) and a name."""
 
     config: Mapping[str, str] = field(repr=False)
     secrets: Mapping[str, tuple[str, str]]

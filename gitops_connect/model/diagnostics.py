@@ -126,10 +126,7 @@ class Diagnostics:
 
 
 def contained(work: Callable[[], T], location: Location, connector: ConnectorName | None = None) -> T | Diagnostic:
-    """The result of `work`, which concerns only one document or connector; or its bug as an INTERNAL_ERROR.
-
-    Errors that are not bugs are passed on.
-    """
+    """The result of `work` about one document or connector, or its bug as an INTERNAL_ERROR; raises other errors."""
     try:
         return work()
     except GitopsConnectError:

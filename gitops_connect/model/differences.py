@@ -102,10 +102,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an offset change is rejected for the current offsets.
-
-    `missing` is the acknowledgement that would allow the offset change, or None if no acknowledgement would.
-    """
+    """Why an offset change is rejected. `missing`: the acknowledgement that would allow it; None if none would."""
 
     message: str
     missing: Acknowledgement | None = None

@@ -34,10 +34,7 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment in the conversation of a pull request.
-
-    `is_edited`: its text may not be the author's, because others with write access can edit it, too.
-    """
+    """A comment of a pull request. `is_edited`: the text may be from others, who have write access."""
 
     id: int
     author: str

@@ -128,10 +128,7 @@ def write_state(directory: Path, state: State) -> None:
 
 @contextmanager
 def locked(directory: Path, progress: Progress) -> Iterator[None]:
-    """Hold the directory for one command; wait while another command holds it.
-
-    The kernel frees it when the holder ends.
-    """
+    """Hold the directory for one command, or wait for it. The kernel frees it when the holder ends."""
 
     def wait() -> None:
         progress(f"waiting for another command that uses {directory}", None, None)

@@ -81,10 +81,7 @@ class Checkout:
             yield Blob(entry.path, entry.blob_id, content)
 
     def stream(self, entry: Entry) -> Iterator[bytes]:
-        """The content of one file in chunks, of any size. It is verified only at its end.
-
-        Raises the errors of `blobs`, also at the end.
-        """
+        """One file in chunks of any size, verified only at its end. Raises the errors of `blobs`, also at the end."""
         return self.reader.stream(entry)
 
     def read(self, entry: Entry) -> bytes:

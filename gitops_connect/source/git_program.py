@@ -249,10 +249,7 @@ def local_environment(directory: Path) -> dict[str, str]:
 
 
 def remote_environment(directory: Path, address: GitUrl, settings: RepositorySettings) -> dict[str, str]:
-    """The environment for commands that reach the server, which git knows as `origin`; reads the credentials.
-
-    Raises UsageError if a credential or a file of the settings is missing.
-    """
+    """The environment for commands on the server, `origin`. Raises UsageError if a credential or file is missing."""
     configuration = {**_SAFE, "remote.origin.url": address.url}
     # From HTTP, a redirect to HTTPS is followed, and gets no credentials.
     allowed = "http:https" if address.transport is GitTransport.HTTP else address.transport.value

@@ -216,10 +216,7 @@ Additions = Mapping[AnnotationKey, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedResource:
-    """A resource with requests, its connectors, and what is wrong with its annotations.
-
-    `bugs` prevented reading the annotations.
-    """
+    """A resource with requests, and what is wrong with its annotations. `bugs` prevented reading them."""
 
     resource: Document
     cluster: ClusterName | None

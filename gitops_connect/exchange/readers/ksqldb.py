@@ -252,10 +252,7 @@ class _KsqlReader:
 
 
 def _add_key_of_jdbc(draft: Draft) -> None:
-    """What ksqlDB sends for a JDBC source: one task by default, and transforms for `key`, which is not sent.
-
-    Source: `JdbcSource.resolveConfigs` of ksqlDB.
-    """
+    """What ksqlDB sends for a JDBC source (`JdbcSource.resolveConfigs`): one task, and transforms instead of `key`."""
     if draft.config.get(CLASS) != CONFLUENT_SOURCE:
         return
     if TASKS not in draft.unknown:
