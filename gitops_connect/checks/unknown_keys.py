@@ -68,10 +68,7 @@ class _Unknown:
 def unknown_keys(
     connector: DesiredConnector, verdict: ConfigVerdict, families: Registry, explained: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
-    """A warning for each unknown key that the document does not allow, and for each allowance without effect.
-
-    `explained` are keys that another diagnostic names.
-    """
+    """A warning for each unknown key that no other diagnostic has `explained`, and for each useless allowance."""
     undefined = [key for key in sorted(connector.config) if key not in verdict.defined and key != "name"]
     own = frozenset(key for key in verdict.defined - FRAMEWORK if _of_plugin(key))
     if not own:

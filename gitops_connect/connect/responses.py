@@ -107,10 +107,7 @@ class ConnectRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, the worker that sent it, and the target if it is a redirection.
-
-    `exceeded` is the limit (bytes) that the body of a success exceeds; None if `body` is complete.
-    """
+    """An answer of a worker. `exceeded` is the limit in bytes that the body exceeds; None if `body` is complete."""
 
     worker: str
     status: int

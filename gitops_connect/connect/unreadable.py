@@ -90,10 +90,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
-    """The message about unexpected fields of a body; empty if the body has only the expected field.
-
-    Connect rejects other fields. Raises Unreadable if the expected field is missing.
-    """
+    """The message about other fields, which Connect rejects; may be empty. Raises Unreadable without the field."""
     others = ", ".join(shown(field) for field in list(fields)[:5] if field != ENTRIES)
     if ENTRIES not in fields:
         found = f"an object with the fields {others}" if others else "an object without fields"

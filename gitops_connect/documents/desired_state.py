@@ -230,10 +230,7 @@ _POINTER = ("metadata", "cluster")
 
 
 def place(document: Document, clusters: Collection[ClusterName] | None) -> ClusterName | Diagnostic:
-    """The document's cluster, or the error why it has none.
-
-    `clusters` are those of the settings, None without settings.
-    """
+    """The document's cluster, or the error why it has none. `clusters` is None if there are no settings."""
     parts = document.location.file.split("/")  # deeper directories may belong to others
     directory = ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
     named = document.cluster

@@ -233,10 +233,7 @@ def _included(config: Mapping[str, str]) -> Tables | None:
 
 
 def _names(tables: Tables, table: str, *, is_full: bool) -> bool:
-    """Whether the list may include that table.
-
-    A name in the list is the full name, with or without quotes, or the plain name; a pattern matches the full name.
-    """
+    """Whether the list may include a table: by its full name (quoted or not), its plain name, or a pattern."""
     if tables.patterns:
         return not is_full or any(pattern.fullmatch(table) for pattern in tables.patterns)
     name = _QUOTES.sub("", table)

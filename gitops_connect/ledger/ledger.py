@@ -118,10 +118,7 @@ class Ledger:
             return {row.connector: Ownership(*row) for row in connection.execute(query)}
 
     def record(self, *ownerships: Ownership) -> None:
-        """Record that connectors are managed, or what was last applied to them: all of these, or none.
-
-        The first origin and time of each connector are kept.
-        """
+        """Record all of these connectors, or none. The first origin and time of each connector are kept."""
         with self._write() as connection:
             for ownership in ownerships:
                 values = attributes(ownership, "revision", "desired", "applied", "on_delete")

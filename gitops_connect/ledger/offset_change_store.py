@@ -245,10 +245,7 @@ class OffsetChangeStore:
                 entry.put({"message": _storable(message)})
 
     def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
-        """Overwrite existing records with these, in any state: all of them, or none.
-
-        Saved offsets are kept if they are those of the record.
-        """
+        """Replace these records in any state: all, or none. Saved offsets of the same record are kept."""
         with self._write() as connection:
             for record in records:
                 _Entry(connection, cluster, record.name).overwrite(record)

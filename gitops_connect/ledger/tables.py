@@ -204,10 +204,7 @@ def upsert(
     values: Mapping[str, Any],
     first: Mapping[str, Any] | None = None,
 ) -> None:
-    """Update the row of `key`, or insert it, then with the values of `first` too.
-
-    Two statements, because each database has a different syntax for a single one.
-    """
+    """Update the row of `key`, or insert it with the values of `first` too. No single statement fits all databases."""
     if connection.execute(update(table).filter_by(**key).values(**values)).rowcount == 0:
         connection.execute(insert(table).values(**key, **values, **(first or {})))
 

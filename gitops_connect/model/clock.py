@@ -25,10 +25,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits between tries, in seconds: `first`, then twice as long after each further failure, up to `longest`.
-
-    The iterator has the waits after the first failure, the second, and so on, without end.
-    """
+    """Waits between tries, in seconds: `first`, then twice as long after each further failure, up to `longest`."""
 
     first: float
     longest: float

@@ -62,10 +62,7 @@ class RolledBack:
 
 @dataclass(frozen=True, slots=True)
 class ConfigHistory:
-    """What the ledger records of a connector's configs.
-
-    `healthy` is the last config with which it worked. `rolled_back` is set until the document has another config.
-    """
+    """The configs of a connector. `healthy` worked last; `rolled_back` is set until the document has another config."""
 
     healthy: DeclaredConfig | None = None
     trial: ConfigTrial | None = None

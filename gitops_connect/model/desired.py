@@ -70,10 +70,7 @@ class OnManualPause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """An offset manifest in the repository, in one file or several.
-
-    Each entry has the path from the repository's root directory, the id of the content, and the size in bytes.
-    """
+    """A manifest in one or several files: for each, the path from the root, the id of its content, and its bytes."""
 
     entries: tuple[Entry, ...]
     location: Location

@@ -160,10 +160,7 @@ class Documents:
         return found if found is not None and found.location.file == location.file else None
 
     def of(self, problem: Diagnostic) -> Document | None:
-        """The document with that problem.
-
-        One Strimzi resource may become several documents that begin at the same location: the connector decides then.
-        """
+        """The document with that problem. If documents of a Strimzi resource begin together, the connector decides."""
         found = self.at(problem.location)
         if found is None or found.resource is None:
             return found

@@ -30,10 +30,7 @@ class HealthReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FailedPart:
-    """A part of a connector that is FAILED: `task` is its number, or None for the connector itself.
-
-    `reason` is the `summary` of the Java stack trace.
-    """
+    """A FAILED part: the number of its `task`, None for the connector, and the `summary` of its stack trace."""
 
     task: int | None
     reason: str

@@ -48,10 +48,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
-    """The value of a config key as it may be shown. `sensitive`: the key is known to have a secret as its value.
-
-    A reference of a config provider is shown: the worker resolves it, and the reference itself is no secret.
-    """
+    """The value as it may be shown. `sensitive`: the key has a secret. References of config providers are shown."""
     if (sensitive or is_sensitive_key(key)) and not is_only_reference(value):
         return MASK
     return mask(value)
@@ -87,10 +84,7 @@ def mask_traces(connector: ObservedConnector, secrets: Iterable[str]) -> Observe
 
 
 def distinctive(secrets: Iterable[str]) -> frozenset[str]:
-    """The secrets that are also masked in messages about other connectors: those of at least four characters.
-
-    Shorter secrets, `true`, `false` and `null` occur as words in many texts, which would become unreadable.
-    """
+    """The secrets that are also masked in messages about other connectors: shorter ones are words of many texts."""
     return frozenset(one for one in secrets if len(one.strip()) >= _SHORT and one.strip().lower() not in _COMMON_WORDS)
 
 

@@ -53,10 +53,7 @@ _METADATA, _METADATA_VERSION = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools to start parts: a Java, the jars of each release, and our environment.
-
-    `usual_ports`: Kafka's customary ports are tried first, otherwise the kernel chooses.
-    """
+    """A Java, the jars of each release, and our environment. `usual_ports`: Kafka's customary ports are tried first."""
 
     java: Java
     jars: Mapping[str, Path]

@@ -221,10 +221,7 @@ class AdditionSearch:
     _count: int = 0
 
     def find(self, tip: Revision, path: str) -> Revision | None:
-        """The commit that added the part; None if the file of `tip` does not contain it.
-
-        Raises HistoryEnds, TooManyVersions and GitFailed.
-        """
+        """The commit that added the part; None if `tip` lacks it. Raises HistoryEnds, TooManyVersions, GitFailed."""
         place: tuple[Revision, str] | None = (tip, path)
         found = None
         while place is not None:
