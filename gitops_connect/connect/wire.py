@@ -209,10 +209,7 @@ def parse_offsets(body: Any) -> Offsets:
 
 
 def offset_lines(content: Iterable[bytes]) -> Iterator[str]:
-    """`GET /connectors/X/offsets` from the bytes of the answer: one entry a line, as Connect has written it.
-
-    A partition with a null offset is left out. Only a part of the answer is in memory. Raises UnreadableAnswer.
-    """
+    """`GET /connectors/X/offsets`: one entry a line, as received, without null offsets. Raises UnreadableAnswer."""
     try:
         for index, (text, _, _, value) in enumerate(entry_texts(content)):
             entry = _mapping(value, f"offsets[{index}]")

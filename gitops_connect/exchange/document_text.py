@@ -59,10 +59,7 @@ def _reference(secret: SecretReference, target: TargetFormat) -> str:
 
 
 def needed_secrets(documents: Iterable[ConnectorDeclaration], target: TargetFormat) -> str:
-    """The section of the settings that allows the variables of the documents, or the references, one a line.
-
-    It is empty if the documents name no variable. Each line says which connector and key need the variable.
-    """
+    """The section of the settings that allows the variables of the documents, or the references; may be empty."""
     variables = [
         (secret, escaped(f"{document.name}: {key}"))
         for document in documents

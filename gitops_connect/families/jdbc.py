@@ -82,10 +82,7 @@ def partitions_read(config: Config) -> Ties:
 
 
 def shape_of_mode(jdbc: Shape, config: Config) -> Shape:
-    """The shape with the unit of the connector's `mode`: time if it reads by timestamps, else ids.
-
-    In the mode `timestamp+incrementing` the id decides only among rows with one timestamp.
-    """
+    """Time if the `mode` has timestamps (ids only decide among rows with one timestamp), else ids."""
     if config.get("mode", "").strip().lower().startswith("timestamp"):
         return replace(jdbc, unit=TIME, measured=("timestamp",))
     return jdbc

@@ -101,10 +101,7 @@ class Number(ColumnType):
 
 
 class UtcTime(ColumnType):
-    """A time with its offset, stored as `2026-11-21T10:00:00.000000Z`: a sortable string for every database.
-
-    SQLite has no type for times, and drivers treat the offset differently.
-    """
+    """Stored as `2026-11-21T10:00:00.000000Z`, which sorts: drivers and databases treat time zones differently."""
 
     impl = String(27)
     expected = "a time such as 2026-11-21T10:00:00.000000Z"

@@ -251,10 +251,7 @@ class OffsetChangeStore:
                 _Entry(connection, cluster, record.name).overwrite(record)
 
     def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
-        """Record a seed as never applied: its connector was deleted with its offsets.
-
-        It keeps the time at which it was applied. Does nothing if it has another state.
-        """
+        """Record a seed as never applied, if it was applied, after its connector was deleted with its offsets."""
         with self._changing(cluster, name) as entry:
             if entry.row is not None and entry.row.state is OffsetChangeState.SETTLED:
                 entry.put({"state": OffsetChangeState.RELEASED})

@@ -47,10 +47,7 @@ About = Callable[[], AbstractContextManager[None]]
 
 
 class CommitHistory(Repository):
-    """The history of one repository. It keeps its answers for later revisions in which the file has not changed.
-
-    Several threads may ask: the repository is read in one, and each cluster is reconciled in its own.
-    """
+    """The history of one repository, for several threads. Answers are kept until the file changes."""
 
     def __init__(self, settings: RepositorySettings, directory: Path) -> None:
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid."""

@@ -51,10 +51,7 @@ class Remote:
         return None if found is None else Revision(found)
 
     def fetch(self, target: Target, known: Revision | None) -> tuple[Revision, bool]:
-        """Fetch a target's commit, and the history since `known`. The second value is False without that history.
-
-        Raises GitFailed, SourceRefused.
-        """
+        """Fetch a commit, with its history since `known` if the result says True. Raises GitFailed, SourceRefused."""
         if target.kind is TargetKind.COMMIT:
             self._fetch_commit(target.name)
             return Revision(target.name), True
