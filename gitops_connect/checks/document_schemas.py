@@ -24,7 +24,6 @@ _SCHEMAS = {CONNECTOR: "connector", OFFSET_CHANGE: "offset-change"}
 
 
 SchemaCache = DocumentCache[tuple[Diagnostic, ...]]
-"""The verdict on each document of the last revision."""
 
 
 def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics:

@@ -100,7 +100,6 @@ CAPABILITIES = (
     INITIAL_STATE,
     PLUGIN_VERSIONS,
 )
-"""All of them, in the order of their versions."""
 
 
 @dataclass(frozen=True, slots=True)

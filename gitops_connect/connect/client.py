@@ -382,7 +382,6 @@ def _accepts(worker: str) -> bool:
 # Offsets that do not fit into memory are written to a file while they arrive.
 
 _LINES = 5000
-"""Lines that are written together."""
 
 
 def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:

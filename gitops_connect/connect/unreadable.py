@@ -19,7 +19,6 @@ EMPTY = "manifest/empty"
 TOO_LARGE = "manifest/too-large"
 
 ENTRIES = "offsets"
-"""The only field of a body."""
 MAX_DEPTH = 50
 """Levels of lists and objects in one value: an entry has three."""
 MAX_FIELDS = 1000

@@ -175,4 +175,3 @@ def _kubernetes_key(value: Value) -> str | None:
 
 
 KUBERNETES = ScalarRules(resolve_kubernetes, _kubernetes_key, last_merge_wins=True)
-"""How `kubectl` reads a resource."""

@@ -156,4 +156,3 @@ BUILT_IN = Registry(
         Family(1, "sinks", {}, units=(sinks.RECORDS,)),
     )
 )
-"""The families that gitops-connect knows by itself."""

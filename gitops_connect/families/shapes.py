@@ -19,7 +19,6 @@ from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.units import Scale, Unit
 
 Choice = str | bool | None
-"""A value of a closed set."""
 _NOTHING = (None, 0, "NULL")
 
 
@@ -49,9 +48,7 @@ class Demand(Enum):
 
     NOTHING = "nothing"
     FIELDS = "fields"
-    """The fields of the partition must exist, with any value."""
     TYPES = "types"
-    """The fields of the partition must exist, each with its type."""
 
 
 @dataclass(frozen=True, slots=True)

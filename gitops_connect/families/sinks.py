@@ -95,7 +95,6 @@ _KEYS = OffsetKeys(
 PLAIN_SINK = ConnectorClass(SINK, _PLAIN, _KEYS, has_aliases=False)
 """A sink whose source was read: it does not move its own position."""
 ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
-"""A sink of any other class."""
 
 
 def is_sink(config: Config) -> bool:

@@ -13,7 +13,6 @@ from gitops_connect.model.names import Digest, Revision
 
 class RollbackTrigger(Enum):
     FAILED = "failed"
-    """The connector or a task is FAILED."""
     DEGRADED = "degraded"
     """The connector is Degraded for any reason."""
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from gitops_connect.model.sensitivity import PLACEHOLDER
 
 MASK = "***"
-"""What outputs show instead of a secret."""
 Span = tuple[int, int]
 """Index of the first character of a credential, and index after its last one."""
 

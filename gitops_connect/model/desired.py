@@ -74,7 +74,6 @@ class ManifestFile:
 
     entries: tuple[Entry, ...]
     location: Location
-    """Where the document names the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,6 @@ class ManifestUri:
     uri: str
     sha256: str
     location: Location
-    """Where the document names the manifest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ Pointer = tuple[str | int, ...]
 CONNECTOR = "Connector"
 OFFSET_CHANGE = "OffsetChange"
 KINDS = (CONNECTOR, OFFSET_CHANGE)
-"""Every kind of document."""
 
 
 @dataclass(frozen=True, slots=True)

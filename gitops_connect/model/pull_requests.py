@@ -80,7 +80,6 @@ class NotPlanned(Enum):
     CONFLICT = "conflict"
     """Git cannot merge it into the target branch."""
     INTERNAL_ERROR = "internal error"
-    """A bug of gitops-connect."""
 
 
 @dataclass(frozen=True, slots=True)

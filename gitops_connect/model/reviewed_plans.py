@@ -157,7 +157,6 @@ class Reviews:
 
 
 NO_REVIEWS = Reviews()
-"""No change needs a review."""
 
 
 def connectors_digest(connectors: ReviewedConnectors) -> Digest:

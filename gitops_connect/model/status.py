@@ -138,7 +138,5 @@ class Condition:
 
 
 ConditionKey = tuple[ConnectorName, ConditionType]
-"""The connector (empty: the cluster itself), and the type."""
 Conditions = Mapping[ConditionKey, Condition]
-"""All conditions of one cluster."""
 ConditionsByCluster = Mapping[ClusterName, Conditions]

@@ -12,9 +12,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeN
 
 KAFKA_CONNECTOR, MIRROR_MAKER = "KafkaConnector", "KafkaMirrorMaker2"
 KINDS = (KAFKA_CONNECTOR, MIRROR_MAKER)
-"""The kinds of resources that declare connectors."""
 GROUP = "kafka.strimzi.io"
-"""Strimzi's API group."""
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
 
 
@@ -30,7 +28,6 @@ class StrimziVersion:
 
 
 NEWEST = StrimziVersion(1, 2)
-"""The newest version whose rules are known."""
 
 
 def parse_strimzi_version(value: object) -> StrimziVersion:
@@ -57,7 +54,6 @@ class StrimziOptions:
 
 
 DEFAULT_OPTIONS = StrimziOptions()
-"""The options without settings."""
 
 
 # Requests that annotations of Strimzi resources make: to list, alter or reset offsets, and to restart.

@@ -34,16 +34,13 @@ _REF = f"{FETCHED}-history"
 MOST_VERSIONS = 5_000
 """Versions of a file that are searched. A file that changes daily has so many after 13 years."""
 _WINDOW = 64
-"""Versions that are fetched together."""
 _LARGEST = 10 * 1024**2
 """Bytes. No larger file is a document (`desired.load.MAX_SIZE`)."""
 _NO_BLOB = "0" * 40
 _SUFFIXES = (b".yaml", b".yml", b".json")
 IsPresent = Callable[[Blob], bool]
-"""Whether a version of a file contains the part that is searched."""
 FetchBlobs = Callable[[Sequence[str]], None]
 About = Callable[[], AbstractContextManager[None]]
-"""Begins a question about some commits."""
 
 
 class CommitHistory(Repository):
@@ -213,7 +210,6 @@ class AdditionSearch:
     is_present: IsPresent
     fetch: FetchBlobs
     shallow: frozenset[str]
-    """The commits whose parents are not in the clone."""
     _verdicts: dict[tuple[str, str], bool] = field(default_factory=dict)
     _count: int = 0
 

@@ -16,9 +16,7 @@ from gitops_connect.source.git_program import GitFailed, GitTimedOut, Program
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
 _FILTER = "--filter=blob:none"
 ABSENT = "couldn't find remote ref"
-"""In git's error output if the server does not have a reference."""
 NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{ABSENT}")
-"""In git's error output if the server does not send an object by its id."""
 _SLACK = 24 * 3600
 """Seconds by which the clocks of two committers may differ, so that a child can be older than its parent."""
 _MOST_NAMES = 5

@@ -100,7 +100,6 @@ class PlacedValue:
 
 
 Layer = Mapping[str, PlacedValue]
-"""Some keys of a connector's config."""
 
 
 def layer(values: Mapping[str, Any], place: Pointer) -> dict[str, PlacedValue]:

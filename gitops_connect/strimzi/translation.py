@@ -38,7 +38,6 @@ NO_CLUSTER = "strimzi/no-cluster"
 
 
 TranslationCache = DocumentCache[Documents]
-"""The documents of each resource of the last revision."""
 
 
 def translate(documents: Documents, options: StrimziOptions, cache: TranslationCache) -> Documents:
