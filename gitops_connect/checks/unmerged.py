@@ -67,9 +67,7 @@ def _of_what_is_known(connector: DesiredConnector, answer: plugin_validation.Ans
 
 
 def _answer(
-    connector: DesiredConnector,
-    definitions: Mapping[ConnectorName, ConfigDefinition],
-    plugins: Sequence[Plugin] | None,
+    connector: DesiredConnector, definitions: Mapping[ConnectorName, ConfigDefinition], plugins: Sequence[Plugin] | None
 ) -> plugin_validation.Answer:
     definition = definitions.get(connector.name)
     if definition is not None and "" not in definition.undescribed:

@@ -149,10 +149,7 @@ class Transport:
         if left <= 0:
             raise requests.Timeout
         timeout = min(self._settings.timeout, left)
-        with (
-            Deadline(timeout, left, request.permit) as deadline,
-            self._sent(prepared, worker, timeout) as response,
-        ):
+        with Deadline(timeout, left, request.permit) as deadline, self._sent(prepared, worker, timeout) as response:
             return self._receive(worker, response, deadline, large)
 
     def _sent(self, prepared: requests.PreparedRequest, worker: str, timeout: float) -> requests.Response:

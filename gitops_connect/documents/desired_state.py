@@ -131,10 +131,8 @@ class _Builder:
     def add_requests(self, requests: Requests) -> None:
         """Add what annotations request to the clusters of their connectors, if the settings have these clusters."""
         for change in requests.changes:
-            draft, offset_change = (
-                self._known(change.document.cluster),
-                offset_change_fields.change(change.document, self._files),
-            )
+            draft = self._known(change.document.cluster)
+            offset_change = offset_change_fields.change(change.document, self._files)
             if draft is not None and isinstance(offset_change, DesiredOffsetChange):
                 offset_change = replace(offset_change, annotation=change.action, problem=change.problem)
                 draft.changes[offset_change.name].append(change.document)

@@ -229,11 +229,7 @@ GTIDS = FieldKind(
     fast_pattern=TEXT_PATTERN,
 )
 SERVER = FieldKind(
-    "a whole number, the id of a server",
-    is_signed,
-    is_number=True,
-    compare=_order_servers,
-    fast_pattern=WHOLE_PATTERN,
+    "a whole number, the id of a server", is_signed, is_number=True, compare=_order_servers, fast_pattern=WHOLE_PATTERN
 )
 """Positions in two different servers cannot be compared."""
 LSN = FieldKind("a string such as 0000002b:00000c70:0003", _is_lsn, rank=_rank_lsn)

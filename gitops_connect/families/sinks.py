@@ -52,9 +52,7 @@ _RULES = (
     ),
 )
 _OTHER = ResumeRules(
-    "the offsets of the consumer group; the class may also store a position of its own",
-    _RULES,
-    unchecked=UNKNOWN_CLASS,
+    "the offsets of the consumer group; the class may also store a position of its own", _RULES, unchecked=UNKNOWN_CLASS
 )
 """`WorkerSinkTask`: with `SinkTaskContext.offset`, a class can move to a position that it stores itself."""
 _PLAIN = ResumeRules("the offsets of the consumer group", _RULES)

@@ -235,11 +235,7 @@ def _is_user(encoded: str) -> bool:
 
 _SEARCHES: tuple[tuple[str, Callable[[str], bool], Callable[[str], Iterator[Span]]], ...] = (
     ("a private key", lambda text: _KEY_BEGIN in text, _private_keys),
-    (
-        "a credential in a header",
-        lambda text: any(word in text.lower() for word in _HEADER_WORDS),
-        _headers,
-    ),
+    ("a credential in a header", lambda text: any(word in text.lower() for word in _HEADER_WORDS), _headers),
     ("a password in a URL", lambda text: "@" in text and "://" in text, _in_urls),
     ("a password in a URL", lambda text: "@" in text, _of_oracle),
     ("a password of JAAS", lambda text: "LoginModule" in text, _assigned),

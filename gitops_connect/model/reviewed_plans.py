@@ -176,10 +176,7 @@ def connectors_value(connectors: ReviewedConnectors) -> dict[str, Any]:
     """The connectors of each cluster as a value for JSON."""
     return {
         cluster: {
-            name: {
-                "steps": list(one.steps),
-                "effects": list(map(_effect_value, one.effects)),
-            }
+            name: {"steps": list(one.steps), "effects": list(map(_effect_value, one.effects))}
             for name, one in found.items()
         }
         for cluster, found in connectors.items()

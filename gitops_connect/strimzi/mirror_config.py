@@ -11,15 +11,7 @@ from typing import Any
 from gitops_connect.model.strimzi import StrimziVersion
 from gitops_connect.strimzi.crd import fields_of
 from gitops_connect.strimzi.placeholders import DIRECTORIES, SecretPlaceholders
-from gitops_connect.strimzi.resources import (
-    INVALID,
-    Layer,
-    PlacedValue,
-    ResourceSection,
-    layer,
-    path,
-    written,
-)
+from gitops_connect.strimzi.resources import INVALID, Layer, PlacedValue, ResourceSection, layer, path, written
 
 # The keys of one Kafka cluster (`addClusterToMirrorMaker2ConnectorConfig`).
 

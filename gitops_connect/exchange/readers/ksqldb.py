@@ -42,10 +42,7 @@ _REST = re.compile(
 )
 """The rest of a statement, and all statements up to the next one that matters."""
 _TRANSFORMS = "org.apache.kafka.connect.transforms"
-_KEY_TRANSFORMS = {
-    "ksqlCreateKey": ("ValueToKey", "fields"),
-    "ksqlExtractString": ("ExtractField$Key", "field"),
-}
+_KEY_TRANSFORMS = {"ksqlCreateKey": ("ValueToKey", "fields"), "ksqlExtractString": ("ExtractField$Key", "field")}
 """The transforms that ksqlDB adds: their class, and the option that gets the name of the column."""
 _QUOTES = {"string": "'", "exact": "`", "quoted": '"'}
 _FOUND = {
