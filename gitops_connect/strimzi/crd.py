@@ -58,9 +58,14 @@ class Rules:
 
 @cache
 def _definitions() -> Schema:
-    (root,) = compose(files(__package__).joinpath("crd.schema.yaml").read_text(encoding="utf-8"), 1)
-    definitions: Schema = read(root).value["$defs"]
+    definitions: Schema = read_data("crd.schema.yaml")["$defs"]
     return definitions
+
+
+def read_data(file: str) -> Any:
+    """The content of a YAML file of this package."""
+    (root,) = compose(files(__package__).joinpath(file).read_text(encoding="utf-8"), 1)
+    return read(root).value
 
 
 def fields_of(name: str) -> Collection[str]:
