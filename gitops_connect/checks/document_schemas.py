@@ -279,12 +279,10 @@ class SchemaFailure(NamedTuple):
 
     @property
     def fields(self) -> list[str]:
-        """The fields that a closed mapping may have."""
         return list(self.schema["properties"])
 
     @property
     def unknown(self) -> list[str]:
-        """The fields that the mapping has and must not have."""
         return [field for field in self.found if field not in self.schema["properties"]]
 
     @property

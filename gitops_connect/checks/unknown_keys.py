@@ -141,7 +141,6 @@ class _Keys:
 
     @cached_property
     def listed(self) -> Mapping[Section, Vocabulary]:
-        """The aliases that each section lists, for suggestions."""
         return {section: Vocabulary(aliases) for section, aliases in self.aliases.items()}
 
     @cached_property
@@ -149,7 +148,6 @@ class _Keys:
         return sorted(self.verdict.defined)
 
     def defined_under(self, prefix: str) -> list[str]:
-        """The defined keys that begin with the prefix, without it."""
         first, last = bisect_left(self._sorted, prefix), bisect_left(self._sorted, prefix + "\U0010ffff")
         return [key.removeprefix(prefix) for key in self._sorted[first:last]]
 

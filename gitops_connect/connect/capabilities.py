@@ -32,7 +32,6 @@ class Capability:
 
     @property
     def first(self) -> str:
-        """The first release with it, as in `3.5`."""
         return f"{self.since.major}.{self.since.minor}"
 
 

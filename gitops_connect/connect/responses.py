@@ -163,7 +163,8 @@ class _Reading:
 
         A 500 of `Worker.modifyConnectorOffsets` or of the plugin is final, unless the request may still be in progress.
         """
-        quoted, status, offsets = self._quote(words), self.answer.status, self.request.changes_offsets
+        status, offsets = self.answer.status, self.request.changes_offsets
+        quoted = f"{self.request}: {self._show(words)} (HTTP {status} from {self.answer.worker})"
         for one in _known_errors():
             if one.status.fullmatch(str(status)) and one.words.search(words) and (offsets or not one.of_offsets):
                 text = f"{quoted}; {one.advice}" if one.advice else quoted
@@ -204,9 +205,6 @@ class _Reading:
         if self.request.effect:
             return RefusedAnswer(OutcomeUnknown(f"{text}; the change may have been made anyway"))
         return RefusedAnswer(ConnectUnavailable(text), tries, elsewhere)
-
-    def _quote(self, words: str) -> str:
-        return f"{self.request}: {self._show(words)} (HTTP {self.answer.status} from {self.answer.worker})"
 
     def _foreign(self, what: str) -> str:
         return f"{self.request}: HTTP {self.answer.status} from {self.answer.worker}: {what}"

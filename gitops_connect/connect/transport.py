@@ -84,7 +84,6 @@ class Transport:
 
     @property
     def concealed(self) -> frozenset[str]:
-        """All secrets that were given to `conceal`."""
         return self._concealed
 
     def conceal(self, secrets: frozenset[str]) -> None:

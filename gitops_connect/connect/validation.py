@@ -106,7 +106,6 @@ class ConnectChecks:
     described: frozenset[ConnectorName] = frozenset()
 
     def __add__(self, other: ConnectChecks) -> ConnectChecks:
-        """The verdicts of both, on different connectors."""
         return ConnectChecks(
             self.diagnostics + other.diagnostics,
             self.invalid | other.invalid,

@@ -64,7 +64,6 @@ class Registry:
         return MappingProxyType({name: one for family in self.families for name, one in family.classes.items()})
 
     def of(self, config: Config) -> ConnectorClass:
-        """What is known of a connector with that config."""
         known = self._with_shape.get(config.get(_CLASS, ""))
         if known is not None:
             return known
@@ -74,7 +73,6 @@ class Registry:
         return _UNKNOWN if schema is None else self._of_schema(schema)
 
     def shape(self, config: Config) -> Shape | None:
-        """The shape of a connector with that config; None if it is unknown."""
         return self.of(config).shape_for(config)
 
     def offset_keys(self, config: Config) -> OffsetKeys:

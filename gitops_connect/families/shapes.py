@@ -129,7 +129,6 @@ class Shape:
 
     @property
     def scale(self) -> Scale:
-        """The units and notations of the shape's distances."""
         found = {name: kind.notation for name, kind in self.offset.types.items() if kind.notation is not None}
         return Scale(self.unit, {**{name: found[name] for name in self.position if name in found}, **found})
 

@@ -103,8 +103,6 @@ def pull_request(found: AnswerValue, page: str, files: str, *, is_fork: bool) ->
 
 @dataclass(frozen=True, slots=True, order=True)
 class LineComment:
-    """A comment at a line of the new version of a file."""
-
     file: str
     line: int
     body: str

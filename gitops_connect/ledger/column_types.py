@@ -173,8 +173,6 @@ class MarkText(ShortText):
 
 
 class JsonText(LongText):
-    """A value that is stored as canonical JSON."""
-
     content = ""
     """What an import has to contain, in words."""
 
@@ -210,8 +208,6 @@ class JsonText(LongText):
 
 
 class TextMap(JsonText):
-    """Strings by strings, such as the digests of config keys."""
-
     def __init__(self, expected: str) -> None:
         super().__init__()
         self.expected = expected
@@ -234,8 +230,6 @@ class TextMap(JsonText):
 
 
 class AcknowledgementList(JsonText):
-    """The acknowledgements of an offset change, stored as a sorted list."""
-
     expected = "a JSON list of acknowledgements"
     _word = EnumText(Acknowledgement)
 
@@ -258,8 +252,6 @@ class AcknowledgementList(JsonText):
 
 
 class ConfigHistoryText(JsonText):
-    """The configs of a connector: the healthy one, the one on trial, and the one that was rolled back."""
-
     expected = "a JSON object of a config history"
     content = "the configs of a connector"
 
@@ -287,8 +279,6 @@ class ConfigHistoryText(JsonText):
 
 
 class ReviewedPlanText(JsonText):
-    """A plan that a pull request has shown."""
-
     expected = "a JSON object of a reviewed plan"
     content = "a reviewed plan"
 
@@ -325,8 +315,6 @@ class BlobColumn(ColumnType):
 
 
 class PackedOffsets(BlobColumn):
-    """What `model.offsets.pack` returns."""
-
     content = "packed offsets"
 
     def repacked(self, packed: bytes) -> bytes:

@@ -112,7 +112,6 @@ class Ledger:
         return Ledger(self._database, self.key, lease)
 
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
-        """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
         with self._database.read() as connection:
             return {row.connector: Ownership(*row) for row in connection.execute(query)}

@@ -189,7 +189,6 @@ Version 5 has the column `number`, and keeps the row of a lease that was given b
 
 
 def get_property(connection: Connection, name: str) -> str | None:
-    """The value of a property of the ledger; None if it is not set."""
     return connection.scalar(select(PROPERTIES.c.value).where(PROPERTIES.c.name == name))
 
 

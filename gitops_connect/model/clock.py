@@ -31,7 +31,6 @@ class Backoff:
     longest: float
 
     def after(self, failures: int) -> float:
-        """The wait after so many failures in a row."""
         return min(self.first * 2.0 ** min(failures - 1, 32), self.longest)
 
     def __iter__(self) -> Iterator[float]:

@@ -36,8 +36,6 @@ class Mode(Enum):
 
 
 class SecretSource(Enum):
-    """Where the administrator keeps a secret."""
-
     ENV = "env"
     FILE = "file"
 

@@ -141,7 +141,6 @@ class Documents:
 
     @staticmethod
     def merged(parts: Iterable[Documents]) -> Documents:
-        """The documents of all parts, in their order."""
         parts = tuple(parts)
         return Documents(
             documents=tuple(document for part in parts for document in part.documents),

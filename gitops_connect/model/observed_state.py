@@ -55,7 +55,6 @@ class ObservedConnector:
 
     @property
     def is_running(self) -> bool:
-        """Whether the connector and all its tasks are RUNNING."""
         return {self.state, *(task.state for task in self.tasks)} == {WorkerState.RUNNING}
 
 

@@ -261,7 +261,6 @@ class Plan:
 
     @property
     def unreviewed(self) -> tuple[UnreviewedChange, ...]:
-        """The changes that are blocked because nobody has reviewed them."""
         return tuple(one.unreviewed for one in self.connectors if one.unreviewed is not None)
 
     @property
@@ -302,9 +301,8 @@ def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
         if step.action is Action.DELETE:
             yield DestructiveEffect(DestructiveKind.DELETE)
         if step.action is Action.RESET and step.offset_change is not None:
-            yield DestructiveEffect(
-                DestructiveKind.RESET, reviewed_name(step.offset_change.name), step.offset_change.digest
-            )
+            name = reviewed_name(step.offset_change.name)
+            yield DestructiveEffect(DestructiveKind.RESET, name, step.offset_change.digest)
     for one in connector.offset_changes:
         if one.name in carried_out and one.difference is not None:
             yield from _of_offset_change(one, one.difference)

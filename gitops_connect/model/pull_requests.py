@@ -84,8 +84,6 @@ class NotPlanned(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OtherPullRequest:
-    """Another open pull request that changes offsets of the same connectors."""
-
     number: int
     url: str
     connectors: tuple[ConnectorName, ...]

@@ -224,7 +224,6 @@ def recent(log: Path) -> list[str]:
 
 
 def broker_config(data: Path, port: int, controller_port: int) -> str:
-    """A KRaft node that is both broker and controller, reachable from this machine only."""
     return _filled("broker", data=data, port=port, controller_port=controller_port)
 
 

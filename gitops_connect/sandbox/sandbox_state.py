@@ -72,7 +72,6 @@ class State:
         return frozenset((self.controller_port, *(part.port for part in self.parts)))
 
     def with_part(self, part: SandboxPart) -> State:
-        """The state with this part instead of the part with its index."""
         if part.index == 0:
             return dataclasses.replace(self, broker=part)
         others = tuple(worker for worker in self.workers if worker.index != part.index)

@@ -111,8 +111,6 @@ class TargetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A branch, tag or commit, by its short name."""
-
     kind: TargetKind
     name: str
 

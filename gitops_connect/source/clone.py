@@ -147,7 +147,6 @@ class Clone:
         return listed.split(b" ")[1].decode() if listed else None
 
     def blob_id(self, revision: Revision, path: str) -> str | None:
-        """The id of a file, or None if the revision has no file at that path."""
         if self.kind(revision, path) != "blob":
             return None
         return self.program.run("rev-parse", f"{revision}:{path}").decode().strip()

@@ -49,7 +49,6 @@ class Rules:
         return Rules(max(version, NEW_SHAPE) if api == "v1" else min(version, _LAST_WITH_OLD_API), api)
 
     def have(self, one: Schema) -> bool:
-        """Whether a field or a value exists in this API version and operator version."""
         before = one.get("x-before")
         in_time = parse_strimzi_version(one.get("x-since", _FIRST)) <= self.version
         in_time = in_time and (before is None or self.version < parse_strimzi_version(before))

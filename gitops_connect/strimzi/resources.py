@@ -127,7 +127,6 @@ def cluster_field(resource: Document) -> Pointer:
 
 
 def connect_cluster(resource: Document) -> str | None:
-    """The name of the Connect cluster, or None if the resource has none."""
     value: Any = resource.value
     for key in cluster_field(resource):
         value = value.get(key) if isinstance(value, Mapping) else None

@@ -264,8 +264,6 @@ class HclBlock:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`name = value`."""
-
     name: str
     value: Value
 

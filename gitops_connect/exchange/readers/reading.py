@@ -139,7 +139,6 @@ class Findings:
         self._add(Severity.WARNING, rule, summary, where, hint)
 
     def note(self, rule: str, summary: str, where: Place, hint: str = "") -> None:
-        """Something that declares no connector."""
         self._add(Severity.NOTE, rule, summary, where, hint)
 
     def reading(self) -> FileReading:
