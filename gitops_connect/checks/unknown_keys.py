@@ -96,11 +96,7 @@ def _of_plugin(key: str) -> bool:
 
 
 def _reported(keys: _Keys, undefined: list[str], own: Set[str]) -> list[_Unknown]:
-    """The unknown keys.
-
-    If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it does not define: then
-    only those with a suggestion, and those that are certainly not read.
-    """
+    """The unknown keys; only the probable ones if they are more than the plugin's own: it reads undefined keys then."""
     found = [one for key in undefined if (one := _check_key(keys, key)) is not None]
     certain = [one for one in found if one.meant is not None or one.certain]
     return found if len(found) - len(certain) <= len(keys.connector.config.keys() & own) else certain

@@ -103,11 +103,7 @@ _AT_LEAST = {"tasks.max": 1, "transaction.boundary.interval.ms": 1}
 
 
 def verdict(connector: DesiredConnector, definition: ConfigDefinition) -> ConfigVerdict:
-    """What Connect would say about the config, as far as the definitions of its plugins show.
-
-    Values of `spec.secrets` and values with a placeholder of a config provider are not checked, because the worker gets
-    other values.
-    """
+    """What definitions of plugins say about a config, except for secrets and placeholders, which workers replace."""
     errors = {key: (message,) for key, message in _errors(connector, definition)}
     given = connector.secrets.keys() | {key for key, value in connector.config.items() if value}
     if definition.keys.keys() >= set(_TOPICS) and given.isdisjoint(_TOPICS):  # SinkConnectorConfig.validate

@@ -154,11 +154,7 @@ def parse_plugins(body: Any) -> tuple[Plugin, ...]:
 
 
 def parse_verdict(body: Any) -> ConfigVerdict:
-    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`).
-
-    A key that is not defined has no definition. A defined key that the plugin's own `validate` leaves out has no value
-    (`AbstractHerder.generateResult`).
-    """
+    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`): a key may lack its definition, or its value."""
     configs = _mapping(body, "the result of the validation").get("configs")
     errors, sensitive, defined = {}, set(), set()
     for item in _list(configs, "the result of the validation contains no list of configs"):

@@ -23,11 +23,7 @@ _UNKNOWN = ConnectorClass()
 
 @dataclass(frozen=True)
 class Registry:
-    """The known families. `schemas` are the offset schemas of a repository, by the full name of the class.
-
-    Connect accepts three names of a class (`class_names`). A simple name that two different classes have means none of
-    them.
-    """
+    """The known families, and the `schemas` of a repository. A simple name that two classes have means neither."""
 
     families: tuple[Family, ...]
     schemas: Mapping[str, OffsetSchema] = field(default_factory=dict)

@@ -80,8 +80,7 @@ class OffsetChangeStore:
         return {partition: offset for partition, offset in earlier.items() if offset is not None}
 
     def pieces(self, cluster: ClusterName, name: OffsetChangeName, part: OffsetsPart) -> Iterator[bytes]:
-        """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time, each read
-        separately.
+        """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time.
 
         Raises LedgerUnusable if there are none, or (at the latest after the last piece) if they are damaged.
         """
@@ -111,8 +110,7 @@ class OffsetChangeStore:
             )
 
     def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
-        """Save the offset change and the offsets before it, directly before it is sent: after this it may have
-        happened.
+        """Save the offset change and the offsets before it, directly before it is sent: then it may have happened.
 
         Changes nothing if the same offset change is in progress already: the offsets may have changed since it was
         begun. Raises OperationSettled if it took effect, or may have.
@@ -131,8 +129,7 @@ class OffsetChangeStore:
         declared: Iterable[bytes],
         at: datetime,
     ) -> None:
-        """Save a large offset change as `begin` does. `before` and `declared` are blocks of any size, one entry per
-        line.
+        """Save a large offset change as `begin` does, from blocks of any size with one entry a line.
 
         Each piece is written separately, and the offset change is in progress only after all of them. If this is
         interrupted, nothing was begun.
@@ -163,8 +160,7 @@ class OffsetChangeStore:
         return True
 
     def sent(self, cluster: ClusterName, name: OffsetChangeName, entries: int) -> None:
-        """Record that the first `entries` entries of a large offset change were accepted; a smaller number changes
-        nothing.
+        """Record that the first `entries` entries were accepted; a smaller number changes nothing.
 
         Raises LedgerUnusable if the offset change is not in progress, or has fewer entries.
         """

@@ -73,8 +73,7 @@ class ResumeLine:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All partitions of an offset change: how many move in each direction, how far in all, and the moves, largest
-    first.
+    """All partitions of an offset change: how many move in each direction, how far in all, and the largest moves.
 
     `moves` contains no partition whose offset stays the same. `scale` says what a distance counts and how it is
     written. `exact` is False if the current offsets can only be read after the connector is created. `resume` says what

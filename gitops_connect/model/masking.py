@@ -67,11 +67,7 @@ def clear_secret(key: str, value: str) -> str | None:
 
 
 def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:
-    """The secrets of a config: values of sensitive keys, and credentials in all other values.
-
-    Sensitive keys are the given ones, and those with sensitive names. Masks and references that the worker resolves
-    (`${file:…}`) are left out: neither is a secret.
-    """
+    """The secrets of a config: values of sensitive keys, and credentials in others, but no masks and references."""
     keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
     whole = {config[key] for key in keys if not is_mask(config[key]) and not is_only_reference(config[key])}
     return frozenset(whole.union(*(_parts(value) for value in config.values())))
@@ -100,11 +96,7 @@ _cached = lru_cache(maxsize=10_000)
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """Strings of at least `_SHORT` characters, by their first `_SHORT` characters.
-
-    A cluster may have thousands of secrets, and a text contains hardly any of them. The time of a search depends on the
-    length of the text only.
-    """
+    """Strings by their first `_SHORT` characters: the time of a search depends on the length of the text only."""
 
     by_start: Mapping[str, Sequence[str]]
 

@@ -121,8 +121,7 @@ class OffsetChangeRecord:
 
 
 def seed_name(connector: ConnectorName) -> OffsetChangeName:
-    """The name of the offset change of `spec.initialOffsets`. No `OffsetChange` has it: its name cannot contain a
-    slash."""
+    """The name of the change of `spec.initialOffsets`. No `OffsetChange` has it: it contains a slash."""
     return OffsetChangeName(f"initialOffsets/{connector}")
 
 

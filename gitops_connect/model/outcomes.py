@@ -84,8 +84,7 @@ class ReconciliationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One step. `author` is the author of the commit (empty without Git), `offset_change` the name of its offset
-    change.
+    """One step. `author` is that of the commit (empty without Git), `offset_change` the name of its offset change.
 
     `reason` is why the step was planned, `message` the error or the warning. No text contains a secret. `id` is 0 until
     the entry is stored.

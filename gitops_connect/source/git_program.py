@@ -118,11 +118,7 @@ class Program:
         return self.run_both(*arguments, stdin=stdin)[0]
 
     def speaks_git(self, *arguments: str) -> bool:
-        """Whether the server of this command answers in Git's protocol (GIT_TRACE_PACKET shows it).
-
-        git accepts a web page without a line break as an empty list of references, from a server of its oldest
-        protocol.
-        """
+        """Whether the server speaks Git's protocol (GIT_TRACE_PACKET): git takes a web page for an empty list."""
         environment = {**self.environment, "GIT_TRACE_PACKET": "1"}
         return _RECEIVED.search(replace(self, environment=environment).run_both(*arguments)[1]) is not None
 
