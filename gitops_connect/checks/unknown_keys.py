@@ -7,11 +7,13 @@ the listed transforms and predicates define. Connect and plugins also read keys 
 
 from __future__ import annotations
 
+import tomllib
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from importlib.resources import files
 from itertools import accumulate
 
 from gitops_connect.connect.validation import ConfigVerdict
@@ -27,32 +29,17 @@ _MOST_GLOBS = 100
 """Allowed patterns with wildcards. Each is compared with each key."""
 _MOST_DOTS = 8
 """Dots in a key up to which an alias is searched."""
-_UNDEFINED = (
-    *("producer.override.*", "consumer.override.*", "admin.override.*"),
-    *("key.converter.*", "value.converter.*", "header.converter.*"),
-)
-"""Keys of every class that nothing defines: `ConnectorConfig`, `Plugins.newConverter` (Kafka 4.0)."""
+_FILE = files("gitops_connect.checks").joinpath("framework_keys.toml")
+_KEYS: Mapping[str, Sequence[str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+_UNDEFINED = tuple(_KEYS["undefined"])
 _SECTIONS = (
     Section("ConnectorConfig.EnrichablePlugin", "transforms", "transforms.{}."),
     Section("ConnectorConfig.EnrichablePlugin", "predicates", "predicates.{}."),
     Section("SourceConnectorConfig.enrich", "topic.creation.groups", "topic.creation.{}.", always=("default",)),
 )
 """Of every class. An alias that is not listed is never read."""
-_OF_EVERY_ALIAS = frozenset({"type", "plugin.version", "predicate", "negate"})
-"""What ConnectorConfig defines for each transform and predicate."""
-FRAMEWORK = frozenset(
-    {
-        *("name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce"),
-        *("key.converter", "key.converter.plugin.version", "value.converter", "value.converter.plugin.version"),
-        *("header.converter", "header.converter.plugin.version", "transforms", "predicates", "config.action.reload"),
-        *("errors.retry.timeout", "errors.retry.delay.max.ms", "errors.tolerance", "errors.log.enable"),
-        *("errors.log.include.messages", "errors.deadletterqueue.topic.name"),
-        *("errors.deadletterqueue.topic.replication.factor", "errors.deadletterqueue.context.headers.enable"),
-        *("topics", "topics.regex", "topic.creation.groups", "exactly.once.support", "transaction.boundary"),
-        *("transaction.boundary.interval.ms", "offsets.storage.topic"),
-    }
-)
-"""ConnectorConfig, SourceConnectorConfig and SinkConnectorConfig: what is defined for every plugin."""
+_OF_EVERY_ALIAS = frozenset(_KEYS["of_every_alias"])
+FRAMEWORK = frozenset(_KEYS["defined"])
 
 
 @dataclass(frozen=True, slots=True)
