@@ -267,10 +267,7 @@ _MAY_HAVE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def decode(body: bytes) -> Any:
-    """Parse JSON. A lone surrogate, which JSON can contain and UTF-8 cannot encode, becomes U+FFFD.
-
-    Raises ValueError if it is not JSON, and if the JSON is nested too deeply to be parsed.
-    """
+    """JSON, with U+FFFD for each lone surrogate. Raises ValueError for other text, and for too many levels."""
     try:
         value = json.loads(body)
         return _whole(value) if _MAY_HAVE_HALF.search(body) else value

@@ -93,10 +93,7 @@ class NotRegular(OSError):
 
 
 def open_regular(path: Path | str, *, follow: bool = True) -> BinaryIO:
-    """The file, opened for reading. Raises OSError, also for anything else than a regular file.
-
-    `follow` is False: the path itself must not be a symbolic link.
-    """
+    """Open a regular file for reading. Raises OSError for anything else, and for a symbolic link unless `follow`."""
     return open(path, "rb", opener=_open if follow else _open_itself)
 
 

@@ -24,7 +24,6 @@ _SCHEMAS = {CONNECTOR: "connector", OFFSET_CHANGE: "offset-change"}
 
 
 SchemaCache = DocumentCache[tuple[Diagnostic, ...]]
-"""The verdict on each document of the last revision."""
 
 
 def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics:
@@ -280,17 +279,14 @@ class SchemaFailure(NamedTuple):
 
     @property
     def fields(self) -> list[str]:
-        """The fields that a closed mapping may have."""
         return list(self.schema["properties"])
 
     @property
     def unknown(self) -> list[str]:
-        """The fields that the mapping has and must not have."""
         return [field for field in self.found if field not in self.schema["properties"]]
 
     @property
     def description(self) -> str:
-        """The schema's description of the field."""
         return str(self.schema.get("description", ""))
 
 
@@ -306,6 +302,5 @@ def schema_directory() -> Path:
 
 
 def read_schema(name: str) -> dict[str, Any]:
-    """The schema of that name, for example `connector`."""
     schema: dict[str, Any] = json.loads((schema_directory() / f"{name}.schema.json").read_text(encoding="utf-8"))
     return schema

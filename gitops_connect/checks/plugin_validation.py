@@ -331,10 +331,7 @@ _NOT_INSTALLED = re.compile(
 
 
 def unsupported(connectors: Iterable[DesiredConnector], version: ConnectVersion) -> Diagnostics:
-    """An error for each key that chooses the version of a plugin, if the workers are too old to know such keys.
-
-    An older worker accepts the key, ignores it, and runs the newest version that is installed.
-    """
+    """Errors for keys that choose a plugin's version, if the workers are too old: they would ignore the keys."""
     if PLUGIN_VERSIONS.is_in(version):
         return Diagnostics()
     present = (one for one in connectors if one.state is not TargetState.ABSENT)

@@ -7,11 +7,13 @@ the listed transforms and predicates define. Connect and plugins also read keys 
 
 from __future__ import annotations
 
+import tomllib
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from importlib.resources import files
 from itertools import accumulate
 
 from gitops_connect.connect.validation import ConfigVerdict
@@ -27,32 +29,17 @@ _MOST_GLOBS = 100
 """Allowed patterns with wildcards. Each is compared with each key."""
 _MOST_DOTS = 8
 """Dots in a key up to which an alias is searched."""
-_UNDEFINED = (
-    *("producer.override.*", "consumer.override.*", "admin.override.*"),
-    *("key.converter.*", "value.converter.*", "header.converter.*"),
-)
-"""Keys of every class that nothing defines: `ConnectorConfig`, `Plugins.newConverter` (Kafka 4.0)."""
+_FILE = files("gitops_connect.checks").joinpath("framework_keys.toml")
+_KEYS: Mapping[str, Sequence[str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+_UNDEFINED = tuple(_KEYS["undefined"])
 _SECTIONS = (
     Section("ConnectorConfig.EnrichablePlugin", "transforms", "transforms.{}."),
     Section("ConnectorConfig.EnrichablePlugin", "predicates", "predicates.{}."),
     Section("SourceConnectorConfig.enrich", "topic.creation.groups", "topic.creation.{}.", always=("default",)),
 )
 """Of every class. An alias that is not listed is never read."""
-_OF_EVERY_ALIAS = frozenset({"type", "plugin.version", "predicate", "negate"})
-"""What ConnectorConfig defines for each transform and predicate."""
-FRAMEWORK = frozenset(
-    {
-        *("name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce"),
-        *("key.converter", "key.converter.plugin.version", "value.converter", "value.converter.plugin.version"),
-        *("header.converter", "header.converter.plugin.version", "transforms", "predicates", "config.action.reload"),
-        *("errors.retry.timeout", "errors.retry.delay.max.ms", "errors.tolerance", "errors.log.enable"),
-        *("errors.log.include.messages", "errors.deadletterqueue.topic.name"),
-        *("errors.deadletterqueue.topic.replication.factor", "errors.deadletterqueue.context.headers.enable"),
-        *("topics", "topics.regex", "topic.creation.groups", "exactly.once.support", "transaction.boundary"),
-        *("transaction.boundary.interval.ms", "offsets.storage.topic"),
-    }
-)
-"""ConnectorConfig, SourceConnectorConfig and SinkConnectorConfig: what is defined for every plugin."""
+_OF_EVERY_ALIAS = frozenset(_KEYS["of_every_alias"])
+FRAMEWORK = frozenset(_KEYS["defined"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +55,7 @@ class _Unknown:
 def unknown_keys(
     connector: DesiredConnector, verdict: ConfigVerdict, families: Registry, explained: Collection[str] = ()
 ) -> Iterator[Diagnostic]:
-    """A warning for each unknown key that the document does not allow, and for each allowance without effect.
-
-    `explained` are keys that another diagnostic names.
-    """
+    """A warning for each unknown key that no other diagnostic has `explained`, and for each useless allowance."""
     undefined = [key for key in sorted(connector.config) if key not in verdict.defined and key != "name"]
     own = frozenset(key for key in verdict.defined - FRAMEWORK if _of_plugin(key))
     if not own:
@@ -99,11 +83,7 @@ def _of_plugin(key: str) -> bool:
 
 
 def _reported(keys: _Keys, undefined: list[str], own: Set[str]) -> list[_Unknown]:
-    """The unknown keys.
-
-    If more of them than of the plugin's own keys are set, the plugin evidently reads keys that it does not define: then
-    only those with a suggestion, and those that are certainly not read.
-    """
+    """The unknown keys; only the probable ones if they are more than the plugin's own: it reads undefined keys then."""
     found = [one for key in undefined if (one := _check_key(keys, key)) is not None]
     certain = [one for one in found if one.meant is not None or one.certain]
     return found if len(found) - len(certain) <= len(keys.connector.config.keys() & own) else certain
@@ -133,10 +113,7 @@ class _Keys:
 
     @cached_property
     def unset(self) -> Vocabulary:
-        """The keys that the plugin defines and the config does not set.
-
-        Debezium defines some patterns as if they were keys.
-        """
+        """The defined keys that the config does not set. Debezium defines some patterns as if they were keys."""
         return Vocabulary(key for key in self.verdict.defined - self.connector.config.keys() if "(" not in key)
 
     @cached_property
@@ -147,7 +124,6 @@ class _Keys:
 
     @cached_property
     def listed(self) -> Mapping[Section, Vocabulary]:
-        """The aliases that each section lists, for suggestions."""
         return {section: Vocabulary(aliases) for section, aliases in self.aliases.items()}
 
     @cached_property
@@ -155,7 +131,6 @@ class _Keys:
         return sorted(self.verdict.defined)
 
     def defined_under(self, prefix: str) -> list[str]:
-        """The defined keys that begin with the prefix, without it."""
         first, last = bisect_left(self._sorted, prefix), bisect_left(self._sorted, prefix + "\U0010ffff")
         return [key.removeprefix(prefix) for key in self._sorted[first:last]]
 

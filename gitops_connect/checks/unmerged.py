@@ -67,9 +67,7 @@ def _of_what_is_known(connector: DesiredConnector, answer: plugin_validation.Ans
 
 
 def _answer(
-    connector: DesiredConnector,
-    definitions: Mapping[ConnectorName, ConfigDefinition],
-    plugins: Sequence[Plugin] | None,
+    connector: DesiredConnector, definitions: Mapping[ConnectorName, ConfigDefinition], plugins: Sequence[Plugin] | None
 ) -> plugin_validation.Answer:
     definition = definitions.get(connector.name)
     if definition is not None and "" not in definition.undescribed:
@@ -105,11 +103,7 @@ _AT_LEAST = {"tasks.max": 1, "transaction.boundary.interval.ms": 1}
 
 
 def verdict(connector: DesiredConnector, definition: ConfigDefinition) -> ConfigVerdict:
-    """What Connect would say about the config, as far as the definitions of its plugins show.
-
-    Values of `spec.secrets` and values with a placeholder of a config provider are not checked, because the worker gets
-    other values.
-    """
+    """What definitions of plugins say about a config, except for secrets and placeholders, which workers replace."""
     errors = {key: (message,) for key, message in _errors(connector, definition)}
     given = connector.secrets.keys() | {key for key, value in connector.config.items() if value}
     if definition.keys.keys() >= set(_TOPICS) and given.isdisjoint(_TOPICS):  # SinkConnectorConfig.validate

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 
 from gitops_connect.model.observed_state import ConnectVersion
 
@@ -22,7 +24,6 @@ class Capability:
     without: str
 
     def is_in(self, version: ConnectVersion) -> bool:
-        """Whether workers of this version can do it."""
         return version >= self.since
 
     def missing(self, version: ConnectVersion) -> str:
@@ -31,77 +32,22 @@ class Capability:
 
     @property
     def first(self) -> str:
-        """The first release with it, as in `3.5`."""
         return f"{self.since.major}.{self.since.minor}"
 
 
-EXPANDED_LIST = Capability(
-    "list the states and configs of its connectors",
-    ConnectVersion(2, 3),
-    "KIP-465",
-    "GET /connectors?expand=status&expand=info",
-    "no command can read the cluster",
-)
-RESTART_FAILED = Capability(
-    "restart a connector together with its tasks",
-    ConnectVersion(3, 0),
-    "KIP-745",
-    "POST /connectors/X/restart?includeTasks=&onlyFailed=",
-    "each part is restarted with a request of its own",
-)
-PLUGIN_KEYS = Capability(
-    "list the config keys of a plugin",
-    ConnectVersion(3, 2),
-    "KIP-769",
-    "GET /connector-plugins/X/config",
-    "`describe` masks every config value, and `import` writes every value as a secret, because any may be a password",
-)
-STOP = Capability(
-    "stop connectors",
-    ConnectVersion(3, 5),
-    "KIP-875",
-    "PUT /connectors/X/stop",
-    "no step is planned for a connector with `state: stopped`, or with `state: paused` if it is FAILED",
-)
-GET_OFFSETS = Capability(
-    "return offsets",
-    ConnectVersion(3, 5),
-    "KIP-875",
-    "GET /connectors/X/offsets",
-    "`offsets get` and `import --with-offsets` are errors, and `spec.health.offsetsMoveWithin` has no effect",
-)
-CHANGE_OFFSETS = Capability(
-    "change or reset offsets",
-    ConnectVersion(3, 6),
-    "KIP-875",
-    "PATCH and DELETE /connectors/X/offsets",
-    "offset changes and `initialOffsets` are blocked, and a connector with `onDelete: {offsets: reset}` is not deleted",
-)
-INITIAL_STATE = Capability(
-    "create connectors paused or stopped",
-    ConnectVersion(3, 7),
-    "KIP-980",
-    "`initial_state` in POST /connectors",
-    "a new connector runs briefly before it is paused or stopped, or before its `initialOffsets` are set",
-)
-PLUGIN_VERSIONS = Capability(
-    "choose the version of a plugin",
-    ConnectVersion(4, 1),
-    "KIP-891",
-    "`connector.plugin.version` in a config",
-    "`spec.version`, and each other version of a plugin in the config, is an error, because an older worker ignores it",
-)
-CAPABILITIES = (
-    EXPANDED_LIST,
-    RESTART_FAILED,
-    PLUGIN_KEYS,
-    STOP,
-    GET_OFFSETS,
-    CHANGE_OFFSETS,
-    INITIAL_STATE,
-    PLUGIN_VERSIONS,
-)
-"""All of them, in the order of their versions."""
+_FACTS = tomllib.loads(files("gitops_connect.connect").joinpath("capabilities.toml").read_text(encoding="utf-8"))
+_BY_NAME = {
+    name: Capability(**{**one, "since": ConnectVersion(*one["since"])}) for name, one in _FACTS["capability"].items()
+}
+CAPABILITIES = tuple(_BY_NAME.values())
+EXPANDED_LIST = _BY_NAME["expanded_list"]
+RESTART_FAILED = _BY_NAME["restart_failed"]
+PLUGIN_KEYS = _BY_NAME["plugin_keys"]
+STOP = _BY_NAME["stop"]
+GET_OFFSETS = _BY_NAME["get_offsets"]
+CHANGE_OFFSETS = _BY_NAME["change_offsets"]
+INITIAL_STATE = _BY_NAME["initial_state"]
+PLUGIN_VERSIONS = _BY_NAME["plugin_versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +60,12 @@ class KnownBug:
     advice: str
 
 
-KNOWN_BUGS = (
-    KnownBug(
-        "KAFKA-9228",
-        ConnectVersion(3, 7, 1),
-        "if only converters, transforms or client settings of a connector change, its tasks may keep the old ones",
-        "restart the connector with `spec.restart` after such a change",
-    ),
-)
-"""Bugs of Connect that change what a plan brings about."""
+KNOWN_BUGS = tuple(KnownBug(**{**one, "fixed": ConnectVersion(*one["fixed"])}) for one in _FACTS["bug"])
 
 
 def missing_in(version: ConnectVersion) -> tuple[Capability, ...]:
-    """What workers of this version cannot do."""
     return tuple(one for one in CAPABILITIES if not one.is_in(version))
 
 
 def bugs_of(version: ConnectVersion) -> tuple[KnownBug, ...]:
-    """The known bugs of workers of this version."""
     return tuple(one for one in KNOWN_BUGS if version < one.fixed)

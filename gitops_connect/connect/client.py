@@ -75,7 +75,6 @@ class ConnectClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
         self._transport.close()
 
     def end_requests_at(self, until: float) -> None:
@@ -259,10 +258,7 @@ class ConnectClient:
         return self._change_offsets(name, "PATCH", wire.offsets_body(offsets))
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """`PATCH /connectors/X/offsets` with a body of JSON that is sent unchanged, and that no message quotes.
-
-        Returns and raises as `alter_offsets`.
-        """
+        """`alter_offsets` with a body of JSON that is sent unchanged, and that no message quotes."""
         return self._change_offsets(name, "PATCH", body)
 
     def reset_offsets(self, name: ConnectorName) -> str:
@@ -326,10 +322,7 @@ _REPEATED = object()
 
 
 class ConnectorListParser:
-    """Parses the answers to `GET /connectors?expand=status&expand=info`, one after another.
-
-    An answer that repeats the last one byte for byte is not parsed again.
-    """
+    """Parses `GET /connectors?expand=status&expand=info`; an answer equal to the last one is not parsed again."""
 
     def __init__(self) -> None:
         self._received = self._parsed = b""
@@ -389,7 +382,6 @@ def _accepts(worker: str) -> bool:
 # Offsets that do not fit into memory are written to a file while they arrive.
 
 _LINES = 5000
-"""Lines that are written together."""
 
 
 def save_offsets(content: Iterable[bytes], file: Path) -> SavedOffsets:

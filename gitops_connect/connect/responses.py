@@ -107,10 +107,7 @@ class ConnectRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, the worker that sent it, and the target if it is a redirection.
-
-    `exceeded` is the limit (bytes) that the body of a success exceeds; None if `body` is complete.
-    """
+    """An answer of a worker. `exceeded` is the limit in bytes that the body exceeds; None if `body` is complete."""
 
     worker: str
     status: int
@@ -121,10 +118,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The request was carried out.
-
-    `body` is the parsed JSON, None if the answer has no body, or the result of `Large.take` for a large answer.
-    """
+    """The request was carried out. `body`: parsed JSON, None if it is empty, or the result of `Large.take`."""
 
     body: Any
 
@@ -169,7 +163,8 @@ class _Reading:
 
         A 500 of `Worker.modifyConnectorOffsets` or of the plugin is final, unless the request may still be in progress.
         """
-        quoted, status, offsets = self._quote(words), self.answer.status, self.request.changes_offsets
+        status, offsets = self.answer.status, self.request.changes_offsets
+        quoted = f"{self.request}: {self._show(words)} (HTTP {status} from {self.answer.worker})"
         for one in _known_errors():
             if one.status.fullmatch(str(status)) and one.words.search(words) and (offsets or not one.of_offsets):
                 text = f"{quoted}; {one.advice}" if one.advice else quoted
@@ -183,7 +178,6 @@ class _Reading:
         return RefusedAnswer(ConnectRefused(quoted))
 
     def too_large(self, limit: int) -> RefusedAnswer:
-        """A success whose body is larger than the limit."""
         words = f"its answer is larger than {limit:,} bytes; if that size is expected, raise max_answer"
         if self.request.effect:
             return RefusedAnswer(OutcomeUnknown(f"{self._foreign(words)}; the change may have been made anyway"))
@@ -211,9 +205,6 @@ class _Reading:
         if self.request.effect:
             return RefusedAnswer(OutcomeUnknown(f"{text}; the change may have been made anyway"))
         return RefusedAnswer(ConnectUnavailable(text), tries, elsewhere)
-
-    def _quote(self, words: str) -> str:
-        return f"{self.request}: {self._show(words)} (HTTP {self.answer.status} from {self.answer.worker})"
 
     def _foreign(self, what: str) -> str:
         return f"{self.request}: HTTP {self.answer.status} from {self.answer.worker}: {what}"

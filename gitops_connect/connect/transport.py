@@ -80,12 +80,10 @@ class Transport:
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
     @property
     def concealed(self) -> frozenset[str]:
-        """All secrets that were given to `conceal`."""
         return self._concealed
 
     def conceal(self, secrets: frozenset[str]) -> None:
@@ -150,10 +148,7 @@ class Transport:
         if left <= 0:
             raise requests.Timeout
         timeout = min(self._settings.timeout, left)
-        with (
-            Deadline(timeout, left, request.permit) as deadline,
-            self._sent(prepared, worker, timeout) as response,
-        ):
+        with Deadline(timeout, left, request.permit) as deadline, self._sent(prepared, worker, timeout) as response:
             return self._receive(worker, response, deadline, large)
 
     def _sent(self, prepared: requests.PreparedRequest, worker: str, timeout: float) -> requests.Response:

@@ -19,7 +19,6 @@ EMPTY = "manifest/empty"
 TOO_LARGE = "manifest/too-large"
 
 ENTRIES = "offsets"
-"""The only field of a body."""
 MAX_DEPTH = 50
 """Levels of lists and objects in one value: an entry has three."""
 MAX_FIELDS = 1000
@@ -44,8 +43,6 @@ _WHOLE = {
 
 
 class Place(NamedTuple):
-    """Line and column, from 1."""
-
     line: int = 1
     column: int = 1
 
@@ -84,7 +81,6 @@ def explain(error: json.JSONDecodeError) -> str:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether the value has more than `MAX_DEPTH` levels."""
     level = [value]
     for _ in range(MAX_DEPTH):
         collections = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
@@ -93,10 +89,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
-    """The message about unexpected fields of a body; empty if the body has only the expected field.
-
-    Connect rejects other fields. Raises Unreadable if the expected field is missing.
-    """
+    """The message about other fields, which Connect rejects; may be empty. Raises Unreadable without the field."""
     others = ", ".join(shown(field) for field in list(fields)[:5] if field != ENTRIES)
     if ENTRIES not in fields:
         found = f"an object with the fields {others}" if others else "an object without fields"
@@ -109,7 +102,6 @@ def check_fields(fields: Collection[str], place: tuple[int, int]) -> str:
 
 
 def no_list(value: Any, place: tuple[int, int]) -> Unreadable:
-    """The fault of a root, or of `offsets`, that is no list."""
     return Unreadable(FORMAT, f"{kind_of(value, 'null', 'an object')}, {_EXPECTED}", place)
 
 
@@ -121,7 +113,6 @@ NUL = "a NUL character, as in UTF-16 or in a binary file"
 
 
 def not_utf8(byte: int) -> str:
-    """The message for a byte that is not valid UTF-8."""
     return f"byte 0x{byte:02x}"
 
 

@@ -19,10 +19,7 @@ _PART = re.compile(r"(?:transforms|predicates)\..+\.type|(?:key|value|header)\.c
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A class that the worker can load, in one version: a class may be installed in several.
-
-    `type` is UNKNOWN for transforms, predicates and converters.
-    """
+    """One version of a class that the worker can load. `type`: UNKNOWN for transforms, predicates and converters."""
 
     class_name: str
     type: ConnectorType
@@ -39,8 +36,6 @@ def full_names(plugins: Iterable[Plugin]) -> Mapping[str, str]:
 
 
 class KeyType(Enum):
-    """The types of config values (`ConfigDef.Type`)."""
-
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
     INT = "INT"
@@ -72,7 +67,6 @@ class ConfigDefinition:
 
     @property
     def passwords(self) -> frozenset[str]:
-        """The keys of type PASSWORD."""
         return frozenset(key for key, one in self.keys.items() if one.type is KeyType.PASSWORD)
 
 
@@ -112,7 +106,6 @@ class ConnectChecks:
     described: frozenset[ConnectorName] = frozenset()
 
     def __add__(self, other: ConnectChecks) -> ConnectChecks:
-        """The verdicts of both, on different connectors."""
         return ConnectChecks(
             self.diagnostics + other.diagnostics,
             self.invalid | other.invalid,

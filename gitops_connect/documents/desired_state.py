@@ -39,8 +39,6 @@ class RequestedChange:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What annotations of Strimzi resources request about offsets, and what is wrong with annotations."""
-
     changes: tuple[RequestedChange, ...] = ()
     listings: tuple[RequestedListing, ...] = ()
     warnings: tuple[AnnotationWarning, ...] = ()
@@ -133,10 +131,8 @@ class _Builder:
     def add_requests(self, requests: Requests) -> None:
         """Add what annotations request to the clusters of their connectors, if the settings have these clusters."""
         for change in requests.changes:
-            draft, offset_change = (
-                self._known(change.document.cluster),
-                offset_change_fields.change(change.document, self._files),
-            )
+            draft = self._known(change.document.cluster)
+            offset_change = offset_change_fields.change(change.document, self._files)
             if draft is not None and isinstance(offset_change, DesiredOffsetChange):
                 offset_change = replace(offset_change, annotation=change.action, problem=change.problem)
                 draft.changes[offset_change.name].append(change.document)
@@ -232,10 +228,7 @@ _POINTER = ("metadata", "cluster")
 
 
 def place(document: Document, clusters: Collection[ClusterName] | None) -> ClusterName | Diagnostic:
-    """The document's cluster, or the error why it has none.
-
-    `clusters` are those of the settings, None without settings.
-    """
+    """The document's cluster, or the error why it has none. `clusters` is None if there are no settings."""
     parts = document.location.file.split("/")  # deeper directories may belong to others
     directory = ClusterName(parts[1]) if len(parts) > 2 and parts[0] == FOLDER else None
     named = document.cluster

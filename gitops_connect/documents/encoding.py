@@ -58,5 +58,4 @@ def refuse_control_characters(text: str) -> None:
 
 
 def place_after(before: str) -> tuple[int, int]:
-    """The line and column of the character that follows the text."""
     return before.count("\n") + 1, len(before) - before.rfind("\n")

@@ -84,7 +84,6 @@ def config_of(document: Document) -> dict[str, str]:
 
 
 def annotations_of(document: Document) -> Mapping[str, str]:
-    """`metadata.annotations` of a document without schema errors."""
     found: Mapping[str, str] = document.value["metadata"].get("annotations", {})
     return found
 

@@ -152,10 +152,7 @@ class ParseCache:
 
 
 def load(files: Files, cache: ParseCache) -> Documents:
-    """All documents of a revision. Only the files that the cache does not contain are read, together.
-
-    Errors of reading are passed on: a repository that cannot be read says nothing about its content.
-    """
+    """All documents of a revision. Files that the cache lacks are read together; errors of reading are passed on."""
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
     parsed = {_key(entry): cache.files[_key(entry)] for entry in visible if _key(entry) in cache.files}
     parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read_file)
@@ -175,10 +172,7 @@ def _key(entry: Entry | Blob) -> Key:
 def _parsed(
     files: Files, entries: Collection[Entry], read: Callable[[Blob], Documents | None]
 ) -> dict[Key, Documents | None]:
-    """The content of the files. One byte more than the limit is read of each, to detect files that are too large.
-
-    With a bug in reading a file, nobody knows what it declares.
-    """
+    """The content of the files: of each, one byte more than the limit, to detect files that are too large."""
     blobs = files.blobs(entries, MAX_SIZE + 1)
     return {_key(blob): contained_or(_unknown, partial(read, blob), Location(blob.path)) for blob in blobs}
 

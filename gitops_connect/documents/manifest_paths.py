@@ -19,7 +19,6 @@ _ANY_FOLDERS = "**"
 
 
 def is_glob(path: str) -> bool:
-    """Whether the path contains a wildcard."""
     return _WILD.search(path) is not None
 
 
@@ -36,15 +35,12 @@ def directory_of(glob: str) -> str:
 
 
 class Glob:
-    """One glob, to match many paths."""
-
     def __init__(self, glob: str) -> None:
         self._steps = [None if part == _ANY_FOLDERS else _Name(part) for part in glob.split("/")]
         if self._steps[-1] is None:
             self._steps.append(_Name("*"))
 
     def matches(self, path: str) -> bool:
-        """Whether the glob matches that path."""
         parts = path.split("/")
         reached = {0}
         for part in parts:
@@ -81,8 +77,6 @@ class _Name:
 
 
 class Format(Enum):
-    """The format of the entries."""
-
     JSON = "JSON"
     YAML = "YAML"
     LINES = "JSON Lines"

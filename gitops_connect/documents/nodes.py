@@ -36,8 +36,6 @@ class ScalarNode(NamedTuple):
 
 
 class SequenceNode(NamedTuple):
-    """A list."""
-
     items: tuple[Node, ...]
     tag: str | None
     place: tuple[int, int]
@@ -120,12 +118,10 @@ class _Composer:
 
 
 def too_deep(place: tuple[int, int]) -> Refused:
-    """The refusal of a document with too many levels."""
     return Refused("yaml/depth", f"the document is nested deeper than {MAX_DEPTH} levels", place)
 
 
 def too_many(place: tuple[int, int]) -> Refused:
-    """The refusal of a document with too many values."""
     return Refused("yaml/nodes", f"with its aliases resolved, the document has more than {MAX_NODES:,} values", place)
 
 

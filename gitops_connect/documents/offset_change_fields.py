@@ -25,7 +25,6 @@ _CHANGE: Pointer = ("spec",)
 
 
 def change(document: Document, files: ManifestFiles) -> DesiredOffsetChange | Diagnostic:
-    """The offset change of an `OffsetChange`, or the error why it has none."""
     spec = document.value["spec"]
     name, connector = OffsetChangeName(document.value["metadata"]["name"]), ConnectorName(spec["connector"])
     return _Draft(document, _CHANGE, spec, connector).offset_change(name, OffsetChangeKind(spec["operation"]), files)
@@ -127,8 +126,6 @@ _RELATIVE_TO = "a path is relative to the repository root; one that starts with 
 
 
 class NoManifest(NamedTuple):
-    """Why a path names no file."""
-
     rule: str
     summary: str
     hint: str
@@ -250,7 +247,6 @@ class ManifestFiles:
 
     @cached_property
     def _by_name(self) -> dict[str, str]:
-        """The first file of each name."""
         return {path.rpartition("/")[2]: path for path in reversed(self._paths)}
 
 
@@ -288,5 +284,4 @@ class PointerPlaces(NamedTuple):
         return next((place for place in places if place is not None), entry)
 
     def line(self, entry: Place, value: Any) -> str:
-        """The entry's value as a line of JSON."""
         return json.dumps(value)

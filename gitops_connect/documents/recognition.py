@@ -88,7 +88,6 @@ def _is_foreign(version: str) -> bool:
 
 
 def mistake(document: Document) -> Diagnostic:
-    """The error for a document that is meant to be a gitops-connect document."""
     version = document.value.get("apiVersion")
     misspelt = closest("apiVersion", document.value)
     missing = "apiVersion is missing" + (f" (found {misspelt!r} instead)" if misspelt is not None else "")
@@ -154,7 +153,6 @@ def unpacked(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def classify_resource(document: Document) -> Membership:
-    """What a document is for Strimzi, by its `apiVersion` and `kind`."""
     version, kind = document.value.get("apiVersion"), document.value.get("kind")
     if kind == CONFIG_MAP and version == "v1":
         return Membership.CONFIG_MAP
@@ -175,7 +173,6 @@ def _of_group(kind: str, version: str | None) -> Membership:
 
 
 def resource_mistake(document: Document) -> Diagnostic:
-    """The error for a document that is meant to be a resource of Strimzi."""
     version, kind = document.value.get("apiVersion"), str(document.value.get("kind"))
     if kind not in strimzi.KINDS:
         summary = f"unknown kind {kind!r} of {version}{did_you_mean(kind, strimzi.KINDS)}"

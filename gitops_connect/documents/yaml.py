@@ -44,7 +44,6 @@ def parse(blob: Blob) -> Documents:
 
 
 def parse_each(blob: Blob) -> Iterator[Documents]:
-    """The documents of the file, one after the other."""
     try:
         text = decode(blob.content)
         refuse_control_characters(text)
@@ -176,4 +175,3 @@ def _kubernetes_key(value: Value) -> str | None:
 
 
 KUBERNETES = ScalarRules(resolve_kubernetes, _kubernetes_key, last_merge_wins=True)
-"""How `kubectl` reads a resource."""

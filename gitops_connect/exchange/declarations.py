@@ -15,8 +15,6 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 
 
 class FileFormat(Enum):
-    """The formats that can be read."""
-
     GITOPS_CONNECT = "gitops-connect"
     STRIMZI = "strimzi"
     JIKKOU = "jikkou"
@@ -27,15 +25,12 @@ class FileFormat(Enum):
 
 
 class TargetFormat(Enum):
-    """The formats that can be written."""
-
     GITOPS_CONNECT = "gitops-connect"
     STRIMZI = "strimzi"
     JSON = "json"
 
     @property
     def suffix(self) -> str:
-        """The suffix of a file."""
         return ".json" if self is TargetFormat.JSON else ".yaml"
 
 

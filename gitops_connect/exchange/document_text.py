@@ -38,7 +38,6 @@ def text_of(document: ConnectorDeclaration, target: TargetFormat) -> str:
 
 
 def json_body(document: ConnectorDeclaration) -> Mapping[str, object]:
-    """The body of POST `/connectors`."""
     config = with_references(document, TargetFormat.JSON).config
     state = None if document.state is TargetState.RUNNING else document.state
     return create_body(document.name, dict(sorted(config.items())), state)
@@ -60,10 +59,7 @@ def _reference(secret: SecretReference, target: TargetFormat) -> str:
 
 
 def needed_secrets(documents: Iterable[ConnectorDeclaration], target: TargetFormat) -> str:
-    """The section of the settings that allows the variables of the documents, or the references, one a line.
-
-    It is empty if the documents name no variable. Each line says which connector and key need the variable.
-    """
+    """The section of the settings that allows the variables of the documents, or the references; may be empty."""
     variables = [
         (secret, escaped(f"{document.name}: {key}"))
         for document in documents
@@ -77,7 +73,6 @@ def needed_secrets(documents: Iterable[ConnectorDeclaration], target: TargetForm
 
 
 def render(document: ConnectorDeclaration) -> str:
-    """The document as YAML."""
     config = dict(sorted(document.config.items()))
     lines = [
         *_head(document, API_VERSION, CONNECTOR),

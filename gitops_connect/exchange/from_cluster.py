@@ -87,10 +87,7 @@ def _password_keys(client: ConnectClient, class_name: str, version: str) -> Pass
 
 
 def _all_password_keys(observed: ObservedConnector, described: Callable[[str, str], PasswordKeys]) -> PasswordKeys:
-    """The keys of type PASSWORD of the connector's plugin, and of its transforms, predicates and converters.
-
-    A part that no worker has is left out.
-    """
+    """The keys of the plugin, its transforms, predicates and converters, without parts that no worker has."""
     found = set[str]()
     for prefix, class_name in classes_of(observed.config):
         keys = described(class_name, "" if prefix else observed.version) if class_name or not prefix else None

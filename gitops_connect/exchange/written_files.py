@@ -55,10 +55,7 @@ def lossy(
 def _read(
     documents: Sequence[ConnectorDeclaration], target: TargetFormat, strimzi: StrimziOptions
 ) -> tuple[Mapping[ConnectorName, Mapping[str, str]], Mapping[ConnectorName, str]]:
-    """The config of each valid connector, and the first error of each other one, such as a slash in its name.
-
-    Each is read as the file of a repository.
-    """
+    """The config of each valid connector, read as a file of a repository, and the first error of each other one."""
     names = {f"{number:09}": one for number, one in enumerate(documents)}
     read = [read_file(Blob(path, "", text_of(one, target).encode())) for path, one in names.items()]
     parsed = translate(Documents.merged(one for one in read if one is not None), strimzi, TranslationCache())
@@ -122,7 +119,6 @@ class OutputFiles:
         ]
 
     def directory(self, cluster: ClusterName | None) -> Path:
-        """The directory for the connectors of a cluster."""
         return self.root / f"clusters/{cluster}" if cluster else self.root
 
     def write(self, converted: Sequence[Converted], paths: Sequence[Path], *, with_offsets: bool = False) -> None:

@@ -27,7 +27,6 @@ from gitops_connect.model.findings import Finding
 from gitops_connect.model.units import Notation, Unit
 
 ENTRY_POINTS = "gitops_connect.families"
-"""The group of entry points."""
 
 __all__ = [
     "ALL",

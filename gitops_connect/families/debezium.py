@@ -136,11 +136,7 @@ def _order_tokens(before: Any, after: Any) -> int | None:
 
 
 def _token(value: Any) -> bytes | None:
-    """The bytes of a token, or None if it is in no known format.
-
-    A token is in hexadecimal digits, or since Debezium 2 it is BSON in Base64 (`ResumeTokens.toBase64`) with `{"_data":
-    digits}`.
-    """
+    """A token in hexadecimal digits, or since Debezium 2 as BSON in Base64 (`ResumeTokens.toBase64`); else None."""
     if not isinstance(value, str):
         return None
     if _HEX.fullmatch(value) is None:
@@ -233,11 +229,7 @@ GTIDS = FieldKind(
     fast_pattern=TEXT_PATTERN,
 )
 SERVER = FieldKind(
-    "a whole number, the id of a server",
-    is_signed,
-    is_number=True,
-    compare=_order_servers,
-    fast_pattern=WHOLE_PATTERN,
+    "a whole number, the id of a server", is_signed, is_number=True, compare=_order_servers, fast_pattern=WHOLE_PATTERN
 )
 """Positions in two different servers cannot be compared."""
 LSN = FieldKind("a string such as 0000002b:00000c70:0003", _is_lsn, rank=_rank_lsn)

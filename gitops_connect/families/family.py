@@ -66,7 +66,6 @@ class ConnectorClass:
         return shape if self.resume is None else replace(shape, resume=self.resume.of(config))
 
     def is_disabled(self, config: Config) -> bool:
-        """Whether the config disables the connector."""
         return any(config.get(key, "").strip().lower() == "false" for key in self.disabled_by)
 
 
@@ -88,9 +87,6 @@ class Family:
 
 
 def class_names(class_name: str) -> tuple[str, ...]:
-    """The names by which Connect accepts a class: the full name, the simple name, and that without `Connector`.
-
-    Connect computes them in `PluginUtils.computeAliases`.
-    """
+    """The full name, the simple name, and that without `Connector`: all that `PluginUtils.computeAliases` accepts."""
     simple = class_name.rpartition(".")[2].rpartition("$")[2]
     return class_name, simple, simple.removesuffix("Connector") or simple

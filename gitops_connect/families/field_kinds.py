@@ -24,7 +24,6 @@ Accepts = Callable[[Any], bool]
 
 
 def whole_number(value: Any) -> int | None:
-    """The number; None for any other value."""
     return value if type(value) is int else None
 
 
@@ -98,17 +97,14 @@ def is_digits(value: str) -> bool:
 
 
 def is_text(value: Any) -> bool:
-    """True for any string."""
     return type(value) is str
 
 
 def is_natural(value: Any) -> bool:
-    """True for a whole number from 0 to 2^63 - 1."""
     return type(value) is int and 0 <= value <= LONG
 
 
 def is_signed(value: Any) -> bool:
-    """True for a whole number of 64 bits."""
     return type(value) is int and -LONG - 1 <= value <= LONG
 
 

@@ -53,10 +53,7 @@ def _simple_class(connector: ObservedConnector) -> str:
 
 
 def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
-    """Every part that is FAILED: the connector first, then its tasks by number.
-
-    In most cases Connect reports a connector RUNNING while its tasks are FAILED.
-    """
+    """FAILED parts: the connector first, then its tasks by number. A RUNNING connector often has FAILED tasks."""
     tasks = (FailedPart(task.id, summary(task.trace)) for task in connector.tasks if task.state is WorkerState.FAILED)
     if connector.state is WorkerState.FAILED:
         return (FailedPart(None, summary(connector.trace)), *tasks)

@@ -82,10 +82,7 @@ def partitions_read(config: Config) -> Ties:
 
 
 def shape_of_mode(jdbc: Shape, config: Config) -> Shape:
-    """The shape with the unit of the connector's `mode`: time if it reads by timestamps, else ids.
-
-    In the mode `timestamp+incrementing` the id decides only among rows with one timestamp.
-    """
+    """Time if the `mode` has timestamps (ids only decide among rows with one timestamp), else ids."""
     if config.get("mode", "").strip().lower().startswith("timestamp"):
         return replace(jdbc, unit=TIME, measured=("timestamp",))
     return jdbc
@@ -233,10 +230,7 @@ def _included(config: Mapping[str, str]) -> Tables | None:
 
 
 def _names(tables: Tables, table: str, *, is_full: bool) -> bool:
-    """Whether the list may include that table.
-
-    A name in the list is the full name, with or without quotes, or the plain name; a pattern matches the full name.
-    """
+    """Whether the list may include a table: by its full name (quoted or not), its plain name, or a pattern."""
     if tables.patterns:
         return not is_full or any(pattern.fullmatch(table) for pattern in tables.patterns)
     name = _QUOTES.sub("", table)

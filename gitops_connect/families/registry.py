@@ -23,11 +23,7 @@ _UNKNOWN = ConnectorClass()
 
 @dataclass(frozen=True)
 class Registry:
-    """The known families. `schemas` are the offset schemas of a repository, by the full name of the class.
-
-    Connect accepts three names of a class (`class_names`). A simple name that two different classes have means none of
-    them.
-    """
+    """The known families, and the `schemas` of a repository. A simple name that two classes have means neither."""
 
     families: tuple[Family, ...]
     schemas: Mapping[str, OffsetSchema] = field(default_factory=dict)
@@ -61,11 +57,9 @@ class Registry:
 
     @cached_property
     def classes(self) -> Mapping[str, ConnectorClass]:
-        """Every class by its full name."""
         return MappingProxyType({name: one for family in self.families for name, one in family.classes.items()})
 
     def of(self, config: Config) -> ConnectorClass:
-        """What is known of a connector with that config."""
         known = self._with_shape.get(config.get(_CLASS, ""))
         if known is not None:
             return known
@@ -75,7 +69,6 @@ class Registry:
         return _UNKNOWN if schema is None else self._of_schema(schema)
 
     def shape(self, config: Config) -> Shape | None:
-        """The shape of a connector with that config; None if it is unknown."""
         return self.of(config).shape_for(config)
 
     def offset_keys(self, config: Config) -> OffsetKeys:
@@ -157,4 +150,3 @@ BUILT_IN = Registry(
         Family(1, "sinks", {}, units=(sinks.RECORDS,)),
     )
 )
-"""The families that gitops-connect knows by itself."""

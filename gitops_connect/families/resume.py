@@ -31,7 +31,6 @@ class ResumeCondition:
     negated: bool = False
 
     def holds(self, config: Mapping[str, str]) -> bool:
-        """Whether a connector with this config meets the condition."""
         answers = (config[key].strip().lower() in values for key, values in self.keys if config.get(key, "").strip())
         return next(answers, self.default) is not self.negated
 
@@ -106,7 +105,6 @@ class ResumeRules:
     unchecked: str = ""
 
     def of(self, config: Mapping[str, str]) -> ResumeRules:
-        """The rules that apply to a connector with this config."""
         matching = (rule for rule in self.rules if all(condition.holds(config) for condition in rule.when))
         return replace(self, rules=tuple(replace(rule, when=()) for rule in matching))
 

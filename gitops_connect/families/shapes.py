@@ -19,7 +19,6 @@ from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.units import Scale, Unit
 
 Choice = str | bool | None
-"""A value of a closed set."""
 _NOTHING = (None, 0, "NULL")
 
 
@@ -41,7 +40,6 @@ class ShapeFields:
 
     @cached_property
     def types(self) -> Mapping[str, FieldKind]:
-        """All fields with their types."""
         return {**self.required, **self.optional}
 
 
@@ -50,9 +48,7 @@ class Demand(Enum):
 
     NOTHING = "nothing"
     FIELDS = "fields"
-    """The fields of the partition must exist, with any value."""
     TYPES = "types"
-    """The fields of the partition must exist, each with its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,6 @@ class Shape:
 
     @property
     def scale(self) -> Scale:
-        """The units and notations of the shape's distances."""
         found = {name: kind.notation for name, kind in self.offset.types.items() if kind.notation is not None}
         return Scale(self.unit, {**{name: found[name] for name in self.position if name in found}, **found})
 

@@ -52,9 +52,7 @@ _RULES = (
     ),
 )
 _OTHER = ResumeRules(
-    "the offsets of the consumer group; the class may also store a position of its own",
-    _RULES,
-    unchecked=UNKNOWN_CLASS,
+    "the offsets of the consumer group; the class may also store a position of its own", _RULES, unchecked=UNKNOWN_CLASS
 )
 """`WorkerSinkTask`: with `SinkTaskContext.offset`, a class can move to a position that it stores itself."""
 _PLAIN = ResumeRules("the offsets of the consumer group", _RULES)
@@ -95,7 +93,6 @@ _KEYS = OffsetKeys(
 PLAIN_SINK = ConnectorClass(SINK, _PLAIN, _KEYS, has_aliases=False)
 """A sink whose source was read: it does not move its own position."""
 ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
-"""A sink of any other class."""
 
 
 def is_sink(config: Config) -> bool:

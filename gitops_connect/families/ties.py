@@ -70,7 +70,6 @@ class Ties:
     filters: tuple[Filter, ...] = ()
 
     def hold(self, partition: Mapping[str, Any]) -> bool:
-        """True if there are no findings."""
         for one in self.expectations:
             if not one.admits(partition[one.field]):
                 return False

@@ -150,11 +150,9 @@ class ForgeApi:
         return self.failures.named(action)
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
     def ask(self, method: str, path: str, content: object = None, **parameters: str) -> AnswerValue:
-        """The JSON of an answer."""
         return found_in(self.send(method, path, content, parameters))
 
     def pages(self, path: str, **parameters: str) -> Sequence[AnswerValue]:
@@ -204,7 +202,6 @@ class ForgeApi:
 
 
 def found_in(response: requests.Response) -> AnswerValue:
-    """The JSON of an answer."""
     try:
         return AnswerValue(decode(response.content))
     except ValueError:

@@ -25,8 +25,6 @@ _TICKS = re.compile("`+")
 
 
 class GithubStyleForge(Forge, Protocol):
-    """The requests that are equal on both forges."""
-
     roles: tuple[str, ...] = ("write", "admin")
     """The permissions of those who may push."""
     list_parameters: Mapping[str, str] = {}
@@ -105,8 +103,6 @@ def pull_request(found: AnswerValue, page: str, files: str, *, is_fork: bool) ->
 
 @dataclass(frozen=True, slots=True, order=True)
 class LineComment:
-    """A comment at a line of the new version of a file."""
-
     file: str
     line: int
     body: str
@@ -120,7 +116,6 @@ def line_comments(annotations: Iterable[Annotation], diff: Mapping[str, frozense
 
 
 def is_line_comment(body: str) -> bool:
-    """Whether gitops-connect has written it."""
     return body.rstrip().endswith(MARK)
 
 

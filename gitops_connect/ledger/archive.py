@@ -117,7 +117,6 @@ def _counts(rows: Mapping[str, ArchiveRows]) -> dict[str, int]:
 
 
 def write_archive(archive: Archive) -> str:
-    """The archive as indented JSON."""
     document: dict[str, Any] = {"format_version": FORMAT_VERSION, "key_fingerprint": archive.key_fingerprint}
     for table in TABLES:
         rows = archive.rows[table.name]

@@ -42,7 +42,6 @@ class ColumnType(TypeDecorator[Any]):
         raise NotImplementedError
 
     def to_json(self, value: Any) -> Any:
-        """The value in an export."""
         return value
 
     def from_json(self, where: str, found: Any) -> Any:
@@ -51,8 +50,6 @@ class ColumnType(TypeDecorator[Any]):
 
 
 class ShortText(ColumnType):
-    """A string."""
-
     impl = String
     expected = "a string"
 
@@ -64,14 +61,10 @@ class ShortText(ColumnType):
 
 
 class LongText(ShortText):
-    """A string of any length."""
-
     impl = Text
 
 
 class Count(ColumnType):
-    """A whole number that is not negative."""
-
     impl = Integer
     expected = "a whole number"
 
@@ -100,8 +93,6 @@ class Flag(ColumnType):
 
 
 class Number(ColumnType):
-    """A number, such as one of seconds."""
-
     impl = Double
     expected = "a number"
 
@@ -110,10 +101,7 @@ class Number(ColumnType):
 
 
 class UtcTime(ColumnType):
-    """A time with its offset, stored as `2026-11-21T10:00:00.000000Z`: a sortable string for every database.
-
-    SQLite has no type for times, and drivers treat the offset differently.
-    """
+    """Stored as `2026-11-21T10:00:00.000000Z`, which sorts: drivers and databases treat time zones differently."""
 
     impl = String(27)
     expected = "a time such as 2026-11-21T10:00:00.000000Z"
@@ -185,8 +173,6 @@ class MarkText(ShortText):
 
 
 class JsonText(LongText):
-    """A value that is stored as canonical JSON."""
-
     content = ""
     """What an import has to contain, in words."""
 
@@ -222,8 +208,6 @@ class JsonText(LongText):
 
 
 class TextMap(JsonText):
-    """Strings by strings, such as the digests of config keys."""
-
     def __init__(self, expected: str) -> None:
         super().__init__()
         self.expected = expected
@@ -246,8 +230,6 @@ class TextMap(JsonText):
 
 
 class AcknowledgementList(JsonText):
-    """The acknowledgements of an offset change, stored as a sorted list."""
-
     expected = "a JSON list of acknowledgements"
     _word = EnumText(Acknowledgement)
 
@@ -270,8 +252,6 @@ class AcknowledgementList(JsonText):
 
 
 class ConfigHistoryText(JsonText):
-    """The configs of a connector: the healthy one, the one on trial, and the one that was rolled back."""
-
     expected = "a JSON object of a config history"
     content = "the configs of a connector"
 
@@ -299,8 +279,6 @@ class ConfigHistoryText(JsonText):
 
 
 class ReviewedPlanText(JsonText):
-    """A plan that a pull request has shown."""
-
     expected = "a JSON object of a reviewed plan"
     content = "a reviewed plan"
 
@@ -337,8 +315,6 @@ class BlobColumn(ColumnType):
 
 
 class PackedOffsets(BlobColumn):
-    """What `model.offsets.pack` returns."""
-
     content = "packed offsets"
 
     def repacked(self, packed: bytes) -> bytes:
@@ -367,12 +343,10 @@ class PackedLines(BlobColumn):
 
 
 def type_of(column: Column[Any]) -> ColumnType:
-    """The type of a column of the ledger."""
     return cast(ColumnType, column.type)
 
 
 def attributes(value: object, *names: str) -> dict[str, Any]:
-    """These attributes by their names."""
     return {name: getattr(value, name) for name in names}
 
 

@@ -97,7 +97,6 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Release the resources of the driver."""
         self._readers.dispose()
 
     def _make_private(self) -> None:

@@ -51,7 +51,6 @@ class Process:
 
     @staticmethod
     def current() -> Process:
-        """The current process."""
         return Process(socket.gethostname(), _place(), os.getpid(), psutil.Process().create_time())
 
     def is_here(self) -> bool:
@@ -259,10 +258,7 @@ def _lock_briefly(connection: Connection) -> None:
 
 
 def _time(connection: Connection, now: datetime) -> datetime:
-    """The time by which leases expire: of the PostgreSQL server, as the clocks of several machines may differ.
-
-    Only one machine uses an SQLite file, so that its clock, `now`, will do.
-    """
+    """The time by which leases expire: that of the PostgreSQL server; for an SQLite file on this machine, `now`."""
     if connection.dialect.name != "postgresql":
         return now
     time: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()

@@ -112,16 +112,12 @@ class Ledger:
         return Ledger(self._database, self.key, lease)
 
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
-        """All managed connectors of the cluster, in the order of their names."""
         query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
         with self._database.read() as connection:
             return {row.connector: Ownership(*row) for row in connection.execute(query)}
 
     def record(self, *ownerships: Ownership) -> None:
-        """Record that connectors are managed, or what was last applied to them: all of these, or none.
-
-        The first origin and time of each connector are kept.
-        """
+        """Record all of these connectors, or none. The first origin and time of each connector are kept."""
         with self._write() as connection:
             for ownership in ownerships:
                 values = attributes(ownership, "revision", "desired", "applied", "on_delete")
@@ -140,7 +136,6 @@ class Ledger:
                 connection.execute(delete(table).filter_by(cluster=cluster, connector=connector))
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:
-        """What commands have suspended: the cluster, and single connectors."""
         found = dict(self._suspensions.of(cluster))
         whole = found.pop(_WHOLE_CLUSTER, None)
         return Suspensions(whole and replace(whole, whole_cluster=True), found)

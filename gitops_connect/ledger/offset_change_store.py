@@ -39,10 +39,7 @@ _NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None
 
 
 class OffsetChangeStore:
-    """Offset changes of the ledger. Safe for several threads and processes.
-
-    Every method also raises LedgerBusy or LedgerUnusable as the methods of the ledger do.
-    """
+    """Offset changes of the ledger, for several threads and processes. Raises what the methods of `Ledger` raise."""
 
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
         """For `Ledger.offset_changes`. Under a lease, a write raises LedgerBusy once the lease is lost."""
@@ -83,8 +80,7 @@ class OffsetChangeStore:
         return {partition: offset for partition, offset in earlier.items() if offset is not None}
 
     def pieces(self, cluster: ClusterName, name: OffsetChangeName, part: OffsetsPart) -> Iterator[bytes]:
-        """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time, each read
-        separately.
+        """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time.
 
         Raises LedgerUnusable if there are none, or (at the latest after the last piece) if they are damaged.
         """
@@ -107,18 +103,14 @@ class OffsetChangeStore:
             raise self._damaged(row)
 
     def intend(self, cluster: ClusterName, offset_change: OffsetChange, at: datetime) -> None:
-        """Save a seed before its connector is created.
-
-        Raises OperationSettled if it took effect, or may have.
-        """
+        """Save a seed before its connector is created. Raises OperationSettled if it took effect, or may have."""
         with self._changing(cluster, offset_change.name) as entry:
             entry.replace(
                 {**_entered(offset_change, OffsetChangeState.INTENDED, at), **entry.new_attempt(offset_change)}
             )
 
     def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
-        """Save the offset change and the offsets before it, directly before it is sent: after this it may have
-        happened.
+        """Save the offset change and the offsets before it, directly before it is sent: then it may have happened.
 
         Changes nothing if the same offset change is in progress already: the offsets may have changed since it was
         begun. Raises OperationSettled if it took effect, or may have.
@@ -137,8 +129,7 @@ class OffsetChangeStore:
         declared: Iterable[bytes],
         at: datetime,
     ) -> None:
-        """Save a large offset change as `begin` does. `before` and `declared` are blocks of any size, one entry per
-        line.
+        """Save a large offset change as `begin` does, from blocks of any size with one entry a line.
 
         Each piece is written separately, and the offset change is in progress only after all of them. If this is
         interrupted, nothing was begun.
@@ -169,8 +160,7 @@ class OffsetChangeStore:
         return True
 
     def sent(self, cluster: ClusterName, name: OffsetChangeName, entries: int) -> None:
-        """Record that the first `entries` entries of a large offset change were accepted; a smaller number changes
-        nothing.
+        """Record that the first `entries` entries were accepted; a smaller number changes nothing.
 
         Raises LedgerUnusable if the offset change is not in progress, or has fewer entries.
         """
@@ -251,19 +241,13 @@ class OffsetChangeStore:
                 entry.put({"message": _storable(message)})
 
     def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
-        """Overwrite existing records with these, in any state: all of them, or none.
-
-        Saved offsets are kept if they are those of the record.
-        """
+        """Replace these records in any state: all, or none. Saved offsets of the same record are kept."""
         with self._write() as connection:
             for record in records:
                 _Entry(connection, cluster, record.name).overwrite(record)
 
     def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
-        """Record a seed as never applied: its connector was deleted with its offsets.
-
-        It keeps the time at which it was applied. Does nothing if it has another state.
-        """
+        """Record a seed as never applied, if it was applied, after its connector was deleted with its offsets."""
         with self._changing(cluster, name) as entry:
             if entry.row is not None and entry.row.state is OffsetChangeState.SETTLED:
                 entry.put({"state": OffsetChangeState.RELEASED})
@@ -322,7 +306,6 @@ class _Entry:
         self.remove_pieces()
 
     def remove_pieces(self) -> None:
-        """Remove the offsets of a large offset change."""
         pieces.remove(self._connection, self._cluster, self._name, *OffsetsPart)
 
     def overwrite(self, record: OffsetChangeRecord) -> None:

@@ -55,7 +55,6 @@ class BlockCounts:
 
     @property
     def digest(self) -> Digest:
-        """The SHA-256 of all lines so far."""
         return Digest(self._digest.hexdigest())
 
     def cut(self, blocks: Iterable[bytes], size: int = PIECE) -> Iterator[StoredBlock]:
@@ -73,7 +72,6 @@ class BlockCounts:
             yield self._piece(bytes(rest) if rest.endswith(b"\n") else bytes(rest) + b"\n")
 
     def lines(self, piece: StoredBlock | None) -> bytes:
-        """The lines of one piece. Raises Damaged."""
         if piece is None:
             raise Damaged("a piece is missing")
         try:
@@ -96,7 +94,6 @@ class BlockCounts:
 
 
 def put(connection: Connection, key: PartKey, number: int, piece: StoredBlock) -> None:
-    """Write one piece."""
     columns = {"number": number, "entries": piece.entries, "content": piece.content}
     connection.execute(insert(PIECES).values(**key._asdict(), **columns))
 

@@ -126,10 +126,7 @@ def _synchronise(directory: Path) -> None:
 
 
 def find_version(connection: Connection) -> int:
-    """The version of the schema; 0 for an empty database.
-
-    Raises LedgerUnusable if the database belongs to another program, or is newer than this gitops-connect.
-    """
+    """The version; 0 for an empty database. Raises LedgerUnusable if it is another program's, or a newer version."""
     tables = inspect(connection).get_table_names()
     if PROPERTIES.name not in tables:
         if tables:
@@ -155,15 +152,11 @@ def find_version(connection: Connection) -> int:
 
 
 def is_current(connection: Connection) -> bool:
-    """True if there is nothing to upgrade."""
     return find_version(connection) == SCHEMA_VERSION
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the schema to the newest version, in the transaction of `connection`: completely or not at all.
-
-    A new database gets the newest tables at once.
-    """
+    """Bring the schema to the newest version, in the transaction of `connection`. A new database gets it at once."""
     if connection.dialect.name == "postgresql":  # SQLite's transaction holds the lock of the whole database already
         connection.execute(select(func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
     version = find_version(connection)

@@ -101,7 +101,6 @@ class ReviewStore:
             upsert(connection, REVIEWED_PLANS, key, values)
 
     def plans(self, pull_requests: Collection[int], purpose: PlanPurpose) -> list[ReviewedPlan]:
-        """The last plans that these pull requests have shown for that purpose."""
         query = (
             select(REVIEWED_PLANS.c.plan)
             .where(REVIEWED_PLANS.c.pull_request.in_(pull_requests), REVIEWED_PLANS.c.purpose == purpose)

@@ -42,8 +42,6 @@ V = TypeVar("V")
 
 
 class OffsetsPart(Enum):
-    """A set of offsets of an offset change."""
-
     DECLARED = "declared"
     """The offsets that are sent."""
     BEFORE = "before"
@@ -191,12 +189,10 @@ Version 5 has the column `number`, and keeps the row of a lease that was given b
 
 
 def get_property(connection: Connection, name: str) -> str | None:
-    """The value of a property of the ledger; None if it is not set."""
     return connection.scalar(select(PROPERTIES.c.value).where(PROPERTIES.c.name == name))
 
 
 def set_property(connection: Connection, name: str, value: str) -> None:
-    """Store the property instead of an earlier value."""
     upsert(connection, PROPERTIES, {"name": name}, {"value": value})
 
 
@@ -207,10 +203,7 @@ def upsert(
     values: Mapping[str, Any],
     first: Mapping[str, Any] | None = None,
 ) -> None:
-    """Update the row of `key`, or insert it, then with the values of `first` too.
-
-    Two statements, because each database has a different syntax for a single one.
-    """
+    """Update the row of `key`, or insert it with the values of `first` too. No single statement fits all databases."""
     if connection.execute(update(table).filter_by(**key).values(**values)).rowcount == 0:
         connection.execute(insert(table).values(**key, **values, **(first or {})))
 
@@ -240,7 +233,6 @@ class RecordedValues(Generic[K, V]):
         self._others = [one.name for one in table.c if not one.primary_key]
 
     def of(self, cluster: ClusterName) -> Mapping[K, V]:
-        """All values of the cluster."""
         with self._database.read() as connection:
             rows = connection.execute(select(self._table).filter_by(cluster=cluster)).all()
         return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}

@@ -14,10 +14,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical(value: Any) -> bytes:
-    """JSON with sorted keys and no whitespace, in UTF-8.
-
-    Raises TypeError if JSON has no such type, and ValueError for NaN and infinity.
-    """
+    """JSON in UTF-8 with sorted keys and no whitespace. Raises TypeError or ValueError for what JSON lacks."""
     return _ENCODER.encode(value).encode()
 
 

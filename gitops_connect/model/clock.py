@@ -25,16 +25,12 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits between tries, in seconds: `first`, then twice as long after each further failure, up to `longest`.
-
-    The iterator has the waits after the first failure, the second, and so on, without end.
-    """
+    """Waits between tries, in seconds: `first`, then twice as long after each further failure, up to `longest`."""
 
     first: float
     longest: float
 
     def after(self, failures: int) -> float:
-        """The wait after so many failures in a row."""
         return min(self.first * 2.0 ** min(failures - 1, 32), self.longest)
 
     def __iter__(self) -> Iterator[float]:

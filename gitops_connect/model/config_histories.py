@@ -12,10 +12,7 @@ from gitops_connect.model.names import Digest, Revision
 
 
 class RollbackTrigger(Enum):
-    """What must happen to a connector so that its config is rolled back."""
-
     FAILED = "failed"
-    """The connector or a task is FAILED."""
     DEGRADED = "degraded"
     """The connector is Degraded for any reason."""
 
@@ -30,10 +27,7 @@ class RollbackOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredConfig:
-    """The config of a document. `secrets` are the references of `spec.secrets`; their values are not in `config`.
-
-    A reference is its kind (`env` or `file`) and its name.
-    """
+    """A document's config. `secrets`: the references of `spec.secrets`, each a kind (`env`, `file`) and a name."""
 
     config: Mapping[str, str] = field(repr=False)
     secrets: Mapping[str, tuple[str, str]]
@@ -67,10 +61,7 @@ class RolledBack:
 
 @dataclass(frozen=True, slots=True)
 class ConfigHistory:
-    """What the ledger records of a connector's configs.
-
-    `healthy` is the last config with which it worked. `rolled_back` is set until the document has another config.
-    """
+    """The configs of a connector. `healthy` worked last; `rolled_back` is set until the document has another config."""
 
     healthy: DeclaredConfig | None = None
     trial: ConfigTrial | None = None

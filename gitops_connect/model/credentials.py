@@ -1,5 +1,5 @@
 """Finds the credentials in a string: by the syntax around them (URLs, JAAS, connection strings, JSON, HTTP headers),
-and by their own form (`token_shapes`).
+and by their own form (`token_shapes.toml`).
 
 If the syntax tells where a credential ends, it alone is found; otherwise the whole string is, from the beginning of the
 line. References of config providers (KIP-297), masks and placeholders are no credentials. Every search takes linear
@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import binascii
 import re
+import tomllib
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from gitops_connect.model.sensitivity import PLACEHOLDER
 
 MASK = "***"
-"""What outputs show instead of a secret."""
 Span = tuple[int, int]
 """Index of the first character of a credential, and index after its last one."""
 
@@ -79,12 +80,10 @@ _KEY_ENDS = "-----END"
 
 
 def credentials(text: str) -> tuple[FoundCredential, ...]:
-    """The credentials in `text`, in order and without overlaps."""
     return _remembered(text) if len(text) <= _LONG else _search(text)
 
 
 def concealed(text: str) -> str:
-    """`text` with `***` for each credential."""
     parts, end = [], 0
     for one in credentials(text):
         parts += [text[end : one.start], MASK]
@@ -213,7 +212,6 @@ def _of_oracle(text: str) -> Iterator[Span]:
 
 
 def _private_keys(text: str) -> Iterator[Span]:
-    """Private keys in PEM, up to their end line or the end of the text."""
     end = 0
     while (found := _KEY_BEGINS.search(text, end)) is not None:
         end = text.find(_KEY_ENDS, found.end())
@@ -231,7 +229,6 @@ def _headers(text: str) -> Iterator[Span]:
 
 
 def _is_user(encoded: str) -> bool:
-    """Whether it is `user:password` in Base64."""
     try:
         return b":" in b64decode(encoded[:_LONGEST_BASIC] + "==")
     except binascii.Error:
@@ -240,11 +237,7 @@ def _is_user(encoded: str) -> bool:
 
 _SEARCHES: tuple[tuple[str, Callable[[str], bool], Callable[[str], Iterator[Span]]], ...] = (
     ("a private key", lambda text: _KEY_BEGIN in text, _private_keys),
-    (
-        "a credential in a header",
-        lambda text: any(word in text.lower() for word in _HEADER_WORDS),
-        _headers,
-    ),
+    ("a credential in a header", lambda text: any(word in text.lower() for word in _HEADER_WORDS), _headers),
     ("a password in a URL", lambda text: "@" in text and "://" in text, _in_urls),
     ("a password in a URL", lambda text: "@" in text, _of_oracle),
     ("a password of JAAS", lambda text: "LoginModule" in text, _assigned),
@@ -260,11 +253,7 @@ Nearly all config values contain none of these, and every reconciliation searche
 """
 
 
-# Tokens, keys and URLs that are secret and that their issuers write in a form of their own, as data.
-#
-# Each form is one that its issuer documents or its tools print; `docs/contributing/secrets.md` names the sources. An
-# unbounded run of characters is always the end of a pattern or begins at a boundary: so every search takes linear
-# time.
+# Tokens, keys and URLs that their issuers write in a form of their own.
 
 
 class FoundCredential(NamedTuple):
@@ -275,44 +264,7 @@ class FoundCredential(NamedTuple):
     kind: str
 
 
-_SHAPES = {
-    "a GitHub token": r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{36,}",
-    "a GitLab token": r"gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|rtr|soat|wt)-[\w.-]{20,}",
-    "a Slack token": r"xox[a-z](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
-    "an AWS access key": r"(?<![A-Za-z0-9])A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"
-    r"(?:[\s:;,/|]{1,3}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?",
-    "a Google API key": r"AIza[\w-]{35}",
-    "a Google OAuth secret": r"GOCSPX-[\w-]{28}|ya29\.[\w-]{20,}",
-    "a Stripe key": r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9]{24,}",
-    "an OpenAI or Anthropic key": r"(?<![A-Za-z0-9])sk-(?:(?:admin|ant|proj|svcacct)-[\w-]{20,}|[A-Za-z0-9]{32,})",
-    "an npm token": r"npm_[A-Za-z0-9]{36}",
-    "a PyPI token": r"pypi-AgE[\w-]{50,}",
-    "a Docker token": r"dckr_[op]at_[\w-]{20,}",
-    "a SendGrid key": r"SG\.[\w-]{22}\.[\w-]{43}",
-    "a DigitalOcean token": r"do[opr]_v1_[0-9a-f]{64}",
-    "a Hugging Face token": r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{30,40}",
-    "a Databricks token": r"(?<![A-Za-z0-9])dapi[0-9a-f]{32}",
-    "a Vault token": r"(?<![A-Za-z0-9])hv[brs]\.[\w-]{20,}",
-    "a Terraform token": r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}",
-    "a Grafana token": r"gl(?:c|sa)_[\w+/=]{32,}",
-    "a New Relic key": r"NRAK-[A-Z0-9]{27}",
-    "a Shopify token": r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
-    "an Atlassian token": r"ATATT3[\w=-]{50,}",
-    "an Aiven password": r"AVNS_[\w-]{12,}",
-    "a PlanetScale token": r"pscale_(?:oauth|pw|tkn)_[\w.=-]{30,}",
-    "an Azure client secret": r"(?<![\w~.-])[\w~.]{3}[0-9]Q~[\w~.-]{31,34}",
-    "a Telegram bot token": r"(?<![0-9])[0-9]{8,10}:AA[\w-]{33}",
-    "a Twilio key": r"(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])",
-    "a signed token (JWT)": r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",
-    "a private key": r"(?<![A-Za-z0-9+/])MII[A-Za-z0-9+/]{2}[AQgw]IBA[AD][A-Za-z0-9+/=\s]{100,}"
-    r"|AGE-SECRET-KEY-1[A-Z0-9]{58}",
-    "a Slack webhook URL": r"(?<=hooks\.slack\.com/)(?:services|triggers|workflows)/[\w+/-]{20,}",
-    "a Teams webhook URL": r"(?<=\.office\.com/)webhook(?:b2)?/[\w@/-]{36,}",
-    "a Discord webhook URL": r"(?<=/api/)(?:v[0-9]{1,2}/)?webhooks/[0-9]{17,20}/[\w-]{60,}",
-    "a webhook URL": r"(?<=/hooks/)(?:catch/[0-9]{1,20}/[\w/]+|[a-z0-9]{26}(?![a-z0-9]))|(?<=/with/key/)[\w-]{20,}",
-    "an Azure function key": r"(?<=[?&]code=)[\w%=-]{20,}",
-}
-"""The pattern of each kind. A private key without PEM is DER in Base64: PKCS #8 or PKCS #1, and no certificate."""
+_SHAPES = tomllib.loads(files("gitops_connect.model").joinpath("token_shapes.toml").read_text(encoding="utf-8"))
 _ANY = re.compile("|".join(f"({pattern})" for pattern in _SHAPES.values()), re.ASCII)
 _KINDS = tuple(_SHAPES)
 _HINT = re.compile(

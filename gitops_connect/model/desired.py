@@ -36,8 +36,6 @@ class Mode(Enum):
 
 
 class SecretSource(Enum):
-    """Where the administrator keeps a secret."""
-
     ENV = "env"
     FILE = "file"
 
@@ -70,14 +68,10 @@ class OnManualPause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """An offset manifest in the repository, in one file or several.
-
-    Each entry has the path from the repository's root directory, the id of the content, and the size in bytes.
-    """
+    """A manifest in one or several files: for each, the path from the root, the id of its content, and its bytes."""
 
     entries: tuple[Entry, ...]
     location: Location
-    """Where the document names the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,6 @@ class ManifestUri:
     uri: str
     sha256: str
     location: Location
-    """Where the document names the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +114,6 @@ class DesiredOffsetChange:
         return AnnotationWarning(self.annotation, message, self.locate(), connector=self.connector)
 
     def locate(self, *pointer: str | int) -> Location:
-        """The location of a field of the offset change, as in `locate("acknowledge")`."""
         return self.document.locate((*self.pointer, *pointer))
 
 
@@ -163,7 +155,6 @@ class DesiredConnector:
     """If it is set, `config` and `secrets` are of an earlier commit: the connector failed with the declared ones."""
 
     def locate(self, pointer: Pointer) -> Location:
-        """The location of a field of the document."""
         return self.document.locate(pointer)
 
     def locate_config(self, key: str) -> Location:
@@ -205,7 +196,6 @@ class DesiredState:
 
     @cached_property
     def by_name(self) -> Mapping[ConnectorName, DesiredConnector]:
-        """The connectors by their names."""
         return {connector.name: connector for connector in self.connectors}
 
     def offset_changes_of(self, connector: ConnectorName) -> Sequence[DesiredOffsetChange]:

@@ -89,7 +89,6 @@ class Diagnostics:
 
     @staticmethod
     def of(items: Iterable[Diagnostic]) -> Diagnostics:
-        """Sort by location and remove duplicates."""
         return Diagnostics(tuple(sorted(set(items), key=Diagnostic.sort_key)))
 
     def __add__(self, other: Diagnostics) -> Diagnostics:
@@ -111,30 +110,23 @@ class Diagnostics:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics that block a connector or a change."""
         return tuple(item for item in self.items if item.severity is Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics that block nothing."""
         return tuple(item for item in self.items if item.severity is Severity.WARNING)
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics that may need no action."""
         return tuple(item for item in self.items if item.severity is Severity.NOTE)
 
     @property
     def bugs(self) -> tuple[Diagnostic, ...]:
-        """The internal errors."""
         return tuple(item for item in self.items if item.bug is not None)
 
 
 def contained(work: Callable[[], T], location: Location, connector: ConnectorName | None = None) -> T | Diagnostic:
-    """The result of `work`, which concerns only one document or connector; or its bug as an INTERNAL_ERROR.
-
-    Errors that are not bugs are passed on.
-    """
+    """The result of `work` about one document or connector, or its bug as an INTERNAL_ERROR; raises other errors."""
     try:
         return work()
     except GitopsConnectError:

@@ -12,14 +12,10 @@ from gitops_connect.model.units import Scale
 
 
 class Direction(Enum):
-    """In which direction a partition's offset moves."""
-
     NEW = "new"
     SAME = "same"
     FORWARD = "skip"
-    """Records are skipped."""
     REWIND = "rewind"
-    """Records are reprocessed."""
     REMOVED = "removed"
     CHANGED = "changed"
     """Another value, and whether it is before or after the current one is unknown, as for an unknown class."""
@@ -77,8 +73,7 @@ class ResumeLine:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All partitions of an offset change: how many move in each direction, how far in all, and the moves, largest
-    first.
+    """All partitions of an offset change: how many move in each direction, how far in all, and the largest moves.
 
     `moves` contains no partition whose offset stays the same. `scale` says what a distance counts and how it is
     written. `exact` is False if the current offsets can only be read after the connector is created. `resume` says what
@@ -104,10 +99,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an offset change is rejected for the current offsets.
-
-    `missing` is the acknowledgement that would allow the offset change, or None if no acknowledgement would.
-    """
+    """Why an offset change is rejected. `missing`: the acknowledgement that would allow it; None if none would."""
 
     message: str
     missing: Acknowledgement | None = None

@@ -19,7 +19,6 @@ Pointer = tuple[str | int, ...]
 CONNECTOR = "Connector"
 OFFSET_CHANGE = "OffsetChange"
 KINDS = (CONNECTOR, OFFSET_CHANGE)
-"""Every kind of document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,6 @@ class Documents:
 
     @staticmethod
     def merged(parts: Iterable[Documents]) -> Documents:
-        """The documents of all parts, in their order."""
         parts = tuple(parts)
         return Documents(
             documents=tuple(document for part in parts for document in part.documents),
@@ -160,10 +158,7 @@ class Documents:
         return found if found is not None and found.location.file == location.file else None
 
     def of(self, problem: Diagnostic) -> Document | None:
-        """The document with that problem.
-
-        One Strimzi resource may become several documents that begin at the same location: the connector decides then.
-        """
+        """The document with that problem. If documents of a Strimzi resource begin together, the connector decides."""
         found = self.at(problem.location)
         if found is None or found.resource is None:
             return found

@@ -14,10 +14,7 @@ _LONGEST_SHOWN = 60
 
 
 class LazyWords(Mapping[str, str]):
-    """The words of a finding, computed when the finding is explained.
-
-    A manifest may have a finding in each of 200,000 entries, of which 20 for each rule are explained.
-    """
+    """The words of a finding, computed when it is explained: only 20 findings of each rule are explained."""
 
     def __init__(self, compute: Callable[[], Mapping[str, str]]) -> None:
         self._compute = compute
@@ -84,7 +81,6 @@ def place_of(where: str, name: Any) -> str:
 
 
 def describe(value: Any) -> str:
-    """A value with its type."""
     if isinstance(value, bool) or value is None:
         return show(value)
     if isinstance(value, str):

@@ -30,17 +30,13 @@ class HealthReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FailedPart:
-    """A part of a connector that is FAILED: `task` is its number, or None for the connector itself.
-
-    `reason` is the `summary` of the Java stack trace.
-    """
+    """A FAILED part: the number of its `task`, None for the connector, and the `summary` of its stack trace."""
 
     task: int | None
     reason: str
 
     @property
     def part(self) -> str:
-        """`task 3`, or `the connector`."""
         return "the connector" if self.task is None else f"task {self.task}"
 
 
@@ -71,7 +67,6 @@ class UnhealthyConnector:
 
     @property
     def reason(self) -> HealthReason:
-        """The most important of the problems."""
         if self.failures:
             return HealthReason.FAILED
         if self.no_tasks:

@@ -140,16 +140,12 @@ class SavedOffsets:
 
     @property
     def file(self) -> LargeFile:
-        """The file, to compare a manifest with it."""
         return LargeFile("the current offsets", self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class LargePatch:
-    """The offsets to send: files in their order, with one canonical entry a line, and each partition once.
-
-    `size` is in bytes, line feeds included.
-    """
+    """The offsets to send: one canonical entry a line, each partition once. `size`: bytes with line feeds."""
 
     files: tuple[str, ...]
     entries: int

@@ -48,10 +48,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
-    """The value of a config key as it may be shown. `sensitive`: the key is known to have a secret as its value.
-
-    A reference of a config provider is shown: the worker resolves it, and the reference itself is no secret.
-    """
+    """The value as it may be shown. `sensitive`: the key has a secret. References of config providers are shown."""
     if (sensitive or is_sensitive_key(key)) and not is_only_reference(value):
         return MASK
     return mask(value)
@@ -70,11 +67,7 @@ def clear_secret(key: str, value: str) -> str | None:
 
 
 def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:
-    """The secrets of a config: values of sensitive keys, and credentials in all other values.
-
-    Sensitive keys are the given ones, and those with sensitive names. Masks and references that the worker resolves
-    (`${file:…}`) are left out: neither is a secret.
-    """
+    """The secrets of a config: values of sensitive keys, and credentials in others, but no masks and references."""
     keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
     whole = {config[key] for key in keys if not is_mask(config[key]) and not is_only_reference(config[key])}
     return frozenset(whole.union(*(_parts(value) for value in config.values())))
@@ -87,10 +80,7 @@ def mask_traces(connector: ObservedConnector, secrets: Iterable[str]) -> Observe
 
 
 def distinctive(secrets: Iterable[str]) -> frozenset[str]:
-    """The secrets that are also masked in messages about other connectors: those of at least four characters.
-
-    Shorter secrets, `true`, `false` and `null` occur as words in many texts, which would become unreadable.
-    """
+    """The secrets that are also masked in messages about other connectors: shorter ones are words of many texts."""
     return frozenset(one for one in secrets if len(one.strip()) >= _SHORT and one.strip().lower() not in _COMMON_WORDS)
 
 
@@ -106,11 +96,7 @@ _cached = lru_cache(maxsize=10_000)
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """Strings of at least `_SHORT` characters, by their first `_SHORT` characters.
-
-    A cluster may have thousands of secrets, and a text contains hardly any of them. The time of a search depends on the
-    length of the text only.
-    """
+    """Strings by their first `_SHORT` characters: the time of a search depends on the length of the text only."""
 
     by_start: Mapping[str, Sequence[str]]
 

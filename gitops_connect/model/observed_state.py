@@ -42,10 +42,7 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ObservedConnector:
-    """One connector as the cluster reports it. `config` is without `name`, which Connect adds by itself.
-
-    `version` is the version of the plugin that runs; empty before Kafka 4.1, which does not report it (KIP-891).
-    """
+    """One connector: its `config` without `name`, and its plugin's `version`, empty before Kafka 4.1 (KIP-891)."""
 
     name: ConnectorName
     type: ConnectorType
@@ -58,7 +55,6 @@ class ObservedConnector:
 
     @property
     def is_running(self) -> bool:
-        """Whether the connector and all its tasks are RUNNING."""
         return {self.state, *(task.state for task in self.tasks)} == {WorkerState.RUNNING}
 
 

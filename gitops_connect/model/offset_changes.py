@@ -31,7 +31,6 @@ class OffsetChangeKind(Enum):
     REPLACE = "replace"
     """Makes the offsets exactly the declared ones (KIP-875's "full overwrite")."""
     RESET = "reset"
-    """Removes all offsets."""
     SEED = "seed"
     """`spec.initialOffsets`: merges as ALTER does, for a connector that has never run."""
     CLEAR = "clear"
@@ -50,7 +49,6 @@ class Acknowledgement(Enum):
     TOMBSTONE = "tombstone"
     """Offsets of single partitions are removed."""
     RESET = "reset"
-    """All offsets are removed."""
     UNREAD = "unread"
     """Offsets are set for partitions that the connector, as it is configured, does not read."""
     EXTERNAL = "external"
@@ -123,13 +121,11 @@ class OffsetChangeRecord:
 
 
 def seed_name(connector: ConnectorName) -> OffsetChangeName:
-    """The name of the offset change of `spec.initialOffsets`. No `OffsetChange` has it: its name cannot contain a
-    slash."""
+    """The name of the change of `spec.initialOffsets`. No `OffsetChange` has it: it contains a slash."""
     return OffsetChangeName(f"initialOffsets/{connector}")
 
 
 def clear_name(connector: ConnectorName) -> OffsetChangeName:
-    """The name of the offset change of `spec.onDelete`."""
     return OffsetChangeName(f"onDelete/{connector}")
 
 
@@ -137,8 +133,6 @@ def clear_name(connector: ConnectorName) -> OffsetChangeName:
 
 
 class Past(Enum):
-    """Whether an offset change has taken effect."""
-
     PENDING = "pending"
     """It has not taken effect: it is checked against its connector as it is declared now."""
     DONE = "done"
@@ -159,7 +153,6 @@ class OffsetChangeHistory:
     is_complete: bool = False
 
     def past(self, name: OffsetChangeName) -> Past:
-        """Whether that offset change has taken effect, as far as the ledger knows."""
         record = self.records.get(name)
         if record is None:
             return Past.PENDING if self.is_complete else Past.UNKNOWN

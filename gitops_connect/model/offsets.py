@@ -21,7 +21,6 @@ OffsetText = NewType("OffsetText", str)
 """The canonical JSON of an offset: `{"position":20}`."""
 
 Offsets = Mapping[PartitionText, OffsetText]
-"""Current or desired offsets: every partition with its offset."""
 
 OffsetPatch = Mapping[PartitionText, OffsetText | None]
 """Declared offsets, or offsets to send: a partition with None is to have no offset (a tombstone)."""

@@ -67,12 +67,10 @@ class ReconciliationOutcome:
 
     @property
     def failed(self) -> tuple[StepOutcome, ...]:
-        """The steps that failed."""
         return tuple(outcome for outcome in self.steps if outcome.result is Result.FAILED)
 
     @property
     def has_bugs(self) -> bool:
-        """Whether a bug prevented the processing of a document or a step."""
         return bool(self.diagnostics.bugs) or any(outcome.bug is not None for outcome in self.steps)
 
     @property
@@ -86,8 +84,7 @@ class ReconciliationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One step. `author` is the author of the commit (empty without Git), `offset_change` the name of its offset
-    change.
+    """One step. `author` is that of the commit (empty without Git), `offset_change` the name of its offset change.
 
     `reason` is why the step was planned, `message` the error or the warning. No text contains a secret. `id` is 0 until
     the entry is stored.

@@ -12,8 +12,6 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revis
 
 
 class Origin(Enum):
-    """How a connector became managed."""
-
     CREATED = "created"
     ADOPTED = "adopted"
 

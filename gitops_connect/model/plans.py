@@ -25,8 +25,6 @@ from gitops_connect.model.suspensions import Suspension
 
 
 class Action(Enum):
-    """The kind of effect that a step has."""
-
     ADOPT = "adopt"
     """The connector exists and is managed from now on: the ledger records that, and the cluster gets no request."""
     CREATE = "create"
@@ -46,7 +44,6 @@ class Action(Enum):
 
     @property
     def symbol(self) -> str:
-        """The symbol of the action in every text output."""
         return _SYMBOLS[self]
 
 
@@ -85,12 +82,10 @@ class Change:
 
     @property
     def shown_before(self) -> str | None:
-        """The value before, with its secrets masked."""
         return self._shown(self.before)
 
     @property
     def shown_after(self) -> str | None:
-        """The value after, with its secrets masked."""
         return self._shown(self.after)
 
     def _shown(self, value: str | None) -> str | None:
@@ -143,8 +138,6 @@ class HeapEstimate:
 
 
 class OffsetChangeStatus(Enum):
-    """The status of a declared offset change in a plan."""
-
     PLANNED = "planned"
     UNFINISHED = "in_progress"
     """Started in an earlier reconciliation, and finished in this one."""
@@ -249,7 +242,6 @@ class Plan:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every step that apply would carry out."""
         return tuple(step for connector in self.connectors if connector.applicable for step in connector.steps)
 
     @property
@@ -269,16 +261,13 @@ class Plan:
 
     @property
     def unreviewed(self) -> tuple[UnreviewedChange, ...]:
-        """The changes that are blocked because nobody has reviewed them."""
         return tuple(one.unreviewed for one in self.connectors if one.unreviewed is not None)
 
     @property
     def is_empty(self) -> bool:
-        """True if the plan has no steps."""
         return not self.steps
 
     def count(self) -> Counter[Action]:
-        """The number of steps of each action."""
         return Counter(step.action for step in self.steps)
 
 
@@ -312,9 +301,8 @@ def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
         if step.action is Action.DELETE:
             yield DestructiveEffect(DestructiveKind.DELETE)
         if step.action is Action.RESET and step.offset_change is not None:
-            yield DestructiveEffect(
-                DestructiveKind.RESET, reviewed_name(step.offset_change.name), step.offset_change.digest
-            )
+            name = reviewed_name(step.offset_change.name)
+            yield DestructiveEffect(DestructiveKind.RESET, name, step.offset_change.digest)
     for one in connector.offset_changes:
         if one.name in carried_out and one.difference is not None:
             yield from _of_offset_change(one, one.difference)

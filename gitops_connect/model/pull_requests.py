@@ -34,10 +34,7 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment in the conversation of a pull request.
-
-    `is_edited`: its text may not be the author's, because others with write access can edit it, too.
-    """
+    """A comment of a pull request. `is_edited`: the text may be from others, who have write access."""
 
     id: int
     author: str
@@ -46,8 +43,6 @@ class Comment:
 
 
 class CommitState(Enum):
-    """Whether a commit passes a check."""
-
     PENDING = "pending"
     SUCCESS = "success"
     FAILURE = "failure"
@@ -80,20 +75,15 @@ class Annotation:
 
 
 class NotPlanned(Enum):
-    """Why a pull request has no plan at all."""
-
     FORK = "fork"
     """Its branch is in a fork: a plan shows current configs and offsets, and reads the manifests it names."""
     CONFLICT = "conflict"
     """Git cannot merge it into the target branch."""
     INTERNAL_ERROR = "internal error"
-    """A bug of gitops-connect."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPullRequest:
-    """Another open pull request that changes offsets of the same connectors."""
-
     number: int
     url: str
     connectors: tuple[ConnectorName, ...]

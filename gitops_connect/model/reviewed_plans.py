@@ -17,8 +17,6 @@ from gitops_connect.model.offsets import PartitionText
 
 
 class ReviewMode(Enum):
-    """Which changes need a review before they are applied."""
-
     AUTO = "auto"
     """None."""
     REVIEWED = "reviewed"
@@ -109,7 +107,6 @@ class ReviewedPlan:
     connectors: ReviewedConnectors = field(default_factory=dict)
 
     def value(self) -> dict[str, Any]:
-        """The plan as a value for JSON."""
         return {
             "pull_request": self.pull_request,
             "head": self.head,
@@ -160,7 +157,6 @@ class Reviews:
 
 
 NO_REVIEWS = Reviews()
-"""No change needs a review."""
 
 
 def connectors_digest(connectors: ReviewedConnectors) -> Digest:
@@ -180,10 +176,7 @@ def connectors_value(connectors: ReviewedConnectors) -> dict[str, Any]:
     """The connectors of each cluster as a value for JSON."""
     return {
         cluster: {
-            name: {
-                "steps": list(one.steps),
-                "effects": list(map(_effect_value, one.effects)),
-            }
+            name: {"steps": list(one.steps), "effects": list(map(_effect_value, one.effects))}
             for name, one in found.items()
         }
         for cluster, found in connectors.items()

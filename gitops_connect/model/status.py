@@ -57,7 +57,6 @@ class ConnectorStatus:
 
     @property
     def message(self) -> str:
-        """The problem and the difference on one line."""
         return "; ".join(part for part in (self.problem, self.difference) if part)
 
     @property
@@ -68,7 +67,6 @@ class ConnectorStatus:
         return self.sync is Sync.SYNCED and self.health in (Health.HEALTHY, Health.SUSPENDED)
 
     def value(self) -> dict[str, Any]:
-        """The status as a value for JSON and YAML."""
         return {
             "cluster": self.cluster,
             "name": self.name,
@@ -82,7 +80,6 @@ class ConnectorStatus:
         }
 
     def row(self) -> tuple[str, ...]:
-        """The status as a row of a table."""
         since = "" if self.since is None else f"{self.since:%Y-%m-%d %H:%M:%S}"
         cells = (self.sync.value, self.health.value, self.state, self.tasks, since, self.message)
         return tuple(cell or "-" for cell in (self.cluster, self.name, *cells))
@@ -110,8 +107,6 @@ class ConditionType(Enum):
 
 
 class ConditionStatus(Enum):
-    """Whether a condition is true."""
-
     TRUE = "True"
     FALSE = "False"
     UNKNOWN = "Unknown"
@@ -143,7 +138,5 @@ class Condition:
 
 
 ConditionKey = tuple[ConnectorName, ConditionType]
-"""The connector (empty: the cluster itself), and the type."""
 Conditions = Mapping[ConditionKey, Condition]
-"""All conditions of one cluster."""
 ConditionsByCluster = Mapping[ClusterName, Conditions]

@@ -12,9 +12,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeN
 
 KAFKA_CONNECTOR, MIRROR_MAKER = "KafkaConnector", "KafkaMirrorMaker2"
 KINDS = (KAFKA_CONNECTOR, MIRROR_MAKER)
-"""The kinds of resources that declare connectors."""
 GROUP = "kafka.strimzi.io"
-"""Strimzi's API group."""
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
 
 
@@ -30,7 +28,6 @@ class StrimziVersion:
 
 
 NEWEST = StrimziVersion(1, 2)
-"""The newest version whose rules are known."""
 
 
 def parse_strimzi_version(value: object) -> StrimziVersion:
@@ -57,7 +54,6 @@ class StrimziOptions:
 
 
 DEFAULT_OPTIONS = StrimziOptions()
-"""The options without settings."""
 
 
 # Requests that annotations of Strimzi resources make: to list, alter or reset offsets, and to restart.
@@ -77,7 +73,6 @@ class AnnotationAction(Enum):
 
     @property
     def reason(self) -> str:
-        """The reason of a condition of type `Warning`, as Strimzi's operator writes it."""
         return _REASONS[self]
 
 
@@ -101,7 +96,6 @@ class AnnotationWarning:
     connector: ConnectorName | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """The warning as a problem of a document."""
         hint = "fix what the message names, or remove the annotation"
         return Diagnostic(Severity.WARNING, RULE, self.message, self.location, hint, self.connector)
 

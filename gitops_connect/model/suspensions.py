@@ -50,7 +50,6 @@ class Suspension:
                 return f"by {self.who}{since}{f' ({self.reason})' if self.reason else ''}"
 
     def value(self) -> dict[str, Any]:
-        """The suspension as a value for JSON and YAML."""
         return {
             "by": self.by.value,
             "whole_cluster": self.whole_cluster,

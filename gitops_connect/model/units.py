@@ -73,7 +73,6 @@ class Scale:
 
     @property
     def name(self) -> str:
-        """The unit for programs; empty if unknown."""
         return self.unit.key if self.unit is not None else ""
 
     @property
@@ -83,7 +82,6 @@ class Scale:
 
     @property
     def is_time(self) -> bool:
-        """True if distances are milliseconds."""
         return self.unit is not None and self.unit.is_time
 
     def amount(self, distance: int) -> str:

@@ -102,10 +102,7 @@ class Sandbox:
 
     @staticmethod
     def up(options: SandboxOptions, progress: Progress = _silent) -> Sandbox:
-        """Start the parts that do not run, with their earlier data and ports, and wait until all of them answer.
-
-        If that fails or is interrupted, the processes that it started are ended. Raises SandboxFailed.
-        """
+        """Start the parts that do not run, and wait. On failure, the new processes are ended. Raises SandboxFailed."""
         directory = options.directory.absolute()
         prepare_directory(directory)
         leash = tie(directory, os.environ) if options.tied else None
@@ -135,7 +132,6 @@ class Sandbox:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port` of the broker."""
         return self.state().broker.address
 
     @property

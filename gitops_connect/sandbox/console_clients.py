@@ -83,10 +83,7 @@ def _each(option: str, values: Iterable[str]) -> Iterator[str]:
 
 
 def check_topic(directory: Path, topic: str) -> None:
-    """Raise SandboxFailed if the topic does not exist: the consumer would create it, and wait.
-
-    The broker is the only one, so it has a directory for each partition (`TOPIC-0`) of each topic.
-    """
+    """Raise SandboxFailed for a missing topic, which has no directory `TOPIC-0`: the consumer would create it."""
     names = (path.name.rpartition("-") for path in (directory / "data").glob("*-*"))
     topics = {name for name, _, partition in names if partition.isdecimal()}
     if topic not in topics:

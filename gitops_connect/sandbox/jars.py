@@ -92,10 +92,7 @@ def jar_directory(cache: Path, wanted: JarSet) -> Path:
 
 
 def fetch_jars(wanted: JarSet, java: Java, environment: Mapping[str, str], progress: Progress) -> Path:
-    """The directory with all of these jars; fetched from Maven Central if it does not exist.
-
-    Raises SandboxFailed if the jars cannot be fetched, or if the cache is not writable.
-    """
+    """The directory of these jars, fetched from Maven Central if it is missing. Raises SandboxFailed."""
     cache = cache_directory(environment)
     directory = jar_directory(cache, wanted)
     if ":" in str(directory):
@@ -216,10 +213,7 @@ def module_file(dependencies: Iterable[tuple[str, str, str]]) -> str:
 
 
 def retrieve(retrieval: Retrieval, progress: Progress) -> None:
-    """Fetch the jars into `target`. Raises SandboxFailed with Ivy's own reason.
-
-    Java's own trust store is tried first, and the system's certificates if that fails.
-    """
+    """Fetch the jars into `target` with Java's trust store, or else the system's. SandboxFailed has Ivy's reason."""
     output = _run(retrieval, (), progress)
     if output is not None and _NOT_TRUSTED in output:
         output = _run(retrieval, write_trust_store(retrieval.scratch / "trust.jks"), progress)

@@ -29,8 +29,6 @@ _TIMEOUT = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A `java` that runs, and its major version."""
-
     path: Path
     version: int
 

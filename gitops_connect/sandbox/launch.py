@@ -53,10 +53,7 @@ _METADATA, _METADATA_VERSION = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools to start parts: a Java, the jars of each release, and our environment.
-
-    `usual_ports`: Kafka's customary ports are tried first, otherwise the kernel chooses.
-    """
+    """A Java, the jars of each release, and our environment. `usual_ports`: Kafka's customary ports are tried first."""
 
     java: Java
     jars: Mapping[str, Path]
@@ -77,10 +74,7 @@ class Launch:
         self._before = {process.pid for process in processes.marked(marker(state))}
 
     def ensure(self, indices: Iterable[int]) -> None:
-        """Start those of the parts that do not run, all at once, and wait until all of them answer.
-
-        Raises SandboxFailed, with the last lines of its log, for a part that ends or does not answer in time.
-        """
+        """Start the parts that do not run, all at once, and wait. SandboxFailed has the last lines of a part's log."""
         wanted = tuple(indices)
         for index in wanted:
             if not self._part(index).running:
@@ -200,12 +194,10 @@ class Launch:
 
 
 def marker(state: State) -> str:
-    """The argument of every Java process of this sandbox."""
     return f"-Dgitops.connect.sandbox={state.id}"
 
 
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables of a Java process of the sandbox."""
     return {name: value for name, value in environment.items() if name in _VARIABLES}
 
 
@@ -223,7 +215,6 @@ def excerpt(log: Path) -> str:
 
 
 def recent(log: Path) -> list[str]:
-    """The lines at the end of the log; none if there is no log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_BYTES))
@@ -233,7 +224,6 @@ def recent(log: Path) -> list[str]:
 
 
 def broker_config(data: Path, port: int, controller_port: int) -> str:
-    """A KRaft node that is both broker and controller, reachable from this machine only."""
     return _filled("broker", data=data, port=port, controller_port=controller_port)
 
 
@@ -256,7 +246,6 @@ def write_loggers(directory: Path) -> None:
 
 
 def template_text(name: str) -> str:
-    """The text of a template."""
     return files("gitops_connect.sandbox").joinpath("properties", f"{name}.properties").read_text(encoding="ascii")
 
 
@@ -299,7 +288,6 @@ def choose_port(preferred: Iterable[int], taken: Collection[int]) -> int:
 
 
 def answers_at(part: SandboxPart) -> bool:
-    """Whether the part is ready for requests."""
     return worker_answers(part.port) if part.index else broker_answers(part.port)
 
 

@@ -101,7 +101,6 @@ def _each(found: Iterable[psutil.Process], signal: Callable[[psutil.Process], No
 
 
 def marked(argument: str) -> tuple[ProcessId, ...]:
-    """Every process with exactly this argument on its command line."""
     found = psutil.process_iter(["pid", "create_time", "cmdline"])
     return tuple(
         ProcessId(process.info["pid"], process.info["create_time"])

@@ -38,7 +38,6 @@ class SandboxPart:
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
         return self.process is not None and is_running(self.process)
 
     @property
@@ -66,28 +65,23 @@ class State:
 
     @property
     def parts(self) -> tuple[SandboxPart, ...]:
-        """The broker, then the workers."""
         return (self.broker, *self.workers)
 
     @property
     def ports(self) -> frozenset[int]:
-        """Every port that is assigned."""
         return frozenset((self.controller_port, *(part.port for part in self.parts)))
 
     def with_part(self, part: SandboxPart) -> State:
-        """The state with this part instead of the part with its index."""
         if part.index == 0:
             return dataclasses.replace(self, broker=part)
         others = tuple(worker for worker in self.workers if worker.index != part.index)
         return dataclasses.replace(self, workers=tuple(sorted((*others, part), key=lambda worker: worker.index)))
 
     def without_processes(self) -> State:
-        """The state without running processes."""
         broker, *workers = (dataclasses.replace(part, process=None) for part in self.parts)
         return dataclasses.replace(self, broker=broker, workers=tuple(workers))
 
     def without_worker(self, index: int) -> State:
-        """The state without that worker."""
         return dataclasses.replace(self, workers=tuple(worker for worker in self.workers if worker.index != index))
 
 
@@ -133,10 +127,7 @@ def write_state(directory: Path, state: State) -> None:
 
 @contextmanager
 def locked(directory: Path, progress: Progress) -> Iterator[None]:
-    """Hold the directory for one command; wait while another command holds it.
-
-    The kernel frees it when the holder ends.
-    """
+    """Hold the directory for one command, or wait for it. The kernel frees it when the holder ends."""
 
     def wait() -> None:
         progress(f"waiting for another command that uses {directory}", None, None)

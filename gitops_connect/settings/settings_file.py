@@ -40,10 +40,7 @@ _SECTIONS: Mapping[str, Any] = {name: hint for name, hint in get_type_hints(Sett
 
 
 def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings:
-    """Read `file`, else `GITOPS_CONNECT_CONFIG`, else `gitops-connect.toml` if it exists, and the environment.
-
-    Raises UsageError, which names the file and the setting.
-    """
+    """Read `file`, else `GITOPS_CONNECT_CONFIG`, else `gitops-connect.toml`; and the environment. Raises UsageError."""
     if file is None and CONFIG_VARIABLE in environment:
         file = Path(environment[CONFIG_VARIABLE])
     explicit = file is not None

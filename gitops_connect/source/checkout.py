@@ -22,8 +22,6 @@ _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^/|/$|\.$|\.lock$|^\
 
 
 class ContentReader(Protocol):
-    """The reader of a checkout's content."""
-
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         """The content of each entry, in this order."""
 
@@ -83,10 +81,7 @@ class Checkout:
             yield Blob(entry.path, entry.blob_id, content)
 
     def stream(self, entry: Entry) -> Iterator[bytes]:
-        """The content of one file in chunks, of any size. It is verified only at its end.
-
-        Raises the errors of `blobs`, also at the end.
-        """
+        """One file in chunks of any size, verified only at its end. Raises the errors of `blobs`, also at the end."""
         return self.reader.stream(entry)
 
     def read(self, entry: Entry) -> bytes:
@@ -109,8 +104,6 @@ class Source(Protocol):
 
 
 class TargetKind(Enum):
-    """The type of reference that the settings name."""
-
     BRANCH = "branch"
     TAG = "tag"
     COMMIT = "commit"
@@ -118,8 +111,6 @@ class TargetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A branch, tag or commit, by its short name."""
-
     kind: TargetKind
     name: str
 

@@ -71,12 +71,10 @@ class Clone:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether blobs are fetched on request."""
         return not (self.directory / _WHOLE).exists()
 
     @property
     def is_shallow(self) -> bool:
-        """Whether its history is incomplete."""
         return (self.directory / "shallow").is_file()
 
     @property
@@ -91,7 +89,6 @@ class Clone:
         return int(file.read_text()) if file.is_file() else 0
 
     def keep_depth(self, depth: int) -> None:
-        """Record how many commits were fetched."""
         (self.directory / _DEPTH).write_text(str(depth))
 
     def commit(self, name: str) -> Revision | None:
@@ -109,11 +106,9 @@ class Clone:
             raise
 
     def keep(self, target: Target, revision: Revision) -> None:
-        """Record the last good commit of a target."""
         self.program.run("update-ref", target.good_ref, revision)
 
     def date(self, revision: Revision) -> int:
-        """The time of the commit, in seconds since 1970."""
         return int(self.program.run("log", "-1", "--format=%ct", revision))
 
     def author_and_subject(self, revision: Revision) -> tuple[str, str]:
@@ -152,13 +147,11 @@ class Clone:
         return listed.split(b" ")[1].decode() if listed else None
 
     def blob_id(self, revision: Revision, path: str) -> str | None:
-        """The id of a file, or None if the revision has no file at that path."""
         if self.kind(revision, path) != "blob":
             return None
         return self.program.run("rev-parse", f"{revision}:{path}").decode().strip()
 
     def directories(self, revision: Revision) -> list[str]:
-        """The names of the directories at the revision's root."""
         listed = self.program.run("ls-tree", "-d", "-z", "--name-only", revision)
         return [name for name in listed.decode(errors="replace").split("\0") if name]
 

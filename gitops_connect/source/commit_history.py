@@ -34,23 +34,17 @@ _REF = f"{FETCHED}-history"
 MOST_VERSIONS = 5_000
 """Versions of a file that are searched. A file that changes daily has so many after 13 years."""
 _WINDOW = 64
-"""Versions that are fetched together."""
 _LARGEST = 10 * 1024**2
 """Bytes. No larger file is a document (`desired.load.MAX_SIZE`)."""
 _NO_BLOB = "0" * 40
 _SUFFIXES = (b".yaml", b".yml", b".json")
 IsPresent = Callable[[Blob], bool]
-"""Whether a version of a file contains the part that is searched."""
 FetchBlobs = Callable[[Sequence[str]], None]
 About = Callable[[], AbstractContextManager[None]]
-"""Begins a question about some commits."""
 
 
 class CommitHistory(Repository):
-    """The history of one repository. It keeps its answers for later revisions in which the file has not changed.
-
-    Several threads may ask: the repository is read in one, and each cluster is reconciled in its own.
-    """
+    """The history of one repository, for several threads. Answers are kept until the file changes."""
 
     def __init__(self, settings: RepositorySettings, directory: Path) -> None:
         """`directory` is that of the clone of the target branch. Raises UsageError if a setting is invalid."""
@@ -216,15 +210,11 @@ class AdditionSearch:
     is_present: IsPresent
     fetch: FetchBlobs
     shallow: frozenset[str]
-    """The commits whose parents are not in the clone."""
     _verdicts: dict[tuple[str, str], bool] = field(default_factory=dict)
     _count: int = 0
 
     def find(self, tip: Revision, path: str) -> Revision | None:
-        """The commit that added the part; None if the file of `tip` does not contain it.
-
-        Raises HistoryEnds, TooManyVersions and GitFailed.
-        """
+        """The commit that added the part; None if `tip` lacks it. Raises HistoryEnds, TooManyVersions, GitFailed."""
         place: tuple[Revision, str] | None = (tip, path)
         found = None
         while place is not None:
@@ -254,7 +244,6 @@ class AdditionSearch:
             version = following
 
     def _has(self, version: FileVersion, path: str, following: Sequence[FileVersion]) -> bool:
-        """Whether the version contains the part. The versions that follow are fetched with it."""
         if not version.blob_id:
             return False
         if (path, version.blob_id) not in self._verdicts:

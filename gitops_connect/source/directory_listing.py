@@ -25,8 +25,6 @@ _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 class PathKind(Enum):
-    """The type of a path."""
-
     FILE = "file"
     DIRECTORY = "directory"
     """Only counted."""

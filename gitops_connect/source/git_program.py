@@ -56,32 +56,9 @@ _HELPER = (
 _ANY_USER = "git"
 """The user name for a server that requires a token and accepts any user name."""
 
-_QUIET = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    # Empty, not unset: if unset, git would ask the programs that core.askPass and SSH_ASKPASS name.
-    "GIT_ASKPASS": "",
-    "SSH_ASKPASS": "",
-    # Reading must never cause a fetch for each file; all missing content is fetched together, on purpose.
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-}
-_SAFE = {
-    "core.hooksPath": "/dev/null",
-    "core.fsmonitor": "false",
-    # Housekeeping in the foreground, under the lock and the deadline, without a process that remains.
-    "gc.autoDetach": "false",
-    "maintenance.autoDetach": "false",
-    "credential.helper": "",
-    # For the limit of memory: git maps less of a pack at once, keeps fewer objects, and streams large blobs.
-    "core.packedGitWindowSize": "16m",
-    "core.packedGitLimit": "64m",
-    "core.deltaBaseCacheLimit": "16m",
-    "core.bigFileThreshold": "16m",
-    "pack.threads": "2",
-}
+_OPTIONS = tomllib.loads(files("gitops_connect.source").joinpath("git_options.toml").read_text(encoding="utf-8"))
+_QUIET: Mapping[str, str] = _OPTIONS["environment"]
+_SAFE: Mapping[str, str] = _OPTIONS["configuration"]
 
 
 class GitFailed(Exception):
@@ -118,11 +95,7 @@ class Program:
         return self.run_both(*arguments, stdin=stdin)[0]
 
     def speaks_git(self, *arguments: str) -> bool:
-        """Whether the server of this command answers in Git's protocol (GIT_TRACE_PACKET shows it).
-
-        git accepts a web page without a line break as an empty list of references, from a server of its oldest
-        protocol.
-        """
+        """Whether the server speaks Git's protocol (GIT_TRACE_PACKET): git takes a web page for an empty list."""
         environment = {**self.environment, "GIT_TRACE_PACKET": "1"}
         return _RECEIVED.search(replace(self, environment=environment).run_both(*arguments)[1]) is not None
 
@@ -249,10 +222,7 @@ def local_environment(directory: Path) -> dict[str, str]:
 
 
 def remote_environment(directory: Path, address: GitUrl, settings: RepositorySettings) -> dict[str, str]:
-    """The environment for commands that reach the server, which git knows as `origin`; reads the credentials.
-
-    Raises UsageError if a credential or a file of the settings is missing.
-    """
+    """The environment for commands on the server, `origin`. Raises UsageError if a credential or file is missing."""
     configuration = {**_SAFE, "remote.origin.url": address.url}
     # From HTTP, a redirect to HTTPS is followed, and gets no credentials.
     allowed = "http:https" if address.transport is GitTransport.HTTP else address.transport.value

@@ -16,9 +16,7 @@ from gitops_connect.source.git_program import GitFailed, GitTimedOut, Program
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--update-shallow")
 _FILTER = "--filter=blob:none"
 ABSENT = "couldn't find remote ref"
-"""In git's error output if the server does not have a reference."""
 NOT_BY_ID = re.compile(rf"unadvertised object|not our ref|not advertised|{ABSENT}")
-"""In git's error output if the server does not send an object by its id."""
 _SLACK = 24 * 3600
 """Seconds by which the clocks of two committers may differ, so that a child can be older than its parent."""
 _MOST_NAMES = 5
@@ -51,10 +49,7 @@ class Remote:
         return None if found is None else Revision(found)
 
     def fetch(self, target: Target, known: Revision | None) -> tuple[Revision, bool]:
-        """Fetch a target's commit, and the history since `known`. The second value is False without that history.
-
-        Raises GitFailed, SourceRefused.
-        """
+        """Fetch a commit, with its history since `known` if the result says True. Raises GitFailed, SourceRefused."""
         if target.kind is TargetKind.COMMIT:
             self._fetch_commit(target.name)
             return Revision(target.name), True

@@ -40,10 +40,7 @@ _PAUSE = 0.05
 
 
 class Repository:
-    """A `Source`: the repository of the settings, with its clone in a directory and a lock next to it.
-
-    Several processes may use one directory: the lock lets one of them at a time write to it.
-    """
+    """A `Source`: the repository of the settings, in a clone that processes share. One at a time writes to it."""
 
     def __init__(self, settings: RepositorySettings, directory: Path, history_of: HistoryOf | None = None) -> None:
         """Raises UsageError if a setting is invalid. Nothing is read, and no request is sent."""
@@ -229,8 +226,6 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class CloneReader:
-    """Reads files of a clone, and fetches those that it lacks."""
-
     repository: Repository
     absent: set[str]
 

@@ -76,7 +76,6 @@ def packed(directory: Path) -> Path:
 
 
 def _of_families() -> Iterator[Path]:
-    """The top-level packages and modules of the installed connector families."""
     for name in sorted({entry.module.partition(".")[0] for entry in entry_points(group=ENTRY_POINTS)}):
         spec = util.find_spec(name)
         if spec is not None and name != gitops_connect.__name__:

@@ -19,8 +19,6 @@ _KNOWN = "local[*], local[4], spark://HOST:PORT, yarn, k8s://https://HOST:PORT o
 
 
 class MasterKind(Enum):
-    """The kinds of Spark masters."""
-
     LOCAL = "local"
     STANDALONE = "standalone"
     MANAGED = "managed"

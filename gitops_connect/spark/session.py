@@ -155,7 +155,6 @@ class SharedSession:
 
     @property
     def directory(self) -> Path:
-        """The directory for staged manifests and patches."""
         return self.settings.directory or self.cache / "spark"
 
     @contextmanager
@@ -181,10 +180,7 @@ class SharedSession:
             self._leave()
 
     def give_back_if_idle(self, now: float) -> None:
-        """End the session if it was not used for the idle time of the settings. `now` is by `clock`.
-
-        This does not wait: if the session is being used or started, there is nothing to do.
-        """
+        """End the session if it was idle too long at `now` of `clock`; never waits for one that is in use."""
         if not self._changed.acquire(blocking=False):
             return
         try:
@@ -224,10 +220,7 @@ class SharedSession:
 
 
 def map_in_arrow(rows: Any, function: Callable[[Iterable[Any]], Iterator[Any]], schema: Any) -> Any:
-    """The rows of a DataFrame after this function on executors. `schema` is the Arrow schema of its result.
-
-    For a schema as a string, Spark would first load its SQL parser (0.3 s).
-    """
+    """Apply the function on executors. `schema` is Arrow's: for a string, Spark loads its SQL parser first (0.3 s)."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - the parent need not have PySpark
 
     return rows.mapInArrow(function, from_arrow_schema(schema))

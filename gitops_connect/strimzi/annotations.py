@@ -216,10 +216,7 @@ Additions = Mapping[AnnotationKey, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedResource:
-    """A resource with requests, its connectors, and what is wrong with its annotations.
-
-    `bugs` prevented reading the annotations.
-    """
+    """A resource with requests, and what is wrong with its annotations. `bugs` prevented reading them."""
 
     resource: Document
     cluster: ClusterName | None
@@ -427,11 +424,7 @@ def find_config_map(name: str, resource: Document, config_maps: Iterable[Documen
 
 
 def read_offsets(config_map: Document, entries: Sequence[str]) -> FoundOffsets:
-    """The offsets in the first of these entries that exists. Other fields of the ConfigMap are ignored.
-
-    Raises UnusableOffsets if no entry exists, if it is not valid JSON, or if it is not `{"offsets": […]}` with a list
-    that is not empty.
-    """
+    """The offsets in the first of these entries that exists. Raises UnusableOffsets if there are no valid ones."""
     data = config_map.value.get("data")
     name = config_map.section("metadata").get("name")
     entry = next((one for one in entries if isinstance(data, Mapping) and one in data), None)

@@ -169,10 +169,7 @@ _TARGET = "target.cluster."
 
 
 def with_worker_converters(connector: ConnectorSpec) -> ConnectorSpec:
-    """The connector of a mirror with the converters of its worker: those of the target's config, else bytes.
-
-    A converter in the config of the connector is kept.
-    """
+    """The connector of a mirror. A converter that it lacks is that of the target's config, or else of bytes."""
     target = {key.removeprefix(_TARGET): one for key, one in connector.config.items() if key.startswith(_TARGET)}
     added, places = dict(connector.config), dict(connector.places)
     for key in (one for one in _CONVERTERS if one not in connector.config):

@@ -49,7 +49,6 @@ class Rules:
         return Rules(max(version, NEW_SHAPE) if api == "v1" else min(version, _LAST_WITH_OLD_API), api)
 
     def have(self, one: Schema) -> bool:
-        """Whether a field or a value exists in this API version and operator version."""
         before = one.get("x-before")
         in_time = parse_strimzi_version(one.get("x-since", _FIRST)) <= self.version
         in_time = in_time and (before is None or self.version < parse_strimzi_version(before))
@@ -58,9 +57,14 @@ class Rules:
 
 @cache
 def _definitions() -> Schema:
-    (root,) = compose(files(__package__).joinpath("crd.schema.yaml").read_text(encoding="utf-8"), 1)
-    definitions: Schema = read(root).value["$defs"]
+    definitions: Schema = read_data("crd.schema.yaml")["$defs"]
     return definitions
+
+
+def read_data(file: str) -> Any:
+    """The content of a YAML file of this package."""
+    (root,) = compose(files(__package__).joinpath(file).read_text(encoding="utf-8"), 1)
+    return read(root).value
 
 
 def fields_of(name: str) -> Collection[str]:

@@ -9,17 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gitops_connect.model.strimzi import StrimziVersion
-from gitops_connect.strimzi.crd import fields_of
+from gitops_connect.strimzi.crd import fields_of, read_data
 from gitops_connect.strimzi.placeholders import DIRECTORIES, SecretPlaceholders
-from gitops_connect.strimzi.resources import (
-    INVALID,
-    Layer,
-    PlacedValue,
-    ResourceSection,
-    layer,
-    path,
-    written,
-)
+from gitops_connect.strimzi.resources import INVALID, Layer, PlacedValue, ResourceSection, layer, path, written
 
 # The keys of one Kafka cluster (`addClusterToMirrorMaker2ConnectorConfig`).
 
@@ -75,41 +67,7 @@ _OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 _OAUTH_HANDLER = "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler"
 
 _CUSTOM_PREFIXES = ("ssl.keystore.", "sasl.")
-_OAUTH_OPTIONS: Mapping[str, str] = {
-    "clientId": "oauth.client.id",
-    "username": "oauth.password.grant.username",
-    "tokenEndpointUri": "oauth.token.endpoint.uri",
-    "grantType": "oauth.client.credentials.grant.type",
-    "scope": "oauth.scope",
-    "audience": "oauth.audience",
-    "disableTlsHostnameVerification": "oauth.ssl.endpoint.identification.algorithm",
-    "accessTokenIsJwt": "oauth.access.token.is.jwt",
-    "enableMetrics": "oauth.enable.metrics",
-    "includeAcceptHeader": "oauth.include.accept.header",
-    "maxTokenExpirySeconds": "oauth.max.token.expiry.seconds",
-    "connectTimeoutSeconds": "oauth.connect.timeout.seconds",
-    "readTimeoutSeconds": "oauth.read.timeout.seconds",
-    "httpRetries": "oauth.http.retries",
-    "httpRetryPauseMs": "oauth.http.retry.pause.millis",
-    "accessTokenLocation": "oauth.access.token.location",
-    "clientAssertionLocation": "oauth.client.assertion.location",
-    "clientAssertionType": "oauth.client.assertion.type",
-}
-"""The options in the order in which they are written. A number that is not positive is not written."""
-_OAUTH_SECRETS: Mapping[str, str] = {
-    "clientSecret": "oauth.client.secret",
-    "accessToken": "oauth.access.token",
-    "refreshToken": "oauth.refresh.token",
-    "passwordSecret": "oauth.password.grant.password",
-    "clientAssertion": "oauth.client.assertion",
-}
-_OAUTH_SWITCHES: Mapping[str, Mapping[bool, str]] = {
-    "disableTlsHostnameVerification": {True: ""},
-    "accessTokenIsJwt": {False: "false"},
-    "enableMetrics": {True: "true"},
-    "includeAcceptHeader": {False: "false"},
-}
-"""The value that makes a difference, and what it is written as."""
+_OAUTH = read_data("oauth.yaml")
 
 
 def _authentication(cluster: ResourceSection, secrets: SecretPlaceholders) -> tuple[Layer, bool]:
@@ -143,18 +101,19 @@ def _authentication(cluster: ResourceSection, secrets: SecretPlaceholders) -> tu
 
 def _oauth_options(alias: str, section: ResourceSection, secrets: SecretPlaceholders) -> Iterator[tuple[str, Any]]:
     value = section.value
-    for name, option in _OAUTH_OPTIONS.items():
+    for name, option in _OAUTH["options"].items():
         match value.get(name):
             case None:
                 pass
             case bool() as switch:
-                yield from ((option, text) for effective, text in _OAUTH_SWITCHES[name].items() if switch is effective)
+                effective, text = _OAUTH["switches"][name]
+                yield from [(option, text)] if switch is effective else []
             case int() as number if number <= 0:
                 pass
             case one:
                 yield option, one
     yield from ((f"oauth.sasl.extension.{key}", one) for key, one in value.get("saslExtensions", {}).items())
-    for name, option in _OAUTH_SECRETS.items():
+    for name, option in _OAUTH["secrets"].items():
         if name in value:
             yield option, secrets.oauth(alias, option, value[name])
     if value.get("tlsTrustedCertificates"):

@@ -18,12 +18,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziVersion
 from gitops_connect.strimzi.connector_document import ConnectorSpec, Expansion, read_connector
 from gitops_connect.strimzi.crd import NEW_SHAPE, Rules, check
-from gitops_connect.strimzi.mirror_config import (
-    cluster_keys,
-    operator_keys,
-    pattern_keys,
-    tracing_is_ignored,
-)
+from gitops_connect.strimzi.mirror_config import cluster_keys, operator_keys, pattern_keys, tracing_is_ignored
 from gitops_connect.strimzi.placeholders import SecretPlaceholders
 from gitops_connect.strimzi.resources import INVALID, Problems, ResourceSection, written
 
@@ -208,8 +203,6 @@ _WORKER_KEYS = frozenset({"group.id", "config.storage.topic", "offset.storage.to
 
 
 class Mirror(NamedTuple):
-    """One entry of `spec.mirrors` with its clusters."""
-
     section: ResourceSection
     source: ResourceSection
     target: ResourceSection

@@ -25,8 +25,6 @@ def is_resource_name(name: str) -> bool:
 
 
 class Problems:
-    """The problems of one resource, in the order in which they are found."""
-
     def __init__(self, resource: Document, connector: ConnectorName | None = None) -> None:
         self._resource = resource
         self._connector = connector
@@ -34,7 +32,6 @@ class Problems:
 
     @property
     def found(self) -> Diagnostics:
-        """Everything found until now."""
         return Diagnostics.of(self._found)
 
     def has_errors(self) -> bool:
@@ -42,11 +39,9 @@ class Problems:
         return any(item.severity is Severity.ERROR for item in self._found)
 
     def error(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
-        """Add an error about the field at `place`."""
         self._add(Severity.ERROR, rule, place, summary, hint)
 
     def warning(self, rule: str, place: Pointer, summary: str, hint: str = "") -> None:
-        """Add a warning about the field at `place`."""
         self._add(Severity.WARNING, rule, place, summary, hint)
 
     def _add(self, severity: Severity, rule: str, place: Pointer, summary: str, hint: str) -> None:
@@ -68,15 +63,12 @@ class ResourceSection:
     problems: Problems = field(repr=False)
 
     def get(self, key: str) -> Any:
-        """The value of a field; None if the field is absent."""
         return self.value.get(key)
 
     def at(self, key: str) -> Pointer:
-        """The path to a field."""
         return (*self.pointer, key)
 
     def placed(self, key: str) -> PlacedValue:
-        """The value of a field with its place."""
         return PlacedValue(self.get(key), self.at(key))
 
     def section(self, key: str) -> ResourceSection | None:
@@ -85,7 +77,6 @@ class ResourceSection:
         return None if value is None else ResourceSection(value, self.at(key), self.problems)
 
     def sections(self, key: str) -> tuple[ResourceSection, ...]:
-        """The objects of the array in a field."""
         items = enumerate(self.value.get(key) or ())
         return tuple(ResourceSection(item, (*self.at(key), index), self.problems) for index, item in items)
 
@@ -94,11 +85,9 @@ class ResourceSection:
         self.problems.error(INVALID, self.pointer, f"{path(self.at(key))} {problem}")
 
     def invalid(self, key: str, problem: str, hint: str) -> None:
-        """Add an error about the value of a field."""
         self.problems.error(INVALID, self.at(key), f"{path(self.at(key))} {problem}", hint)
 
     def ignored(self, key: str, why: str, hint: str) -> None:
-        """Add a warning about a field without effect."""
         self.problems.warning(IGNORED, self.at(key), f"{path(self.at(key))} is ignored: {why}", hint)
 
 
@@ -111,7 +100,6 @@ class PlacedValue:
 
 
 Layer = Mapping[str, PlacedValue]
-"""Some keys of a connector's config."""
 
 
 def layer(values: Mapping[str, Any], place: Pointer) -> dict[str, PlacedValue]:
@@ -139,7 +127,6 @@ def cluster_field(resource: Document) -> Pointer:
 
 
 def connect_cluster(resource: Document) -> str | None:
-    """The name of the Connect cluster, or None if the resource has none."""
     value: Any = resource.value
     for key in cluster_field(resource):
         value = value.get(key) if isinstance(value, Mapping) else None

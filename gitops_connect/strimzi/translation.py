@@ -38,7 +38,6 @@ NO_CLUSTER = "strimzi/no-cluster"
 
 
 TranslationCache = DocumentCache[Documents]
-"""The documents of each resource of the last revision."""
 
 
 def translate(documents: Documents, options: StrimziOptions, cache: TranslationCache) -> Documents:
@@ -66,7 +65,6 @@ def _unknown(bug: Diagnostic) -> Documents:
 
 
 def _translate(resource: Document, options: StrimziOptions, *, sound: bool) -> Documents:
-    """The documents of one resource. The problems of a resource that is not sound are already reported."""
     connect = connect_cluster(resource)
     if connect is None and sound:
         return Documents(diagnostics=Diagnostics.of([_ignored(resource)]))

@@ -134,8 +134,6 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """The word `null`."""
-
     at: int
 
 
@@ -266,8 +264,6 @@ class HclBlock:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`name = value`."""
-
     name: str
     value: Value
 

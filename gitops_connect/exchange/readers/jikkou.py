@@ -28,7 +28,6 @@ _SPEC = {"connectorClass": CLASS, "tasksMax": TASKS}
 
 
 def read(part: Part, findings: Findings) -> None:
-    """Read one resource."""
     metadata, spec = part.get("metadata"), part.get("spec")
     name, unnamed = metadata.get("name").text, "the resource has no metadata.name"
     draft = findings.draft(name, FileFormat.JIKKOU, part.location, unnamed)

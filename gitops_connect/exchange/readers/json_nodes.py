@@ -117,6 +117,5 @@ class _JsonComposer:
 
 
 def too_many_values(place: tuple[int, int]) -> Refused:
-    """The refusal of a file with too many values."""
     summary = f"the file has more than {MAX_VALUES:,} values"
     return Refused("document/too-many", summary, place, "split it into several files")

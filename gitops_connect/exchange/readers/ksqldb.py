@@ -42,10 +42,7 @@ _REST = re.compile(
 )
 """The rest of a statement, and all statements up to the next one that matters."""
 _TRANSFORMS = "org.apache.kafka.connect.transforms"
-_KEY_TRANSFORMS = {
-    "ksqlCreateKey": ("ValueToKey", "fields"),
-    "ksqlExtractString": ("ExtractField$Key", "field"),
-}
+_KEY_TRANSFORMS = {"ksqlCreateKey": ("ValueToKey", "fields"), "ksqlExtractString": ("ExtractField$Key", "field")}
 """The transforms that ksqlDB adds: their class, and the option that gets the name of the column."""
 _QUOTES = {"string": "'", "exact": "`", "quoted": '"'}
 _FOUND = {
@@ -252,10 +249,7 @@ class _KsqlReader:
 
 
 def _add_key_of_jdbc(draft: Draft) -> None:
-    """What ksqlDB sends for a JDBC source: one task by default, and transforms for `key`, which is not sent.
-
-    Source: `JdbcSource.resolveConfigs` of ksqlDB.
-    """
+    """What ksqlDB sends for a JDBC source (`JdbcSource.resolveConfigs`): one task, and transforms instead of `key`."""
     if draft.config.get(CLASS) != CONFLUENT_SOURCE:
         return
     if TASKS not in draft.unknown:

@@ -84,10 +84,7 @@ def _problem(document: Document, rule: str, summary: str, pointer: tuple[str, ..
 
 
 def documents_of(resources: Sequence[Document], options: StrimziOptions, cluster: ClusterName | None) -> Documents:
-    """The connectors of the resources as documents, with all problems.
-
-    `cluster` is for resources that name none. Placeholders that `options` do not map are kept.
-    """
+    """The connectors of the resources as documents, and all problems. `cluster` is for resources that name none."""
     kept = replace(options, placeholders={**{one: one for one in _PROVIDERS}, **options.placeholders})
     named = tuple(_with_cluster(one, cluster) for one in resources)
     documents = translate(Documents(strimzi=named), kept, TranslationCache())

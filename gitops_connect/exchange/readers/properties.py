@@ -23,10 +23,7 @@ _WORKER = "bootstrap.servers"
 
 
 class Property(NamedTuple):
-    """One key with its value, and the number of its first line, from 1.
-
-    `has_separator`: the line contains a `=` or `:`, which most keys have behind them.
-    """
+    """A key, its value, and its first line, from 1. `has_separator`: the line contains a `=` or `:`."""
 
     key: str
     value: str

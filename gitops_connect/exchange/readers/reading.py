@@ -54,7 +54,6 @@ class Draft:
     places: dict[str, Location] = field(default_factory=dict, repr=False)
 
     def locate(self, key: str) -> Location:
-        """The location of a config key."""
         return self.places.get(key, self.location)
 
     def place(self, key: str, location: Location) -> None:
@@ -64,7 +63,6 @@ class Draft:
             raise too_many(location)
 
     def finish(self) -> ConnectorDeclaration:
-        """The connector, complete."""
         return ConnectorDeclaration(
             name=ConnectorName(self.name),
             format=self.format,
@@ -95,7 +93,6 @@ class Findings:
     _failed: bool = False
 
     def begin(self, name: str | None) -> None:
-        """What follows is about this connector."""
         self._name = ConnectorName(name) if name else None
         self._failed = False
 
@@ -142,11 +139,9 @@ class Findings:
         self._add(Severity.WARNING, rule, summary, where, hint)
 
     def note(self, rule: str, summary: str, where: Place, hint: str = "") -> None:
-        """Something that declares no connector."""
         self._add(Severity.NOTE, rule, summary, where, hint)
 
     def reading(self) -> FileReading:
-        """What was found in the whole file."""
         for (severity, rule), count in self._counts.items():
             if count > _MAX_PROBLEMS:
                 summary = f"{count - _MAX_PROBLEMS:,} more problems of this rule in this file are not listed"
@@ -173,7 +168,6 @@ class Findings:
 
 
 def too_many(where: Location) -> Refused:
-    """The refusal of a file with too many connectors or config keys."""
     summary = f"the file has more than {MAX_CONNECTORS:,} connectors or {MAX_KEYS:,} config keys"
     return Refused("document/too-many", summary, (where.line, where.column), "split it into several files")
 
@@ -201,12 +195,10 @@ class Part:
 
     @staticmethod
     def of(document: Document) -> Part:
-        """The whole document."""
         return Part(document, document.value)
 
     @property
     def location(self) -> Location:
-        """The location of the value."""
         return self.document.locate(self.pointer) if self.pointer else self.document.location
 
     @property
@@ -267,7 +259,6 @@ def state_of(part: Part, findings: Findings) -> TargetState:
 
 
 def texts_of(part: Part, findings: Findings) -> dict[str, str]:
-    """The labels or annotations of a mapping."""
     found = {}
     for key, value in part.fields():
         if value.text is None:

@@ -84,13 +84,11 @@ def _read_blocks(text: str, findings: Findings) -> None:
 
 
 def unsupported(kind: str, where: Location, findings: Findings) -> None:
-    """The error for a resource of another provider."""
     findings.begin(None)
     findings.error("convert/unsupported", f"resources {kind} are not supported, only {TYPE}", where)
 
 
 def declare(resource: Resource, findings: Findings) -> None:
-    """Add the connector of a resource."""
     name, where = resource.attributes.get("name"), resource.locate(resource.at)
     findings.begin(name.text if isinstance(name, Literal) else None)
     if not isinstance(name, Literal) or not name.text:

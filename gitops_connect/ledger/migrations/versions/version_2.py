@@ -10,7 +10,6 @@ down_revision = "1"
 
 
 def upgrade() -> None:
-    """Add the table `operations` and the column `ownership.on_delete`."""
     op.add_column("ownership", Column("on_delete", String, nullable=False, server_default="keep"))
     op.create_table(
         "operations",

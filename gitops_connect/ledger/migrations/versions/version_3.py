@@ -10,7 +10,6 @@ down_revision = "2"
 
 
 def upgrade() -> None:
-    """Add the table `operation_pieces`, and two columns to `operations`."""
     op.add_column("operations", Column("entries", Integer))
     op.add_column("operations", Column("sent", Integer))
     op.create_table(

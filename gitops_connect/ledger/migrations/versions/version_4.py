@@ -10,7 +10,6 @@ down_revision = "3"
 
 
 def upgrade() -> None:
-    """Add the tables `restarts` and `restart_requests`."""
     op.create_table(
         "restarts",
         Column("cluster", String, primary_key=True),

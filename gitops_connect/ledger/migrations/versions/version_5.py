@@ -10,7 +10,6 @@ down_revision = "4"
 
 
 def upgrade() -> None:
-    """Add the tables for conditions, configs, offsets that must move, steps, suspensions and stopped connectors."""
     _add_what_was_observed()
     _add_what_was_decided()
     _replace_leases()

@@ -10,7 +10,6 @@ down_revision = "5"
 
 
 def upgrade() -> None:
-    """Add the tables `reviewed_plans` and `approvals`."""
     op.create_table(
         "reviewed_plans",
         Column("pull_request", Integer, primary_key=True, autoincrement=False),

@@ -10,5 +10,4 @@ down_revision = "6"
 
 
 def upgrade() -> None:
-    """Add the column `ownership.secret_references`."""
     op.add_column("ownership", Column("secret_references", Text, nullable=False, server_default="{}"))
