@@ -33,9 +33,11 @@ class Caches:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The desired state of every cluster at one revision, and the number of its documents. Offset manifests are read
-    from `checkout` when they are due. `rewritten` is the previous revision if this revision does not descend from
-    it."""
+    """The desired state of every cluster at one revision, and the number of its documents.
+
+    Offset manifests are read from `checkout` when they are due. `rewritten` is the previous revision if this revision
+    does not descend from it.
+    """
 
     revision: Revision
     states: Mapping[ClusterName, DesiredState]

@@ -77,9 +77,11 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
 
 
 def has_exactly_once(client: ConnectClient, config: Mapping[str, str], sensitive: Iterable[str]) -> bool:
-    """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618). No answer of Connect
-    contains this. So this config, whose `sensitive` keys no message shows, is validated as one that requires it, and
-    the error shows it. MirrorMaker checks its isolation level first."""
+    """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618).
+
+    No answer of Connect contains this. So this config, whose `sensitive` keys no message shows, is validated as one
+    that requires it, and the error shows it. MirrorMaker checks its isolation level first.
+    """
     required = {"exactly.once.support": "required", "source.consumer.isolation.level": "read_committed"}
     try:
         verdict = client.validate(config["connector.class"], {**config, **required}, sensitive=sensitive)
@@ -99,7 +101,9 @@ class ObservedOffsets:
 
 def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], directory: Path) -> ObservedOffsets:
     """Read the offsets of these connectors, one request each. If they exceed `MAX_HELD`, they go into the directory.
-    Raises OSError."""
+
+    Raises OSError.
+    """
     current, large, unread = {}, {}, {}
     for number, name in enumerate(names):
         try:
@@ -122,8 +126,10 @@ def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> 
 def observe_positions(
     client: ConnectClient, names: Iterable[ConnectorName], before: Mapping[ConnectorName, OffsetPosition], now: datetime
 ) -> Mapping[ConnectorName, OffsetPosition]:
-    """The current offsets of these connectors as digests, and since when they are the same. One request for each. If
-    the offsets of a connector cannot be read, its position remains as it was."""
+    """The current offsets of these connectors as digests, and since when they are the same.
+
+    One request for each. If the offsets of a connector cannot be read, its position remains as it was.
+    """
     positions = {}
     with TemporaryDirectory(prefix="gitops-connect-") as directory:
         for name in names:

@@ -47,7 +47,9 @@ class Proposal:
 @dataclass(frozen=True, slots=True)
 class ProposeOptions:
     """For whom a plan is made. `is_daemon`: as in `ReconcileOptions`. Without `reviews`, no change needs a review.
-    `untrusted`: the revision is not merged. No secret is read for it, and none of its configs is sent to Connect."""
+
+    `untrusted`: the revision is not merged. No secret is read for it, and none of its configs is sent to Connect.
+    """
 
     is_daemon: bool = False
     reviews: Reviews = NO_REVIEWS

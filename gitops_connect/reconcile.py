@@ -54,9 +54,11 @@ class ReconcileOptions:
 def reconcile(
     runtime: Runtime, declared: Declared, cluster: ClusterName, options: ReconcileOptions
 ) -> ReconciliationOutcome:
-    """Reconcile one Connect cluster under its lease: read everything, decide, then act. Raises UnsafePlan from a guard,
-    what `options.approve` raises, and the errors of Git, Connect and the ledger. A step that fails raises nothing; it
-    is in the outcome."""
+    """Reconcile one Connect cluster under its lease: read everything, decide, then act.
+
+    Raises UnsafePlan from a guard, what `options.approve` raises, and the errors of Git, Connect and the ledger. A step
+    that fails raises nothing; it is in the outcome.
+    """
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
         ledger = runtime.ledger.under(lease)

@@ -152,8 +152,10 @@ class LedgerRecords:
         return OffsetChangeRecord(one.name, one.connector, one.kind, state, one.digest, self._revision, now)
 
     def _record_cleared(self, connector: ConnectorName) -> None:
-        """Record that the connector was deleted with its offsets: a new connector of that name is seeded again. The
-        deletion itself is released last: if it is not released, the next reconciliation does the rest."""
+        """Record that the connector was deleted with its offsets: a new connector of that name is seeded again.
+
+        The deletion itself is released last: if it is not released, the next reconciliation does the rest.
+        """
         seed = self._situation.offsets.records.get(seed_name(connector))
         if seed is not None and seed.state is OffsetChangeState.SETTLED:
             self._offset_changes.release(self._cluster, seed_name(connector))
@@ -231,8 +233,11 @@ class LedgerRecords:
         )
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
-        """Record how the attempt ended. The revision is applied if no step failed, the plan was complete, and no step
-        was left out by a command, a setting, or a missing review."""
+        """Record how the attempt ended.
+
+        The revision is applied if no step failed, the plan was complete, and no step was left out by a command, a
+        setting, or a missing review.
+        """
         now = self._clock.now()
         undone = [one for one in outcomes if one.result is not Result.APPLIED]
         if undone:

@@ -58,8 +58,10 @@ def _ignore(text: str) -> None:
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
+
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long offset
-    changes, in the thread that runs them."""
+    changes, in the thread that runs them.
+    """
 
     settings: Settings
     ledger: Ledger
@@ -113,8 +115,10 @@ class Runtime:
 
 @cache
 def open_families() -> Registry:
-    """The families of connectors that gitops-connect knows, and those of installed packages, found once. Raises
-    UsageError if a package provides a family that cannot be used."""
+    """The families of connectors that gitops-connect knows, and those of installed packages, found once.
+
+    Raises UsageError if a package provides a family that cannot be used.
+    """
     return with_installed(BUILT_IN, entry_points(group=ENTRY_POINTS))
 
 
@@ -145,8 +149,11 @@ def _load_family(entry: EntryPoint, origin: str) -> Family:
 
 
 def open_runtime(settings: Settings) -> Runtime:
-    """Open the ledger, and a client for each cluster. Raises UsageError if a setting is missing or an installed family
-    cannot be used, LedgerUnusable if the ledger cannot be opened."""
+    """Open the ledger, and a client for each cluster.
+
+    Raises UsageError if a setting is missing or an installed family cannot be used, LedgerUnusable if the ledger cannot
+    be opened.
+    """
     require_clusters(settings)
     families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
@@ -181,8 +188,10 @@ def open_output_branch(settings: Settings) -> OutputBranch:
 
 
 def open_merge(settings: Settings, head_ref: str) -> Source:
-    """The repository as it would be if the head of a pull request were merged. Raises UsageError without a repository
-    or a branch, SourceRefused if `head_ref` is no reference."""
+    """The repository as it would be if the head of a pull request were merged.
+
+    Raises UsageError without a repository or a branch, SourceRefused if `head_ref` is no reference.
+    """
     repository = _repository(settings)
     directory = clone_directory(repository.url)
     return MergeResult(repository, directory, head_ref, CommitHistory(repository, directory).at)

@@ -29,7 +29,9 @@ def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult
 
 def carry_out(step: Step, context: StepContext) -> StepResult | str:
     """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
-    Raises what `ConnectClient`, `Journal` and `OffsetChanges` raise."""
+
+    Raises what `ConnectClient`, `Journal` and `OffsetChanges` raise.
+    """
     if step.action is Action.CREATE:
         return _create(step, context)
     if step.offset_change is not None:

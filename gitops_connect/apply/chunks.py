@@ -26,9 +26,11 @@ _WARY = 3
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """The size of the next chunk in bytes, at most `largest`. A slow answer reduces it to `least` at most; only
-    failures reduce it further. `wary`: a request has failed. `good`: chunks that were accepted since then, or since the
-    size last grew."""
+    """The size of the next chunk in bytes, at most `largest`.
+
+    A slow answer reduces it to `least` at most; only failures reduce it further. `wary`: a request has failed. `good`:
+    chunks that were accepted since then, or since the size last grew.
+    """
 
     size: int = FIRST
     largest: int = LARGEST_CHUNK

@@ -25,8 +25,10 @@ _END_A_STOP = (*_GO_ON, Action.DELETE)
 
 @dataclass(slots=True)
 class ConnectorRun:
-    """The steps of one connector: the outcomes of the finished steps, and the step in progress. `failed` is the first
-    step that failed. `harmless` is False after a failure that may have changed something."""
+    """The steps of one connector: the outcomes of the finished steps, and the step in progress.
+
+    `failed` is the first step that failed. `harmless` is False after a failure that may have changed something.
+    """
 
     plan: ConnectorPlan
     cluster: ClusterName
@@ -52,7 +54,9 @@ class ConnectorRun:
     @property
     def goes_back(self) -> bool:
         """True if the next step resumes or pauses a connector that was only stopped for its offsets, none in doubt.
-        False for a connector that is to be seeded: it has not run yet."""
+
+        False for a connector that is to be seeded: it has not run yet.
+        """
         kinds = {step.offset_change.kind for step in self.plan.steps if step.offset_change is not None}
         for_offsets = bool(kinds) and OffsetChangeKind.SEED not in kinds
         return self._was_stopped and for_offsets and self.harmless and self.step.action in _GO_ON
@@ -80,9 +84,11 @@ class ConnectorRun:
         return any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
 
     def _watched(self) -> Watched | None:
-        """How the connector is watched after the next step: only after its last one, if it runs then. If the connector
-        was seen STOPPED without tasks, its earlier failures are gone: a failure reported later is new
-        (`AbstractHerder.onDeletion`)."""
+        """How the connector is watched after the next step: only after its last one, if it runs then.
+
+        If the connector was seen STOPPED without tasks, its earlier failures are gone: a failure reported later is new
+        (`AbstractHerder.onDeletion`).
+        """
         if not (self._is_last and self.options.min_running and leaves_running(self.step)):
             return None
         seen = None if self._was_stopped else self.options.before.get(self.name)
@@ -108,8 +114,10 @@ class ConnectorRun:
         return outcome
 
     def why_not(self) -> str:
-        """Why the next step is not begun after the finished steps, or an empty string. If offsets were not changed and
-        certainly are as before, the connector continues as before."""
+        """Why the next step is not begun after the finished steps, or an empty string.
+
+        If offsets were not changed and certainly are as before, the connector continues as before.
+        """
         if self.harmless and self.step.action in _GO_ON and (self.failed is not None or self.goes_back):
             return ""
         if self.failed is not None:
@@ -132,8 +140,10 @@ _CHANGES_OFFSETS = (Action.ALTER, Action.RESET)
 
 
 def advice(before: Iterable[StepOutcome], step: Step) -> str:
-    """How to recover from `step`, which took effect and then failed, and from the steps `before` it. An undo of an
-    offset change also reverts the later offset changes of the connector."""
+    """How to recover from `step`, which took effect and then failed, and from the steps `before` it.
+
+    An undo of an offset change also reverts the later offset changes of the connector.
+    """
     applied = [outcome.step for outcome in before if outcome.result is Result.APPLIED]
     changes = [one.offset_change for one in applied if one.action in _CHANGES_OFFSETS and one.offset_change is not None]
     actions = {one.action for one in (*applied, step)}

@@ -61,8 +61,10 @@ class Progress(Enum):
 @dataclass(frozen=True, slots=True)
 class EffectCheck:
     """The verdict of one poll on a step: its progress, what was found, and how long (seconds) that must last.
+
     `took_effect`: the requested change is in place, even if the connector does not work with it. `warning`: what to
-    report of a step that is done."""
+    report of a step that is done.
+    """
 
     progress: Progress
     found: str
@@ -84,9 +86,11 @@ def wanted(step: Step, watched: Watched | None = None) -> str:
 def check_effect(
     step: Step, seen: ObservedConnector | None, watched: Watched | None = None, *, doubtful: bool = False
 ) -> EffectCheck:
-    """The verdict of a poll on a step other than a delete. `seen` is None if the connector does not exist or has no
-    status yet. With `watched`, the connector must work after the step. `doubtful`: the request was sent, and its answer
-    is unknown."""
+    """The verdict of a poll on a step other than a delete.
+
+    `seen` is None if the connector does not exist or has no status yet. With `watched`, the connector must work after
+    the step. `doubtful`: the request was sent, and its answer is unknown.
+    """
     if seen is None:
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
     if watched is not None and not (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
@@ -166,8 +170,11 @@ def _check_restart(seen: ObservedConnector) -> EffectCheck:
 
 
 def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCheck | None:
-    """Pending, with the keys, while the config differs from the config that was sent. Keys that a server adds are
-    ignored. A masked value counts as equal, but it is no evidence that a request without an answer was received."""
+    """Pending, with the keys, while the config differs from the config that was sent.
+
+    Keys that a server adds are ignored. A masked value counts as equal, but it is no evidence that a request without an
+    answer was received.
+    """
     changed = {change.key for change in step.changes} if doubtful else set()
     keys = [
         key
@@ -208,9 +215,11 @@ def failed_parts(seen: ObservedConnector) -> FailedParts:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A step after which the connector must be RUNNING, with all its tasks, for `min_running` seconds. `failed_before`
-    are the parts that were FAILED before the step and have had no other state since. `families` say why a connector may
-    have no tasks."""
+    """A step after which the connector must be RUNNING, with all its tasks, for `min_running` seconds.
+
+    `failed_before` are the parts that were FAILED before the step and have had no other state since. `families` say why
+    a connector may have no tasks.
+    """
 
     min_running: float
     failed_before: FailedParts = field(default_factory=dict)

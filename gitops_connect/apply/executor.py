@@ -42,9 +42,11 @@ _CHECK_EVERY = 5.0
 
 @span("apply")
 def execute(plan: Plan, cluster: ConnectClient, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
-    """Carry out every applicable step; return how each ended, in the order of the plan. Raises nothing for a step: a
-    bug in a step ends only the steps of its connector. An error of `on_outcome` and any other bug prevent further
-    steps, and are raised when the steps in progress have ended."""
+    """Carry out every applicable step; return how each ended, in the order of the plan.
+
+    Raises nothing for a step: a bug in a step ends only the steps of its connector. An error of `on_outcome` and any
+    other bug prevent further steps, and are raised when the steps in progress have ended.
+    """
     return _Run(plan, cluster, options).run()
 
 

@@ -69,8 +69,10 @@ class _Interrupted(Exception):
 
 
 def change_offsets(offset_change: OffsetChange, context: StepContext) -> StepResult:
-    """Carry out the change. Raises nothing except for bugs. The result is `harmless` if the offsets certainly are as
-    before, so that the connector may continue as before."""
+    """Carry out the change. Raises nothing except for bugs.
+
+    The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
+    """
     if not offset_change.is_large:
         return _SmallChange(offset_change, context).run()
     try:
@@ -486,8 +488,10 @@ class _ChunkedChange(_OffsetChange):
 
 
 def leftovers(name: ConnectorName, context: StepContext) -> str:
-    """What to report of a connector that was just created: offsets outlive their connector (KIP-875). Read at once,
-    before the new connector writes offsets. The worker that answers may not know the connector yet."""
+    """What to report of a connector that was just created: offsets outlive their connector (KIP-875).
+
+    Read at once, before the new connector writes offsets. The worker that answers may not know the connector yet.
+    """
     for left in reversed(range(_POLLS)):
         try:
             count = len(context.cluster.offsets(name))

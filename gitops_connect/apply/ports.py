@@ -22,9 +22,12 @@ class Chunk(NamedTuple):
 
 
 class LargeChange(Protocol):
-    """One change whose declared or current offsets are too many for memory; its connector is STOPPED. `review` comes
-    first and `begin` second. From then on the entries and their order stay the same, in this reconciliation and in all
-    later ones. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark and the ledger raise."""
+    """One change whose declared or current offsets are too many for memory; its connector is STOPPED.
+
+    `review` comes first and `begin` second. From then on the entries and their order stay the same, in this
+    reconciliation and in all later ones. All but `chunk` and `mark` may take minutes. They raise what Connect, Spark
+    and the ledger raise.
+    """
 
     @property
     def is_begun(self) -> bool:
@@ -32,12 +35,16 @@ class LargeChange(Protocol):
 
     def review(self) -> Review:
         """Read the current offsets. Returns what the change would do to them, without the patch, and whether it may.
-        Called again if the offsets could not be read."""
+
+        Called again if the offsets could not be read.
+        """
 
     @property
     def entries(self) -> int:
-        """The number of entries to send, or to remove by a reset; 0 if the current offsets are as declared. Known after
-        `review`."""
+        """The number of entries to send, or to remove by a reset; 0 if the current offsets are as declared.
+
+        Known after `review`.
+        """
 
     @property
     def sent(self) -> int:
@@ -48,16 +55,22 @@ class LargeChange(Protocol):
         """The size of the first chunk, and how the workers limit the size of further ones. Known at once."""
 
     def begin(self) -> None:
-        """Durably record that the change is about to be sent, the current offsets, and what is sent. Not called if an
-        earlier reconciliation began the change."""
+        """Durably record that the change is about to be sent, the current offsets, and what is sent.
+
+        Not called if an earlier reconciliation began the change.
+        """
 
     def chunk(self, start: int, size: int) -> Chunk:
-        """The entries from number `start` (from 0) on: at most `size` bytes, and at least one entry. `start` mostly
-        follows the last chunk, or is the start of that chunk again. Not called for a reset."""
+        """The entries from number `start` (from 0) on: at most `size` bytes, and at least one entry.
+
+        `start` mostly follows the last chunk, or is the start of that chunk again. Not called for a reset.
+        """
 
     def mark(self, sent: int) -> None:
-        """Durably record that `sent` entries were accepted. Raises LedgerBusy if this process lost the lease. A number
-        that is not larger than before changes nothing, but LedgerBusy is still raised. Not called for a reset."""
+        """Durably record that `sent` entries were accepted. Raises LedgerBusy if this process lost the lease.
+
+        A number that is not larger than before changes nothing, but LedgerBusy is still raised. Not called for a reset.
+        """
 
     def is_untouched(self) -> bool:
         """Read the current offsets. Returns whether they certainly equal the offsets before `begin`."""
@@ -66,8 +79,10 @@ class LargeChange(Protocol):
         """Read the current offsets. Returns how they differ from the declared offsets; empty if they do not."""
 
     def settle(self, warning: str) -> None:
-        """Durably record that the change took effect and was observed. Not called for a connector that is to be
-        deleted."""
+        """Durably record that the change took effect and was observed.
+
+        Not called for a connector that is to be deleted.
+        """
 
 
 class OffsetChanges(Protocol):
@@ -90,8 +105,10 @@ class OffsetChanges(Protocol):
 
 
 class Journal(Protocol):
-    """The ledger of one cluster. A call is durable when it returns. Used by several threads at once. Every method
-    raises LedgerUnusable, or LedgerBusy if this process lost the lease on the cluster."""
+    """The ledger of one cluster. A call is durable when it returns. Used by several threads at once.
+
+    Every method raises LedgerUnusable, or LedgerBusy if this process lost the lease on the cluster.
+    """
 
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         """Record that these connectors, which exist on the cluster, are managed from now on: all of them, or none."""
@@ -100,8 +117,10 @@ class Journal(Protocol):
         """Record that a connector is about to be created that must not run before this offset change."""
 
     def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
-        """Record that the offset change is about to be sent, with the current offsets. Offsets of an earlier begin are
-        kept."""
+        """Record that the offset change is about to be sent, with the current offsets.
+
+        Offsets of an earlier begin are kept.
+        """
 
     def settle(self, offset_change: OffsetChange, after: Offsets, warning: str) -> None:
         """Record that the offset change took effect and was observed."""

@@ -16,9 +16,11 @@ from gitops_connect.model.outcomes import SendingProgress, StepOutcome
 
 
 class StoppedConnectors:
-    """The connectors that a process has stopped and not resumed yet: reported if the process is ended at once. Several
-    threads change this set, and a signal handler may read it at any time. Each change replaces the whole value, so that
-    reading it takes no lock. A signal handler must not take one: the thread that it interrupts may hold it."""
+    """The connectors that a process has stopped and not resumed yet: reported if the process is ended at once.
+
+    Several threads change this set, and a signal handler may read it at any time. Each change replaces the whole value,
+    so that reading it takes no lock. A signal handler must not take one: the thread that it interrupts may hold it.
+    """
 
     def __init__(self) -> None:
         self._now: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()

@@ -22,9 +22,11 @@ RETRY = Backoff(0.5, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue. `took_effect`:
-    it failed although the requested change is in place: the connector does not work with it. `bug`: it failed because
-    of a bug in gitops-connect."""
+    """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue.
+
+    `took_effect`: it failed although the requested change is in place: the connector does not work with it. `bug`: it
+    failed because of a bug in gitops-connect.
+    """
 
     result: Result
     message: str = ""
@@ -53,7 +55,9 @@ class StepExecution:
 
     def __init__(self, step: Step, now: float, timeout: float, watched: Watched | None = None) -> None:
         """Begin. `timeout` is how long the cluster may reject the request, and then how long the effect may take.
-        `watched`: the connector must run for some time before the step is done."""
+
+        `watched`: the connector must run for some time before the step is done.
+        """
         self.step = step
         self.started = now
         self._timeout = timeout
@@ -187,7 +191,9 @@ worker."""
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
     """The state of the whole cluster at one time. `number` counts polls; `gone` are the deleted that no worker lists.
-    If the cluster could not be read, `error` says why and the rest is empty."""
+
+    If the cluster could not be read, `error` says why and the rest is empty.
+    """
 
     number: int
     seconds: float

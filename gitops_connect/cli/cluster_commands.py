@@ -65,8 +65,10 @@ def require_documents(settings: Settings, path: Path | None) -> None:
 
 
 def shown_directory(settings: Settings, path: Path | None) -> str:
-    """The prefix of every path in an output, so that editors and code scanning find the file. It is the path of the
-    given directory from the current one, or the directory inside the repository."""
+    """The prefix of every path in an output, so that editors and code scanning find the file.
+
+    It is the path of the given directory from the current one, or the directory inside the repository.
+    """
     if path is None:
         return Path(settings.repository.path).as_posix().removeprefix(".")
     here = Path.cwd()

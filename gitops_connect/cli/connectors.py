@@ -160,9 +160,11 @@ def _described(
 def _situation(
     runtime: Runtime, state: ObservedState, observed: ObservedConnector, repository: Callable[[], Declared | None]
 ) -> Situation:
-    """The data from which the cluster's secrets are known. The ledger may have no secrets of a connector, because the
-    connector has none or because the ledger was lost. Then only the repository has them. A trace may also quote the
-    secrets of other connectors."""
+    """The data from which the cluster's secrets are known.
+
+    The ledger may have no secrets of a connector, because the connector has none or because the ledger was lost. Then
+    only the repository has them. A trace may also quote the secrets of other connectors.
+    """
     cluster, client = state.cluster, runtime.clients[state.cluster]
     ownership = runtime.ledger.ownership(cluster)
     owned = ownership.get(observed.name)

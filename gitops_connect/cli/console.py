@@ -33,8 +33,10 @@ def echo_note(text: str) -> None:
 
 
 def echo_styled(text: str) -> None:
-    """Write a part of a report to stderr, which may have colours. A reader that closed stderr does not end the
-    command."""
+    """Write a part of a report to stderr, which may have colours.
+
+    A reader that closed stderr does not end the command.
+    """
     text = output(text, coloured=coloured(sys.stderr))
     with suppress(BrokenPipeError):
         sys.stderr.write(f"{text}\n")

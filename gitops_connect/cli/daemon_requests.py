@@ -158,9 +158,11 @@ def review(
 
 
 def ci_pull_request(environment: Mapping[str, str]) -> tuple[int | None, str | None]:
-    """The pull request of a CI job, and its head commit, as far as the variables of the job name them. GitHub, Gitea
-    and Forgejo set `GITHUB_REF` and store the event in a file, which has the commit: `GITHUB_SHA` is a merge of it.
-    GitLab sets `CI_MERGE_REQUEST_IID`; a merged results pipeline has the commit in a variable of its own."""
+    """The pull request of a CI job, and its head commit, as far as the variables of the job name them.
+
+    GitHub, Gitea and Forgejo set `GITHUB_REF` and store the event in a file, which has the commit: `GITHUB_SHA` is a
+    merge of it. GitLab sets `CI_MERGE_REQUEST_IID`; a merged results pipeline has the commit in a variable of its own.
+    """
     if number := environment.get("CI_MERGE_REQUEST_IID"):
         head = environment.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environment.get("CI_COMMIT_SHA")
         return int(number), head

@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def interruptible(first: Callable[[], None], second: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Call `first` at the first signal; at the second, call `second` and end the process, even if `second` raises. Both
-    functions run between any two instructions of the main thread, so they must not wait for a lock, nor import."""
+    """Call `first` at the first signal; at the second, call `second` and end the process, even if `second` raises.
+
+    Both functions run between any two instructions of the main thread, so they must not wait for a lock, nor import.
+    """
     seen = False
 
     def handle(number: int, _frame: object) -> None:
@@ -44,8 +46,10 @@ def on_hangup(act: Callable[[], None]) -> Iterator[None]:
 
 
 def tell_at_once(text: str) -> None:
-    """Write a line to stderr past Python's buffers: the signal may have interrupted a write to them. On a terminal the
-    cursor may be at the end of the progress display, so that the line begins with a line feed."""
+    """Write a line to stderr past Python's buffers: the signal may have interrupted a write to them.
+
+    On a terminal the cursor may be at the end of the progress display, so that the line begins with a line feed.
+    """
     start = "\n" if os.isatty(2) else ""
     with suppress(OSError):
         os.write(2, f"{start}{text}\n".encode())

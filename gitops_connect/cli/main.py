@@ -157,8 +157,10 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _command(arguments: list[str]) -> str:
-    """The command for an issue, without its values, which may be private. The names of commands are those of the groups
-    that were called: no other group is imported for its names."""
+    """The command for an issue, without its values, which may be private.
+
+    The names of commands are those of the groups that were called: no other group is imported for its names.
+    """
     commands = command_line().commands
     names = {*commands, *(name for one in commands.values() for name in getattr(one, "commands", ()))}
     words = [argument for argument in arguments if argument in names]

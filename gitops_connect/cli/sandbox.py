@@ -225,8 +225,10 @@ def _table(values: list[dict[str, Any]]) -> str:
 
 @contextmanager
 def _tool(tool: str, topic: str, directory: Path, arguments: Callable[[State], tuple[str, ...]]) -> Iterator[IO[bytes]]:
-    """Run one of Kafka's tools until it ends; yield its stdin, which is closed after the block. Its stderr is kept for
-    the error of this program: the tools also print hints there."""
+    """Run one of Kafka's tools until it ends; yield its stdin, which is closed after the block.
+
+    Its stderr is kept for the error of this program: the tools also print hints there.
+    """
     sandbox = Sandbox.load(directory)
     state = sandbox.state()
     with progress(f"sandbox {tool}") as update:

@@ -128,7 +128,9 @@ def _ask_clusters(
     settings: Settings, declared: Declared, update: Update, *, untrusted: bool
 ) -> tuple[Diagnostics, Failures]:
     """What each cluster says about its configs, and the bugs. A cluster that does not answer is only reported.
-    `untrusted`: the configs are not sent, but checked against the definitions of their plugins."""
+
+    `untrusted`: the configs are not sent, but checked against the definitions of their plugins.
+    """
     clock = SystemClock()
 
     def ask(name: ClusterName) -> Diagnostics:

@@ -78,8 +78,10 @@ class ClusterProgress:
         self._publish(next=None)
 
     def proposed(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
-        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded. A bug
-        in what is shown about a connector does not stop the reconciliation."""
+        """The cluster was read and a plan was made. `records`: under its lease, so that conditions are recorded.
+
+        A bug in what is shown about a connector does not stop the reconciliation.
+        """
         try:
             self._show(declared, proposal, records=records)
         except GitopsConnectError:

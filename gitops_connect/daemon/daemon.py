@@ -119,8 +119,11 @@ class Daemon:
         self.reconcile_now(())
 
     def reconcile_now(self, clusters: Collection[ClusterName]) -> int:
-        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed. Returns the
-        number of the request, for `reconciliations`. Requests during a poll are carried out by one other poll."""
+        """Poll the repository at once, and then reconcile these clusters, even if nothing has changed.
+
+        Returns the number of the request, for `reconciliations`. Requests during a poll are carried out by one other
+        poll.
+        """
         with self._scheduling:
             number = self.reconciliations.request(clusters)
             self._jobs.hurry(_POLL)  # a poll that runs now will see at its end that there is another request
@@ -136,7 +139,9 @@ class Daemon:
 
     def run(self) -> None:
         """Reconcile until requested to stop; then finish steps in progress, abandon polls in progress, and return.
-        Raises LedgerBusy if the ledger allows one daemon, and there is another one."""
+
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
+        """
         events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
         self._jobs.schedule(_POLL, self._poll, 0)
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
@@ -163,9 +168,11 @@ class Daemon:
         events.say(INFO, "daemon_stopped")
 
     def _next_request(self) -> _Over:
-        """Wait for the next request of a signal or a job. CPython runs signal handlers between two instructions. A
-        signal that arrives after the last check and before the wait has begun does not end the wait, so the wait ends
-        by itself from time to time."""
+        """Wait for the next request of a signal or a job.
+
+        CPython runs signal handlers between two instructions. A signal that arrives after the last check and before
+        the wait has begun does not end the wait, so the wait ends by itself from time to time.
+        """
         while True:
             with suppress(Empty):
                 return self._over.get(timeout=_SIGNAL_CHECK)
@@ -300,8 +307,10 @@ def _job(cluster: ClusterName) -> str:
 
 
 class StepsInProgress:
-    """The plans that are being carried out, each by its number. The caller has a lock for all changes. A cluster may
-    have two: a daemon that was the leader before may still wait for the end of earlier steps."""
+    """The plans that are being carried out, each by its number. The caller has a lock for all changes.
+
+    A cluster may have two: a daemon that was the leader before may still wait for the end of earlier steps.
+    """
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -340,9 +349,11 @@ _PLACE = ("directory", "file")
 
 
 def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:
-    """The runtime with the settings that can change now. None, with an event in the log, if they have an error. A
-    reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
-    changed is replaced; it closes its connections when nothing uses it any more (urllib3)."""
+    """The runtime with the settings that can change now. None, with an event in the log, if they have an error.
+
+    A reconciliation in progress continues with the runtime that it has, and with its clients. A client whose settings
+    changed is replaced; it closes its connections when nothing uses it any more (urllib3).
+    """
     try:
         read = load()
         require_clusters(read)

@@ -50,8 +50,10 @@ def diagnosed(diagnostic: Diagnostic, cluster: ClusterName | None) -> None:
 
 
 def notes(plan: Plan) -> list[tuple[str, str]]:
-    """What the plan says in addition to its steps, with the connector concerned (empty: the cluster). A blocked offset
-    change is left out if the diagnostic with its reason is logged already."""
+    """What the plan says in addition to its steps, with the connector concerned (empty: the cluster).
+
+    A blocked offset change is left out if the diagnostic with its reason is logged already.
+    """
     summaries = [diagnostic.summary for diagnostic in plan.diagnostics]
     logged = {part for summary in summaries for part in (summary, summary.partition(": ")[2])} - {""}
     waiting = [one for one in offset_lines.waiting(plan) if one.message not in logged]
@@ -64,8 +66,10 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
 
 
 def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:
-    """Log the connectors that became unhealthy since `before`, and those that recovered. Returns the unhealthy ones. A
-    connector that the cluster did not report keeps its state."""
+    """Log the connectors that became unhealthy since `before`, and those that recovered. Returns the unhealthy ones.
+
+    A connector that the cluster did not report keeps its state.
+    """
     now = frozenset(one.name for one in plan.unhealthy) | before.intersection(plan.unread)
     for one in plan.unhealthy:
         if one.name not in before:
@@ -143,8 +147,10 @@ def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
 
 
 def cycle_broken_off(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
-    """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds. It is no failure
-    if another process reconciles the cluster."""
+    """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds.
+
+    It is no failure if another process reconciles the cluster.
+    """
     match error:
         case LedgerBusy():
             say_error("reconciliation_postponed", error, WARNING, cluster=cluster)

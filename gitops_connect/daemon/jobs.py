@@ -47,8 +47,10 @@ class Jobs:
         self._scheduler.start()
 
     def schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
-        """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name. A job
-        that calls this holds the lock under which `ended` is set."""
+        """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name.
+
+        A job that calls this holds the lock under which `ended` is set.
+        """
         if self._ended.is_set():
             return
         when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
@@ -60,16 +62,20 @@ class Jobs:
             self._scheduler.reschedule_job(name, trigger=DateTrigger(datetime.now(UTC), UTC))
 
     def end(self) -> None:
-        """Begin no other job. The caller has set `ended`. APScheduler's thread fails with JobLookupError if it is shut
-        down while it starts a job. So it gets no further jobs first, and `remove_all_jobs` waits for the job that is
-        being started."""
+        """Begin no other job. The caller has set `ended`.
+
+        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
+        jobs first, and `remove_all_jobs` waits for the job that is being started.
+        """
         self._scheduler.pause()
         self._scheduler.remove_all_jobs()
         self._scheduler.shutdown(wait=False)
 
     def run(self, name: str, work: Callable[[], None]) -> None:
-        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before. A job that fails
-        with a bug runs again after a minute: nothing else would schedule it."""
+        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before.
+
+        A job that fails with a bug runs again after a minute: nothing else would schedule it.
+        """
         with self._changed:
             if self._ended.is_set():
                 return
@@ -119,9 +125,11 @@ class PollSchedule:
         return min(usual, self.after(None, failures)) if failures else usual
 
     def after(self, error: Exception | None, failures: int) -> float:
-        """The wait after so many failures in a row; `error` is the last one (None: a step failed). If waiting does not
-        help, the wait is the longest. If another process holds the cluster, the wait is short: for a new leader, the
-        leases of its predecessor expire soon."""
+        """The wait after so many failures in a row; `error` is the last one (None: a step failed).
+
+        If waiting does not help, the wait is the longest. If another process holds the cluster, the wait is short: for
+        a new leader, the leases of its predecessor expire soon.
+        """
         if isinstance(error, LedgerBusy):
             return min(BUSY, self.usual())
         if isinstance(error, Stalled):

@@ -42,8 +42,10 @@ class Leadership:
         return self.lease is not None
 
     def begin(self) -> None:
-        """Become the leader, or follow the leader and take over when it ends. Raises LedgerBusy if the ledger allows
-        one daemon, and there is another one."""
+        """Become the leader, or follow the leader and take over when it ends.
+
+        Raises LedgerBusy if the ledger allows one daemon, and there is another one.
+        """
         if not self._ledger.allows_replicas:
             self._require_alone()
         self._thread.start()
@@ -107,8 +109,10 @@ class Leadership:
         return lease.ttl / 3
 
     def _require_alone(self) -> None:
-        """Become the leader, or raise LedgerBusy. A daemon that was killed in another container cannot be seen from
-        here: wait until its lease expires."""
+        """Become the leader, or raise LedgerBusy.
+
+        A daemon that was killed in another container cannot be seen from here: wait until its lease expires.
+        """
         lease, now = self._ledger.leadership(self._clock), self._clock.monotonic()
         until = now + lease.ttl
         while True:

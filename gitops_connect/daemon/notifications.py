@@ -154,8 +154,10 @@ def notifying(settings: NotificationSettings, clock: Clock, link: str) -> Iterat
 
 
 def sender(settings: NotificationSettings, seconds: int = _LONGEST) -> Send:
-    """Sends to all targets of the settings. Raises UsageError; no message contains a URL. apprise runs in a process of
-    its own, with limited memory, for at most so many seconds: a service is an outsider."""
+    """Sends to all targets of the settings. Raises UsageError; no message contains a URL.
+
+    apprise runs in a process of its own, with limited memory, for at most so many seconds: a service is an outsider.
+    """
     import apprise  # noqa: PLC0415 - an extra
 
     from gitops_connect.errors import UsageError  # noqa: PLC0415

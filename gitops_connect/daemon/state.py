@@ -22,9 +22,11 @@ from gitops_connect.model.status import Conditions, ConnectorStatus
 
 @dataclass(frozen=True, slots=True)
 class RepositoryView:
-    """The repository at the last poll. `revision` is the commit in effect, with its author and the first line of its
-    message; None if the repository was never read. `error` is the reason why the last poll failed, `polled` when it
-    ended."""
+    """The repository at the last poll.
+
+    `revision` is the commit in effect, with its author and the first line of its message; None if the repository was
+    never read. `error` is the reason why the last poll failed, `polled` when it ended.
+    """
 
     revision: Revision | None = None
     author: str = ""
@@ -59,8 +61,11 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestView:
-    """An open pull request as of its last review. `plan.head` is the commit that was planned, and `comment` the text
-    that the forge has. `reviewed` is the time of the first review with this result."""
+    """An open pull request as of its last review.
+
+    `plan.head` is the commit that was planned, and `comment` the text that the forge has. `reviewed` is the time of the
+    first review with this result.
+    """
 
     pull_request: PullRequest
     plan: PullRequestPlan
@@ -134,8 +139,11 @@ KEPT = 50
 
 
 class Reconciliations:
-    """The requests, and their results. Safe for several threads. Each function in `listeners` is called when a
-    reconciliation has ended, with the cluster, the result and the seconds that it took."""
+    """The requests, and their results. Safe for several threads.
+
+    Each function in `listeners` is called when a reconciliation has ended, with the cluster, the result and the seconds
+    that it took.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -103,7 +103,10 @@ class OffsetChangeStore:
             raise self._damaged(row)
 
     def intend(self, cluster: ClusterName, offset_change: OffsetChange, at: datetime) -> None:
-        """Save a seed before its connector is created. Raises OperationSettled if it took effect, or may have."""
+        """Save a seed before its connector is created.
+
+        Raises OperationSettled if it took effect, or may have.
+        """
         with self._changing(cluster, offset_change.name) as entry:
             entry.replace(
                 {**_entered(offset_change, OffsetChangeState.INTENDED, at), **entry.new_attempt(offset_change)}

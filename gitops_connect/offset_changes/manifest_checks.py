@@ -60,8 +60,10 @@ def check(
     options: CheckOptions, settings: Settings, say: Say, read_subject: Callable[[Path], ManifestSubject]
 ) -> CheckedManifest:
     """Check all rules, and compute the manifest's effect. A manifest too large for this process is checked on Spark.
+
     `read_subject` gets a directory for offsets that are too many for memory. Raises UsageError if a file cannot be read
-    or written, and the errors of `read_subject` and of Spark."""
+    or written, and the errors of `read_subject` and of Spark.
+    """
     began = time.monotonic()
     given = find_manifest(options.path, options.connector)
     is_for_spark = options.report is not None or given.are_certainly_large
@@ -146,8 +148,10 @@ def needed(
     settings: Settings,
     verdicts: Iterable[LargeVerdict | ManifestVerdict],
 ) -> tuple[Acknowledgement, ...]:
-    """The acknowledgements that a document needs, in a fixed order: for its effects, and for unread partitions. If the
-    cluster is unknown, nothing may be skipped."""
+    """The acknowledgements that a document needs, in a fixed order: for its effects, and for unread partitions.
+
+    If the cluster is unknown, nothing may be skipped.
+    """
     known = settings.clusters.get(subject.cluster) if subject.cluster is not None else None
     limits = dict.fromkeys(DEFAULT_SKIP_LIMITS, 0) if known is None else known.max_skip.limits
     found = {Acknowledgement.UNREAD} if any(one.unread for one in verdicts) else set()
@@ -193,8 +197,10 @@ class LargeChecks:
         return master_of(self.checks.sessions.settings.master).shown
 
     def stage(self, given: GivenFiles) -> tuple[LargeFile, ...]:
-        """The files in a form that Spark can read: the original files if possible, else copies. Raises UsageError if a
-        file cannot be read."""
+        """The files in a form that Spark can read: the original files if possible, else copies.
+
+        Raises UsageError if a file cannot be read.
+        """
         return tuple(self._stage(number, path) for number, path in enumerate(given.paths))
 
     def _stage(self, number: int, path: Path) -> LargeFile:
@@ -267,8 +273,10 @@ class GivenFiles:
 
 
 def find_manifest(path: Path, connector: ConnectorName) -> GivenFiles:
-    """The manifest files at that path, which has the same meaning as in a document (`desired.manifest_files`). Raises
-    UsageError if there are no manifest files, or if they cannot be read."""
+    """The manifest files at that path, which has the same meaning as in a document (`desired.manifest_files`).
+
+    Raises UsageError if there are no manifest files, or if they cannot be read.
+    """
     text = path.as_posix()
     try:
         if path.is_file():

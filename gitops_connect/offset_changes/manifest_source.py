@@ -57,8 +57,10 @@ FoundManifest = Manifest | tuple[LargeFile, ...]
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next. No
-    document may name one of `own_files`. `families` are the known connector classes."""
+    """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
+
+    No document may name one of `own_files`. `families` are the known connector classes.
+    """
 
     checkout: Checkout
     sessions: SharedSession
@@ -67,8 +69,10 @@ class ManifestSource:
     families: Registry = BUILT_IN
 
     def manifest(self, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic | None:
-        """None for an offset change without a manifest; a diagnostic if the manifest cannot be read. Raises what
-        reading the repository raises, and OSError."""
+        """None for an offset change without a manifest; a diagnostic if the manifest cannot be read.
+
+        Raises what reading the repository raises, and OSError.
+        """
         match offset_change.manifest:
             case ManifestFile() as file:
                 return self._in_repository(file)
@@ -108,8 +112,10 @@ Current = Offsets | SavedOffsets | None
 
 
 class ManifestVerdicts:
-    """Add all offset changes, then check the large manifests. Files for Spark are written to the directory. `offsets`
-    are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests."""
+    """Add all offset changes, then check the large manifests. Files for Spark are written to the directory.
+
+    `offsets` are those of small manifests, None if a manifest has errors; `large` are the verdicts on large manifests.
+    """
 
     def __init__(self, source: ManifestSource, directory: Path) -> None:
         self._source = source
@@ -123,8 +129,10 @@ class ManifestVerdicts:
         self, offset_change: DesiredOffsetChange, context: ManifestContext, current: Current, *, is_absent: bool = False
     ) -> None:
         """Add an offset change with the current offsets (None: unknown). Without a manifest there is nothing to check.
-        `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets. A bug
-        is a diagnostic, and the manifest has errors then. Raises what reading the repository raises."""
+
+        `is_absent`: its connector does not exist yet, and the plan of a large change compares it with no offsets.
+        A bug is a diagnostic, and the manifest has errors then. Raises what reading the repository raises.
+        """
         work = partial(self._add, offset_change, context, current, is_absent=is_absent)
         bug = contained(work, offset_change.document.locate(offset_change.pointer), offset_change.connector)
         if bug is not None:
@@ -154,8 +162,11 @@ class ManifestVerdicts:
             self._unchecked[offset_change.name] = large
 
     def check_large(self) -> None:
-        """Check all large manifests at once. If Spark lacks something that it needs, each of these manifests gets that
-        error, and nothing else is blocked. Raises SparkFailed and OSError."""
+        """Check all large manifests at once.
+
+        If Spark lacks something that it needs, each of these manifests gets that error, and nothing else is blocked.
+        Raises SparkFailed and OSError.
+        """
         if not self._unchecked:
             return
         try:
@@ -181,9 +192,12 @@ class SparkChecks:
     def check(
         self, manifests: Sequence[LargeManifest], *, ready: Path | None = None, violations: Path | None = None
     ) -> list[LargeVerdict]:
-        """One verdict for each manifest, in their order, by one job. The manifests are read while Spark starts. The
-        directory `ready` receives the entries to send, for changes that nothing blocks; `violations` receives a list of
-        all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not installed."""
+        """One verdict for each manifest, in their order, by one job. The manifests are read while Spark starts.
+
+        The directory `ready` receives the entries to send, for changes that nothing blocks; `violations` receives a
+        list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
+        installed.
+        """
         with self.started_early():
             try:
                 from gitops_connect.offsets.spark import check, job_files  # noqa: PLC0415 - see above
@@ -223,9 +237,12 @@ class SparkChecks:
 def check_manifests(
     source: ManifestSource, desired: DesiredState, history: OffsetChangeHistory
 ) -> tuple[Diagnostics, int]:
-    """Check the manifests of one cluster, as far as the repository and the ledger allow. Returns the violations, and
-    the number of applied changes, which are not checked again. A change that may have been applied is also checked with
-    the rules that depend on its connector, but violations are only notes: the connector may have changed since."""
+    """Check the manifests of one cluster, as far as the repository and the ledger allow.
+
+    Returns the violations, and the number of applied changes, which are not checked again. A change that may have been
+    applied is also checked with the rules that depend on its connector, but violations are only notes: the connector
+    may have changed since.
+    """
     own, connectors = read_own_schemas(source.checkout), {one.name: one for one in desired.connectors}
     families = source.families.with_schemas(own.schemas)
     seeds = (one.initial_offsets for one in desired.connectors)
@@ -254,8 +271,10 @@ def check_manifests(
 @contextmanager
 def workspace(parent: Path) -> Iterator[Path]:
     """A path inside the given directory, which the caller creates if needed; it is removed with all its content.
-    Removes the remains of tasks whose process was killed, too. An OSError raised inside becomes SparkUnusable: the disk
-    is full, or the directory is not writable."""
+
+    Removes the remains of tasks whose process was killed, too.
+    An OSError raised inside becomes SparkUnusable: the disk is full, or the directory is not writable.
+    """
     host = "".join(character if character.isalnum() else "_" for character in socket.gethostname())
     path = parent / f"work-{host}-{os.getpid()}-{secrets.token_hex(4)}"
     try:

@@ -24,7 +24,9 @@ _LINES = (".jsonl", ".ndjson")
 @dataclass(frozen=True, slots=True)
 class OffsetFile:
     """The file for saved offsets. Raises UsageError for an unknown suffix, or if the file exists, unless `force`.
-    `root` is the directory that the user named, if the file is below it."""
+
+    `root` is the directory that the user named, if the file is below it.
+    """
 
     file: Path
     force: bool
@@ -56,7 +58,9 @@ class OffsetFile:
 @contextmanager
 def temporary_directory(parent: Path | None) -> Iterator[Path]:
     """A directory for offsets that are too many for memory. Without a parent it is in the system's temporary directory.
-    Raises UsageError if it cannot be created."""
+
+    Raises UsageError if it cannot be created.
+    """
     try:
         room = tempfile.TemporaryDirectory(prefix=".gitops-connect-", dir=parent)
     except OSError as error:

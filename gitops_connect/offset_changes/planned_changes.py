@@ -109,7 +109,9 @@ class PlannedChanges:
 
 class PatchReader:
     """Reads entries by their number. Chunks of any size that follow each other, or are read again, are found at once.
-    `_starts` are the numbers and positions of entries at which a chunk began or ended."""
+
+    `_starts` are the numbers and positions of entries at which a chunk began or ended.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -117,7 +119,9 @@ class PatchReader:
 
     def read(self, start: int, size: int) -> Chunk:
         """The entries from number `start` (from 0) on: `size` bytes at most, or one longer entry; none after the end.
-        Raises OSError."""
+
+        Raises OSError.
+        """
         number, position = self._starts[bisect_right(self._starts, start, key=lambda one: one[0]) - 1]
         with self._path.open("rb") as stream:
             stream.seek(position)
@@ -132,9 +136,12 @@ class PatchReader:
 
 
 class LargeOffsetChange:
-    """The `LargeChange` of an offset change. Its files are in the directory. A change that is begun now sends its
-    `manifest`; without one, it removes all offsets. A change that an earlier reconciliation has begun is finished from
-    the ledger. `current` are the current offsets if they were just read: a worker takes long to list very many."""
+    """The `LargeChange` of an offset change. Its files are in the directory.
+
+    A change that is begun now sends its `manifest`; without one, it removes all offsets. A change that an earlier
+    reconciliation has begun is finished from the ledger. `current` are the current offsets if they were just read: a
+    worker takes long to list very many.
+    """
 
     def __init__(
         self,
@@ -187,9 +194,11 @@ class LargeOffsetChange:
         return Review({}, difference, refused, unchecked=unchecked(self._shape))
 
     def _review_begun(self) -> Review:
-        """Review the change as `plan.offset_review.review_unfinished` does, by counts. Everything that changed since
-        the begin must be part of the change. The part of the change that is done consists of the offsets that equal the
-        declared ones now and did not equal them before."""
+        """Review the change as `plan.offset_review.review_unfinished` does, by counts.
+
+        Everything that changed since the begin must be part of the change. The part of the change that is done consists
+        of the offsets that equal the declared ones now and did not equal them before.
+        """
         current = self._just_read or self._read_current()
         self._before = self._saved(OffsetsPart.BEFORE)
         since = self._since_begin(current)
@@ -299,8 +308,11 @@ def _blocks(*paths: str) -> Iterator[bytes]:
 
 
 def chunk_size_of(situation: Situation, connector: ConnectorName) -> ChunkSize:
-    """The size of chunks for this connector. Workers hold several copies of the offsets if they support exactly-once
-    sources. They read one of the copies again for each request, so chunks are as large as the heap allows."""
+    """The size of chunks for this connector.
+
+    Workers hold several copies of the offsets if they support exactly-once sources. They read one of the copies again
+    for each request, so chunks are as large as the heap allows.
+    """
     copies = situation.offsets.copies.get(connector, 1)
     observed = situation.observed.connectors.get(connector)
     if copies == 1 or (observed is not None and observed.type is ConnectorType.SINK):

@@ -44,8 +44,10 @@ from gitops_connect.source.checkout import Checkout
 
 
 def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple[Situation, Diagnostics]:
-    """Collect all inputs for the plan of offset changes, and the violations in the manifests that are due. Raises what
-    Connect, the ledger, the source and Spark raise."""
+    """Collect all inputs for the plan of offset changes, and the violations in the manifests that are due.
+
+    Raises what Connect, the ledger, the source and Spark raise.
+    """
     cluster, ledger = situation.desired.cluster, runtime.ledger.offset_changes
     records, is_new = ledger.records(cluster), runtime.ledger.revisions(cluster).attempted is None
     unfinished = {
@@ -160,8 +162,10 @@ def _with_read(
 
 
 def _count_copies(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> int:
-    """How often a worker holds all offsets of its cluster while those of this connector are changed. The answer of
-    Connect to a config shows that. A config of an unmerged revision is not sent: the current one is."""
+    """How often a worker holds all offsets of its cluster while those of this connector are changed.
+
+    The answer of Connect to a config shows that. A config of an unmerged revision is not sent: the current one is.
+    """
     config: Mapping[str, str] | None = declared.config
     if situation.untrusted:
         current = situation.observed.connectors.get(declared.name)

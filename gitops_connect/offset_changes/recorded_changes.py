@@ -26,8 +26,10 @@ HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "ME
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One change. `counts` are the partitions that it touched. `counts` is None if the offsets before the change were
-    not saved, or are too many for memory."""
+    """One change. `counts` are the partitions that it touched.
+
+    `counts` is None if the offsets before the change were not saved, or are too many for memory.
+    """
 
     cluster: ClusterName
     record: OffsetChangeRecord
@@ -104,8 +106,10 @@ def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -
 def recorded_difference(
     offset_changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord
 ) -> Difference | None:
-    """Every partition with its offset before and after. Without the connector's class, each move is `changed`. None if
-    the offsets before the change were not saved, or are too many for memory."""
+    """Every partition with its offset before and after. Without the connector's class, each move is `changed`.
+
+    None if the offsets before the change were not saved, or are too many for memory.
+    """
     before = offset_changes.snapshot(cluster, record.name)
     declared = offset_changes.declared(cluster, record.name)
     if before is None or declared is None:
@@ -123,8 +127,10 @@ RESOLVED = "marked as applied with `ledger resolve`"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One offset change: its record in the ledger, or the record that a complete ledger would have. `declared` is the
-    digest of the repository's document, None if there is no document."""
+    """One offset change: its record in the ledger, or the record that a complete ledger would have.
+
+    `declared` is the digest of the repository's document, None if there is no document.
+    """
 
     cluster: ClusterName
     record: OffsetChangeRecord
@@ -171,8 +177,11 @@ def find_candidates(
 def waiting(
     runtime: Runtime, candidates: Sequence[Candidate], clusters: Sequence[ClusterName], note: Note
 ) -> list[Candidate]:
-    """The changes whose result the ledger does not know. A ledger that is new on a cluster has not yet recorded which
-    changes may have been applied. Then a note is printed, and no declared change is assumed to be one of them."""
+    """The changes whose result the ledger does not know.
+
+    A ledger that is new on a cluster has not yet recorded which changes may have been applied. Then a note is printed,
+    and no declared change is assumed to be one of them.
+    """
     for cluster in clusters:
         if runtime.ledger.revisions(cluster).attempted is None:
             note(
@@ -183,8 +192,10 @@ def waiting(
 
 
 def named(candidates: Sequence[Candidate], names: Sequence[str], place: str) -> list[Candidate]:
-    """The changes with these names, on every cluster. Raises UsageError for a name without a change. `place` says where
-    the changes were searched."""
+    """The changes with these names, on every cluster. Raises UsageError for a name without a change.
+
+    `place` says where the changes were searched.
+    """
     there = {one.record.name for one in candidates}
     for name in names:
         if name not in there:
@@ -201,8 +212,10 @@ def unsettled(chosen: Sequence[Candidate], note: Note) -> list[Candidate]:
 
 
 def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """The changes, all of which may be marked as not applied. Raises UsageError if the effect of a change was observed:
-    such a change is never marked as not applied."""
+    """The changes, all of which may be marked as not applied.
+
+    Raises UsageError if the effect of a change was observed: such a change is never marked as not applied.
+    """
     for one in chosen:
         if one.record.state is OffsetChangeState.SETTLED and one.record.after is not None:
             raise UsageError(
@@ -213,8 +226,10 @@ def unseen(chosen: Sequence[Candidate]) -> list[Candidate]:
 
 
 def resolve(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
-    """Record the result under the cluster's lease. Returns the number of changes. Raises StalePlan, and writes nothing,
-    if the ledger has changed since the records were shown."""
+    """Record the result under the cluster's lease. Returns the number of changes.
+
+    Raises StalePlan, and writes nothing, if the ledger has changed since the records were shown.
+    """
     with runtime.ledger.lease(cluster, runtime.clock) as lease:
         offset_changes = runtime.ledger.under(lease).offset_changes
         there = offset_changes.records(cluster)

@@ -74,8 +74,10 @@ def opened(directory: Path) -> Iterator[Store]:
 
 
 def remove_unused(directory: Path) -> None:
-    """Remove content that was not used for a week; do nothing if a process is using the store. Raises OSError. While
-    this process has the store `opened`, this removes nothing, because the process's own lock is in the way."""
+    """Remove content that was not used for a week; do nothing if a process is using the store. Raises OSError.
+
+    While this process has the store `opened`, this removes nothing, because the process's own lock is in the way.
+    """
     if not directory.is_dir():
         return
     try:
@@ -102,8 +104,10 @@ class Store:
         self._directory = directory
 
     def blob(self, entry: Entry, chunks: Iterable[bytes]) -> LargeFile:
-        """A file of the repository. The chunks are only read if the file is not in the store. Errors of the chunks are
-        passed on, and then nothing is stored. Raises OSError."""
+        """A file of the repository. The chunks are only read if the file is not in the store.
+
+        Errors of the chunks are passed on, and then nothing is stored. Raises OSError.
+        """
         key = blob_key(entry)
         (file,) = self.kept(key) or self.keep(key, lambda directory: [stage(entry.path, chunks, directory)])
         return replace(file, name=entry.path)
@@ -120,8 +124,10 @@ class Store:
         return tuple(_moved(file, Path(), directory) for file in files)
 
     def keep(self, key: str, fill: Callable[[Path], Sequence[LargeFile]]) -> tuple[LargeFile, ...]:
-        """Store what `fill` writes to an empty directory, all or nothing. Errors of `fill` are passed on. Raises
-        OSError."""
+        """Store what `fill` writes to an empty directory, all or nothing. Errors of `fill` are passed on.
+
+        Raises OSError.
+        """
         partial = self._directory / f"{key}.{secrets.token_hex(4)}.partial"
         partial.mkdir()
         try:
@@ -145,8 +151,10 @@ def _moved(file: LargeFile, source: Path, target: Path) -> LargeFile:
 
 
 def stage(name: str, chunks: Iterable[bytes], directory: Path) -> LargeFile:
-    """Stage the file of that name from its bytes. The directory must exist and be empty. At most a few MiB are in
-    memory. Errors of `chunks` are passed on. Raises OSError."""
+    """Stage the file of that name from its bytes. The directory must exist and be empty.
+
+    At most a few MiB are in memory. Errors of `chunks` are passed on. Raises OSError.
+    """
     raw = directory / "raw"
     with raw.open("wb") as stream:
         stream.writelines(chunks)
@@ -252,8 +260,10 @@ def _read_lines(file: LargeFile, places: Sequence[tuple[int, int]]) -> Manifest:
 def large_manifest(
     offset_change: DesiredOffsetChange, manifest: Manifest | tuple[LargeFile, ...], context: ManifestContext, path: Path
 ) -> LargeManifest:
-    """The manifest of an offset change, without current offsets. `path` is the beginning of the names of the files that
-    are written. Raises OSError."""
+    """The manifest of an offset change, without current offsets.
+
+    `path` is the beginning of the names of the files that are written. Raises OSError.
+    """
     if not isinstance(manifest, Manifest):
         return LargeManifest(offset_change.locate("manifest"), manifest, context, offset_change.kind)
     everything: list[ManifestEntry | ManifestFault] = [*manifest.entries, *manifest.faults]
@@ -309,8 +319,10 @@ class UriRefused(Exception):
 
 
 def require_allowed(manifest: ManifestUri, allowed: Sequence[str]) -> None:
-    """Raise UriRefused if none of the patterns allows the URI. It is compared without steps up, without repeated
-    slashes, and without the empty host of `file:`."""
+    """Raise UriRefused if none of the patterns allows the URI.
+
+    It is compared without steps up, without repeated slashes, and without the empty host of `file:`.
+    """
     place = _Place.of(manifest)
     if not any(fnmatchcase(f"{'file:' if place.is_local else place.root}{place.path}", pattern) for pattern in allowed):
         hint = 'ask the administrator to allow it with [spark] uris = ["…"], a list of URI patterns'
@@ -343,9 +355,11 @@ def _without_links(pattern: str) -> str:
 
 
 def stage_uri(store: Store, manifest: ManifestUri, copy: Copy, local: LocalFiles) -> tuple[LargeFile, ...]:
-    """The files at that URI, in the order of their names. Raises UriRefused, and OSError for the store. `copy` is
-    Spark's; it is not called for `file:`, nor for content in the store. Its SparkFailed becomes UriRefused: a URI that
-    cannot be read must not block others."""
+    """The files at that URI, in the order of their names. Raises UriRefused, and OSError for the store.
+
+    `copy` is Spark's; it is not called for `file:`, nor for content in the store. Its SparkFailed becomes UriRefused: a
+    URI that cannot be read must not block others.
+    """
     # The names at the URI determine the format of the content.
     key = f"{manifest.sha256}-{hashlib.sha256(manifest.uri.encode()).hexdigest()[:16]}"
     return store.kept(key) or store.keep(key, lambda directory: _fill(manifest, copy, local, directory))
@@ -400,8 +414,10 @@ def _digest(files: dict[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The parts of a URI: the part before the path (`s3a://bucket`), and the path. `directory` is the path of a
-    directory, or the part of a glob without wildcards."""
+    """The parts of a URI: the part before the path (`s3a://bucket`), and the path.
+
+    `directory` is the path of a directory, or the part of a glob without wildcards.
+    """
 
     root: str
     path: str

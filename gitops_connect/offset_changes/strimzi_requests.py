@@ -31,7 +31,9 @@ _ID = 12
 
 def find_additions(history: History | None, annotated: Iterable[AnnotatedResource]) -> Additions:
     """What identifies each addition: the commit that added the annotation, or without Git the annotation itself.
-    Without Git, an annotation acts once for each of its values. Raises what the source raises."""
+
+    Without Git, an annotation acts once for each of its values. Raises what the source raises.
+    """
     return {
         request.key: _addition(history, one.resource.location.file, request.key)
         for one in annotated
@@ -93,8 +95,10 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 def config_map_path(listing: RequestedListing) -> str:
-    """The path of the ConfigMap: `NAMESPACE/NAME.yaml`, or `NAME.yaml` without a namespace. Raises UsageError if one of
-    the names is not valid in Kubernetes, so that no file outside the directory is written."""
+    """The path of the ConfigMap: `NAMESPACE/NAME.yaml`, or `NAME.yaml` without a namespace.
+
+    Raises UsageError if one of the names is not valid in Kubernetes, so that no file outside the directory is written.
+    """
     parts = [part for part in (listing.namespace, listing.config_map) if part]
     for part in parts:
         if not _NAME.fullmatch(part):
@@ -124,8 +128,10 @@ def write_to_branch(branch: OutputBranch, listing: RequestedListing, offsets: Of
 
 
 def write_to_directory(directory: Path, listing: RequestedListing, offsets: Offsets) -> str:
-    """Write the ConfigMap to a file, and replace the file in one step. Returns its path. Raises UsageError if the file
-    or the directory cannot be written, or is a symbolic link."""
+    """Write the ConfigMap to a file, and replace the file in one step. Returns its path.
+
+    Raises UsageError if the file or the directory cannot be written, or is a symbolic link.
+    """
     file = directory / config_map_path(listing)
     try:
         with _WRITING, output_directory(directory, file.parent) as output:

@@ -40,9 +40,11 @@ class DeclaredConnectors:
 
 @dataclass(frozen=True, slots=True)
 class ManifestSubject:
-    """A connector, and the data with which its offsets are compared. `cluster` is None if it is unknown. `basis` says
-    where the connector's config comes from. `saved` has the current offsets if they are too many for memory; `unread`
-    says why neither `saved` nor `context` has the current offsets."""
+    """A connector, and the data with which its offsets are compared. `cluster` is None if it is unknown.
+
+    `basis` says where the connector's config comes from. `saved` has the current offsets if they are too many for
+    memory; `unread` says why neither `saved` nor `context` has the current offsets.
+    """
 
     cluster: ClusterName | None
     context: ManifestContext
@@ -89,7 +91,9 @@ def locate(clients: Clients, name: ConnectorName, note: Note) -> ClusterName:
 
 def read_current(client: ConnectClient, name: ConnectorName, directory: Path) -> Offsets | SavedOffsets:
     """The current offsets. If they are too many for memory, they are in a file in the directory, which need not exist.
-    Raises the errors of `require_offsets` and of the requests, and UsageError if the file cannot be written."""
+
+    Raises the errors of `require_offsets` and of the requests, and UsageError if the file cannot be written.
+    """
     require_offsets(client)
     return client.save_offsets(name, directory / "current.jsonl", MAX_HELD)
 
@@ -103,8 +107,11 @@ def require_offsets(client: ConnectClient) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SubjectSource:
-    """Where everything about a connector is read. `clients` are for the clusters to ask; there are none with
-    `--offline`. Offsets that are too many for memory are saved in the directory."""
+    """Where everything about a connector is read.
+
+    `clients` are for the clusters to ask; there are none with `--offline`. Offsets that are too many for memory are
+    saved in the directory.
+    """
 
     clients: Clients
     clusters: Sequence[ClusterName]
@@ -113,8 +120,10 @@ class SubjectSource:
     note: Note
 
     def read(self, name: ConnectorName) -> ManifestSubject:
-        """The connector. Its declared config has priority over its config on the cluster. Raises UsageError if several
-        clusters may have the connector, NotFound if none has it."""
+        """The connector. Its declared config has priority over its config on the cluster.
+
+        Raises UsageError if several clusters may have the connector, NotFound if none has it.
+        """
         wanted = {cluster: one for cluster in self.clusters for one in self.declared.of(cluster) if one.name == name}
         found = _find_connector(self.clients, name)
         possible = [cluster for cluster in self.clusters if cluster in wanted or cluster in found.there]

@@ -86,9 +86,11 @@ class Undo:
     say: Say
 
     def write(self, change: str, target: UndoTarget) -> tuple[ChangeDocument, int]:
-        """Write a document that undoes the change, for the current offsets, if it has a file. Returns the document, and
-        the number of its offsets. Raises the errors of its parts and of Connect. Raises UndoImpossible if the current
-        offsets are unknown, because they decide what the document must acknowledge."""
+        """Write a document that undoes the change, for the current offsets, if it has a file.
+
+        Returns the document, and the number of its offsets. Raises the errors of its parts and of Connect. Raises
+        UndoImpossible if the current offsets are unknown, because they decide what the document must acknowledge.
+        """
         cluster, record = _find_change(self.runtime, self.clusters, change)
         _require_effect(record)
         with opened(self.runtime.settings, self.say) as spark:
@@ -210,8 +212,10 @@ class _UndoDraft:
 
 
 def _write_beside(out: Path, offsets: Offsets | SavedOffsets, *, force: bool) -> Path:
-    """Write the manifest next to the document, compressed if it is large, and return its path. Raises UsageError if the
-    file exists, unless `force`, and if it cannot be written."""
+    """Write the manifest next to the document, compressed if it is large, and return its path.
+
+    Raises UsageError if the file exists, unless `force`, and if it cannot be written.
+    """
     if not isinstance(offsets, SavedOffsets):
         beside = out.with_suffix(".jsonl")
         write_new(beside, change_document.json_lines(offsets), force=force)

@@ -15,9 +15,11 @@ from gitops_connect.model.offsets import Offsets
 
 @dataclass(frozen=True, slots=True)
 class ManifestContext:
-    """The data with which a manifest is compared: its connector's config and current offsets. None: not known. `shape`
-    is what is known of the connector's partitions and offsets, `schema` the repository's schema for its class, if there
-    is one. `acknowledged` are the effects that the document of the manifest acknowledges."""
+    """The data with which a manifest is compared: its connector's config and current offsets. None: not known.
+
+    `shape` is what is known of the connector's partitions and offsets, `schema` the repository's schema for its class,
+    if there is one. `acknowledged` are the effects that the document of the manifest acknowledges.
+    """
 
     connector: ConnectorName
     config: Mapping[str, str] | None = field(default=None, repr=False)
@@ -29,9 +31,12 @@ class ManifestContext:
 
 @dataclass(frozen=True, slots=True)
 class LargeManifest:
-    """One manifest, in one file or several, and the data with which it is compared. `current` is a file with the
-    current offsets, one entry a line; it replaces `context.current`, and is None if the current offsets are unknown.
-    `is_checked` is False for files that Connect or gitops-connect has written: they are only compared."""
+    """One manifest, in one file or several, and the data with which it is compared.
+
+    `current` is a file with the current offsets, one entry a line; it replaces `context.current`, and is None if the
+    current offsets are unknown. `is_checked` is False for files that Connect or gitops-connect has written: they are
+    only compared.
+    """
 
     location: Location
     files: tuple[LargeFile, ...]

@@ -100,7 +100,9 @@ def _rolled_back(found: RolledBack, now: datetime) -> Condition:
 
 def cluster_ready(statuses: Sequence[ConnectorStatus], errors: int, now: datetime, revision: Revision) -> Condition:
     """Whether every connector of the cluster is in sync and healthy, after a reconciliation without failed steps.
-    `errors` is the number of errors in documents."""
+
+    `errors` is the number of errors in documents.
+    """
     bad = [one.name for one in statuses if not one.is_fine]
     if not bad and not errors:
         return Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", now, revision)

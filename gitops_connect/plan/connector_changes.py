@@ -283,8 +283,10 @@ def _step(offset_change: OffsetChange, what: str, status: OffsetChangeStatus) ->
 
 
 def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> tuple[list[ConnectorPlan], OffsetChangesPlan]:
-    """The connectors with an offset change to finish, and the status of all other offset changes. Nothing is finished
-    on connectors that are `leaving`: a deletion needs no offsets."""
+    """The connectors with an offset change to finish, and the status of all other offset changes.
+
+    Nothing is finished on connectors that are `leaving`: a deletion needs no offsets.
+    """
     declared = {connector.name for connector in situation.desired.connectors}
     names, others = Vocabulary(declared), OffsetChangesPlan()
     for offset_change in situation.desired.offset_changes:
@@ -357,8 +359,10 @@ _FRAME = len('{"partition":,"offset":}\n')
 
 
 def review_large(situation: Situation, offset_change: OffsetChange) -> tuple[Review | None, HeapEstimate | None]:
-    """The effect on the current offsets, whether it is allowed, and its memory; None if the offsets are unknown. The
-    review contains no patch."""
+    """The effect on the current offsets, whether it is allowed, and its memory; None if the offsets are unknown.
+
+    The review contains no patch.
+    """
     difference: Difference | None
     if offset_change.kind is OffsetChangeKind.RESET:
         current = situation.offsets.large_current.get(offset_change.connector)
@@ -395,8 +399,10 @@ def _heap(situation: Situation, offset_change: OffsetChange, difference: Differe
 
 
 def _current(situation: Situation) -> Iterator[tuple[int, int]]:
-    """The number of current offsets, as far as they were read, and about how many bytes they have as lines. Of all
-    connectors: each worker holds the offsets of its whole cluster."""
+    """The number of current offsets, as far as they were read, and about how many bytes they have as lines.
+
+    Of all connectors: each worker holds the offsets of its whole cluster.
+    """
     for large in situation.offsets.large_current.values():
         yield large.entries, large.size
     for current in situation.offsets.current.values():

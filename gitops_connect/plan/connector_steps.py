@@ -90,9 +90,11 @@ def plan_connector(situation: Situation, desired: DesiredConnector, offset_chang
 
 
 def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps) -> Steps:
-    """The step that makes an existing connector managed, before its other steps; empty if there is none. Connectors
-    that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is planned for
-    it: its document may name another connector than the author meant."""
+    """The step that makes an existing connector managed, before its other steps; empty if there is none.
+
+    Connectors that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is
+    planned for it: its document may name another connector than the author meant.
+    """
     observed = situation.observed.connectors.get(connector.name)
     if connector.name in situation.ownership or observed is None or _is_unread(situation, observed):
         return ()
@@ -301,8 +303,10 @@ def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
 
 
 def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
-    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all. A
-    suspended connector is not deleted. It stays stopped until it is resumed."""
+    """Finish a deletion that was begun, whatever is declared now: without offsets the connector would reprocess all.
+
+    A suspended connector is not deleted. It stays stopped until it is resumed.
+    """
     steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
     note = (
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"

@@ -81,9 +81,11 @@ def load_saved(text: str, name: str) -> SavedPlan:
 
 
 def require_fresh(saved: SavedPlan, plans: Sequence[Plan]) -> None:
-    """Raise StalePlan, naming what changed, unless the fresh plans equal the saved plans. A directory that was planned
-    directly has no commit to compare (the saved plan itself may be stored in it). For such a directory, the plan is
-    fresh if the steps and the observed state are equal."""
+    """Raise StalePlan, naming what changed, unless the fresh plans equal the saved plans.
+
+    A directory that was planned directly has no commit to compare (the saved plan itself may be stored in it). For such
+    a directory, the plan is fresh if the steps and the observed state are equal.
+    """
     current = {plan.cluster: plan for plan in plans}
     moved = []
     for one in saved.clusters:

@@ -31,9 +31,11 @@ class KnownSecrets:
 
 
 def known_secrets(situation: Situation) -> KnownSecrets:
-    """The secrets in declared and observed configs, and those that were read for `spec.secrets`. A short secret is
-    masked only in the traces of its own connector (`masking.distinctive`). If no worker described a connector's class,
-    all values of the connector are masked in its own traces only: most of them are no secrets."""
+    """The secrets in declared and observed configs, and those that were read for `spec.secrets`.
+
+    A short secret is masked only in the traces of its own connector (`masking.distinctive`). If no worker described a
+    connector's class, all values of the connector are masked in its own traces only: most of them are no secrets.
+    """
     declared = {one.name: one for one in situation.desired.connectors}
     sure, own = set(situation.secrets), {}
     for name in declared.keys() | situation.observed.connectors.keys():
@@ -51,8 +53,10 @@ def known_secrets(situation: Situation) -> KnownSecrets:
 def sensitive_keys(
     situation: Situation, name: ConnectorName, document: DesiredConnector | None, keys: frozenset[str]
 ) -> frozenset[str]:
-    """The keys of a connector's config whose values are known to be secrets. The document, the plugin, the ledger or
-    the name of the key says so. A document with errors counts too."""
+    """The keys of a connector's config whose values are known to be secrets.
+
+    The document, the plugin, the ledger or the name of the key says so. A document with errors counts too.
+    """
     owned = situation.ownership.get(name)
     known = {
         *situation.quoted.get(name, ()),
@@ -77,9 +81,11 @@ UNREAD = "(a secret that is read after the merge)"
 def assume_secrets(
     desired: DesiredState, observed: ObservedState, ownership: Mapping[ConnectorName, Ownership], key: bytes
 ) -> DesiredState:
-    """The desired state with a value for each key of `spec.secrets`: the current value, or `UNREAD`. The current value
-    is assumed if the document names the same secret as the one that was last applied, and the value on the cluster is
-    still that; or if it is unknown which one was applied. `key` is the key of the ledger's digests."""
+    """The desired state with a value for each key of `spec.secrets`: the current value, or `UNREAD`.
+
+    The current value is assumed if the document names the same secret as the one that was last applied, and the value
+    on the cluster is still that; or if it is unknown which one was applied. `key` is the key of the ledger's digests.
+    """
 
     def value(one: DesiredConnector, name: str) -> str:
         connector, owned = observed.connectors.get(one.name), ownership.get(one.name)

@@ -82,8 +82,10 @@ def assess(situation: Situation, connector: DesiredConnector, offset_change: Des
 def _requested(
     situation: Situation, connector: DesiredConnector, offset_change: DesiredOffsetChange
 ) -> Assessment | None:
-    """Why a change that annotations request is not applied; None if it may be. Only the user stops the connector of a
-    Strimzi resource: with `spec.state`, as in Strimzi."""
+    """Why a change that annotations request is not applied; None if it may be.
+
+    Only the user stops the connector of a Strimzi resource: with `spec.state`, as in Strimzi.
+    """
     earlier = situation.offsets.replaced.get(offset_change.name)
     if earlier is not None and offset_change.name not in situation.offsets.records:
         why = f"the same change is recorded as {earlier}, whose commit is not in the history of the annotation"
@@ -115,9 +117,11 @@ def only_warns(situation: Situation, offset_change: DesiredOffsetChange) -> bool
 
 
 def history_unknown(situation: Situation, offset_change: DesiredOffsetChange) -> Assessment | None:
-    """The status of a change that a new ledger finds in the repository, if its connector already has offsets. It may
-    have been applied before, by a process whose ledger was lost. If there are no offsets, or if the connector does not
-    exist yet, nothing can be rewound, and the result is None. Offsets that could not be read count as offsets."""
+    """The status of a change that a new ledger finds in the repository, if its connector already has offsets.
+
+    It may have been applied before, by a process whose ledger was lost. If there are no offsets, or if the connector
+    does not exist yet, nothing can be rewound, and the result is None. Offsets that could not be read count as offsets.
+    """
     name, offsets = offset_change.connector, situation.offsets
     there = name in situation.observed.connectors or name in situation.observed.unknown
     if (
@@ -154,8 +158,10 @@ def started_since(situation: Situation, offset_change: OffsetChange) -> str:
 
 
 def _must_run_first(situation: Situation, offset_change: OffsetChange) -> bool:
-    """Whether the missing connector is created again, and runs before its offsets can be changed. Initial offsets are
-    set after such a moment in any case, and a deletion does not create the connector."""
+    """Whether the missing connector is created again, and runs before its offsets can be changed.
+
+    Initial offsets are set after such a moment in any case, and a deletion does not create the connector.
+    """
     creates = offset_change.kind not in (OffsetChangeKind.SEED, OffsetChangeKind.CLEAR)
     is_unread = offset_change.connector in situation.observed.unknown
     return creates and not is_unread and not INITIAL_STATE.is_in(situation.observed.version)

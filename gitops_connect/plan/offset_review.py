@@ -31,9 +31,11 @@ def review(offset_change: OffsetChange, current: Offsets, shape: Shape | None, m
 
 
 def review_unfinished(offset_change: OffsetChange, before: Offsets, current: Offsets, shape: Shape | None) -> Review:
-    """The review of an offset change that was begun at the offsets `before` and never finished: it may be half done. If
-    each partition is as before or as declared, no connector has run from there, and sending the offset change again is
-    harmless. Otherwise the connector ran in between, and would be rewound a second time."""
+    """The review of an offset change that was begun at the offsets `before` and never finished: it may be half done.
+
+    If each partition is as before or as declared, no connector has run from there, and sending the offset change again
+    is harmless. Otherwise the connector ran in between, and would be rewound a second time.
+    """
     patch = effect_of(offset_change, before)
     after = merged(before, patch)
     moved = [one for one in {*before, *after, *current} if current.get(one) not in (before.get(one), after.get(one))]

@@ -25,8 +25,10 @@ def drifted(situation: Situation, connector: DesiredConnector) -> bool:
 
 
 def remember(situation: Situation, connector: DesiredConnector, origin: Origin, now: datetime) -> Ownership:
-    """The record to keep once this connector is in sync. A connector that was managed before keeps its origin. Returns
-    the earlier record itself if there is nothing to record."""
+    """The record to keep once this connector is in sync. A connector that was managed before keeps its origin.
+
+    Returns the earlier record itself if there is nothing to record.
+    """
     applied = {
         key: secret_digest(situation, connector, key)
         for key in connector.config

@@ -111,9 +111,11 @@ def _is_suspended_alone(connector: ConnectorPlan) -> bool:
 
 
 def fingerprint(situation: Situation) -> Digest:
-    """A keyed digest of what the cluster answered about the connectors that are declared or managed. It does not cover
-    what a plan does not read (task counts, worker ids, RUNNING as opposed to RESTARTING or FAILED). If a plan has other
-    steps for a connector because it is FAILED, the digest of the plan differs."""
+    """A keyed digest of what the cluster answered about the connectors that are declared or managed.
+
+    It does not cover what a plan does not read (task counts, worker ids, RUNNING as opposed to RESTARTING or FAILED).
+    If a plan has other steps for a connector because it is FAILED, the digest of the plan differs.
+    """
     names = _declared_or_managed(situation)
     seen = [
         [name, _fingerprint_state(one.state), dict(one.config)]
@@ -233,7 +235,9 @@ def hold_back(
 
 def _finish_begun(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
     """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
-    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise."""
+
+    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
+    """
     observed = situation.observed.connectors.get(desired.name)
     in_progress = situation.offsets.unfinished.keys()
     begun = tuple(
@@ -274,8 +278,10 @@ _NAMED = 3
 def limit_rollout(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Collection[ConnectorName]
 ) -> list[ConnectorPlan]:
-    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit. Connectors
-    that were changed on the cluster, and connectors that are rolled back, never wait."""
+    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit.
+
+    Connectors that were changed on the cluster, and connectors that are rolled back, never wait.
+    """
     policy = situation.policy
     rolled_back = {one.name for one in situation.desired.connectors if one.rolled_back is not None}
     changed = [one.name for one in planned if _changes_config(one) and one.name not in rolled_back]
@@ -321,9 +327,11 @@ def _undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> 
 
 
 def plan_contained(situation: Situation) -> tuple[Situation, Plan]:
-    """The plan, and the situation that it was made from. A declared connector that cannot be planned even alone is
-    treated like one with errors in its documents whose state could not be read: it is neither changed nor pruned. Its
-    bug is a diagnostic of the plan. Other bugs are raised."""
+    """The plan, and the situation that it was made from.
+
+    A declared connector that cannot be planned even alone is treated like one with errors in its documents whose state
+    could not be read: it is neither changed nor pruned. Its bug is a diagnostic of the plan. Other bugs are raised.
+    """
     try:
         return situation, plan(situation)
     except GitopsConnectError:

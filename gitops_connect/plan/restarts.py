@@ -30,8 +30,10 @@ def add_restarts(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> list[ConnectorPlan]:
     """Add the restarts that are due to the plans of connectors with no other steps than `adopt`, or only blocked ones.
+
     A restart needs no review. At most `concurrent_restarts`, those that are due for the longest time first: each may
-    cause a rebalance."""
+    cause a rebalance.
+    """
     due = []
     for one in planned:
         if one.name in unhealthy and (not one.changes_cluster or _is_blocked(one)):
@@ -67,8 +69,10 @@ def until_next_restart(plan: Plan, now: datetime) -> float:
 
 
 def uncounted(situation: Situation, plan: Plan) -> Iterator[ConnectorName]:
-    """Connectors whose restarts are no longer counted. They have worked for long enough, do not exist, or get another
-    config, which may work."""
+    """Connectors whose restarts are no longer counted.
+
+    They have worked for long enough, do not exist, or get another config, which may work.
+    """
     configured = {step.connector for step in plan.steps if step.action is Action.CONFIGURE}
     for name, record in situation.restarts.items():
         connector = situation.observed.connectors.get(name)
@@ -125,9 +129,12 @@ _NOT_RUNNING = (HealthReason.PROGRESSING.value, HealthReason.NOT_RUNNING.value)
 
 
 def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConnector]:
-    """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order. A part that does not
-    run, and offsets that do not move, are a problem only once that has lasted for too long. Each has the outlook on its
-    automatic restarts. No reason contains a known secret of any connector of the cluster (`known_secrets`)."""
+    """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order.
+
+    A part that does not run, and offsets that do not move, are a problem only once that has lasted for too long. Each
+    has the outlook on its automatic restarts. No reason contains a known secret of any connector of the cluster
+    (`known_secrets`).
+    """
     limits = {one.name: one.offsets_move_within for one in situation.desired.connectors if one.offsets_move_within}
     found = {
         name: one
@@ -192,8 +199,10 @@ _AT_REST = (WorkerState.STOPPED, WorkerState.PAUSED)
 
 
 def requested_restarts(situation: Situation, desired: DesiredConnector, before: Collection[Step]) -> Iterator[Step]:
-    """The restarts that are due after the other steps of the connector, if it runs then. A new `secretVersion` restarts
-    the connector with all its tasks, so it covers all other requests."""
+    """The restarts that are due after the other steps of the connector, if it runs then.
+
+    A new `secretVersion` restarts the connector with all its tasks, so it covers all other requests.
+    """
     observed = situation.observed.connectors.get(desired.name)
     if observed is None or desired.state is not TargetState.RUNNING or desired.name in situation.observed.unknown:
         return
@@ -220,8 +229,10 @@ def _reason(desired: DesiredConnector, request: RestartRequest) -> str:
 
 
 def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, RestartRequest]]:
-    """Requests of connectors that are not managed yet: they are recorded, and not carried out. A connector that is
-    created or adopted now needs no restart. With a lost ledger, no request is carried out again."""
+    """Requests of connectors that are not managed yet: they are recorded, and not carried out.
+
+    A connector that is created or adopted now needs no restart. With a lost ledger, no request is carried out again.
+    """
     for connector in situation.desired.connectors:
         if connector.name not in situation.ownership:
             for request in connector.restarts:

@@ -35,7 +35,9 @@ def reviewed_plan(pull_request: int, head: Revision, plans: Iterable[Plan]) -> R
 
 def review_digest(plans: Iterable[Plan]) -> Digest:
     """A digest of exactly what reviewers must have seen. It changes if a skip becomes a rewind; `Plan.digest` does not.
-    It is the same for equal plans, whether they are blocked or not. It does not change if a distance grows."""
+
+    It is the same for equal plans, whether they are blocked or not. It does not change if a distance grows.
+    """
     return connectors_digest(_connectors(plans))
 
 
@@ -51,8 +53,10 @@ def _seen(connector: ConnectorPlan) -> ReviewedConnector:
 
 
 def _step_digest(step: Step) -> Digest:
-    """A digest of what a step does, whatever was there before. A secret is in it as its reference, which a pull request
-    shows; a secret in the document itself as a keyed digest."""
+    """A digest of what a step does, whatever was there before.
+
+    A secret is in it as its reference, which a pull request shows; a secret in the document itself as a keyed digest.
+    """
     offset_change = (
         [reviewed_name(step.offset_change.name), step.offset_change.digest] if step.offset_change is not None else []
     )

@@ -59,8 +59,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """An offset change that the ledger records as in progress: as it was begun, and the offsets before it. For a large
-    offset change `before` is empty, and `review` has its effect; None if that could not be determined."""
+    """An offset change that the ledger records as in progress: as it was begun, and the offsets before it.
+
+    For a large offset change `before` is empty, and `review` has its effect; None if that could not be determined.
+    """
 
     offset_change: OffsetChange
     before: Offsets
@@ -141,9 +143,11 @@ class Situation:
     untrusted: bool = False
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
-        """True for keys whose value is never shown. The key is declared as a secret, of type PASSWORD or named like a
-        secret, or the server masks its value. Connect validates only configs that would be sent, so the ledger records
-        which keys it once reported as PASSWORD."""
+        """True for keys whose value is never shown.
+
+        The key is declared as a secret, of type PASSWORD or named like a secret, or the server masks its value. Connect
+        validates only configs that would be sent, so the ledger records which keys it once reported as PASSWORD.
+        """
         owned, observed = self.ownership.get(connector.name), self.observed.connectors.get(connector.name)
         return (
             key in connector.secrets
@@ -155,8 +159,10 @@ class Situation:
         )
 
     def may_be_sensitive(self, connector: DesiredConnector, key: str) -> bool:
-        """True for keys whose value is never shown, and for those that may be such keys. If no worker described a class
-        of the connector, every key that the document does not declare may be a password. The author of an unmerged
-        document could declare any key to see its current value."""
+        """True for keys whose value is never shown, and for those that may be such keys.
+
+        If no worker described a class of the connector, every key that the document does not declare may be a password.
+        The author of an unmerged document could declare any key to see its current value.
+        """
         is_unknown = connector.name in self.undescribed and (self.untrusted or key not in connector.config)
         return is_unknown or self.is_sensitive(connector, key)

@@ -74,9 +74,12 @@ def _json(value: Any) -> str:
 
 
 def config_map_text(before: Mapping[str, Any] | None, listing: RequestedListing, offsets: Offsets) -> str:
-    """The ConfigMap as YAML, in the format of Strimzi's proposals 076 and 083. It has the offsets in the entry, sorted
-    by partition. Everything else of `before` is kept. The entry is indented JSON in a block, as in Strimzi's examples,
-    so that a person can edit it."""
+    """The ConfigMap as YAML, in the format of Strimzi's proposals 076 and 083.
+
+    It has the offsets in the entry, sorted by partition. Everything else of `before` is kept.
+
+    The entry is indented JSON in a block, as in Strimzi's examples, so that a person can edit it.
+    """
     metadata = {"name": listing.config_map} | ({"namespace": listing.namespace} if listing.namespace else {})
     found = dict(before or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
     data = found.pop("data", None)

@@ -38,8 +38,10 @@ _IN_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.N
 @dataclass(frozen=True, slots=True)
 class RuleExplanation:
     """`trigger` and `fix` are sentences. `example` is a message, or input that triggers the rule; it may have lines.
+
     `severity` is None for rules of offset manifests, whose severity is in `offsets/rules/rules.toml`. `exception` says
-    when the severity differs; empty if it never does."""
+    when the severity differs; empty if it never does.
+    """
 
     trigger: str
     fix: str
@@ -118,8 +120,11 @@ def _fingerprint(item: Diagnostic) -> str:
 
 
 def code_quality(diagnostics: Diagnostics) -> Iterator[str]:
-    """A JSON list with every diagnostic, as text in pieces: https://docs.gitlab.com/ci/testing/code_quality/. GitLab
-    shows only one of several problems with the same fingerprint. So equal problems on different lines are numbered."""
+    """A JSON list with every diagnostic, as text in pieces: https://docs.gitlab.com/ci/testing/code_quality/.
+
+    GitLab shows only one of several problems with the same fingerprint. So equal problems on different lines are
+    numbered.
+    """
     seen: Counter[str] = Counter()
 
     def problem(item: Diagnostic) -> dict[str, Any]:

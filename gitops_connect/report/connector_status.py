@@ -32,8 +32,10 @@ Problems = Mapping[ConnectorName, Sequence[Diagnostic]]
 
 def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster: Diagnostics) -> Problems:
     """The problems of each connector that block its changes, or that left its config without Connect's validation.
+
     `cluster` are the problems that only this cluster or the ledger finds. An error in the `documents` of all clusters
-    counts if a document for this cluster was left out: other clusters may have a connector of the same name."""
+    counts if a document for this cluster was left out: other clusters may have a connector of the same name.
+    """
     left_out = desired.held | desired.broken_changes
     of_documents = (one for one in documents.errors if one.connector in left_out)
     of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == _NOT_VALIDATED)
@@ -51,8 +53,10 @@ def connector_statuses(
     unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
     problems: Problems,
 ) -> list[ConnectorStatus]:
-    """Every connector that is declared or on the cluster, sorted by name. `unhealthy_ones` are all unhealthy connectors
-    of the cluster, without secrets in their reasons."""
+    """Every connector that is declared or on the cluster, sorted by name.
+
+    `unhealthy_ones` are all unhealthy connectors of the cluster, without secrets in their reasons.
+    """
     planned = {one.name: one for one in plan.connectors}
     declared = {one.name: one for one in desired.connectors}
     strays = defaultdict[ConnectorName, list[PlannedOffsetChange]](list)
@@ -148,8 +152,10 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
 
 
 def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
-    """Why it is unknown whether Git is applied; empty if it is known. A config that lacks the value of a secret cannot
-    be compared."""
+    """Why it is unknown whether Git is applied; empty if it is known.
+
+    A config that lacks the value of a secret cannot be compared.
+    """
     if one.is_unread:
         return "its state could not be read"
     if one.planned.name in one.desired.held:
@@ -161,8 +167,10 @@ def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
 
 
 def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether the connector is as declared, although no step is planned. A worker may be too old to stop the connector,
-    and an unmanaged connector is not deleted."""
+    """Whether the connector is as declared, although no step is planned.
+
+    A worker may be too old to stop the connector, and an unmanaged connector is not deleted.
+    """
     if observed is None or declared.state is TargetState.ABSENT:
         return False
     return declared.state is not TargetState.STOPPED or observed.state is WorkerState.STOPPED

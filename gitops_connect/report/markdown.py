@@ -82,8 +82,10 @@ def bullets(sentences: Sequence[Sentence]) -> Iterator[Markdown]:
 
 
 def folded_diff(title: Sentence, lines: Sequence[str], *, mark: str = "") -> Markdown:
-    """Lines in a fence that is coloured as a diff, hidden under a title. The title is HTML, so it has no code spans,
-    but elements of the name `code`. `mark`: words in front of it, in bold."""
+    """Lines in a fence that is coloured as a diff, hidden under a title.
+
+    The title is HTML, so it has no code spans, but elements of the name `code`. `mark`: words in front of it, in bold.
+    """
     body = [_on_one_line(line) for line in lines]
     fence = "`" * max(3, max(map(_longest_run, body), default=0) + 1)
     shown = Sentence(html.escape(title.words, quote=False), title.values).render(
@@ -119,9 +121,11 @@ def _link(label: Sentence, url: str) -> str:
 
 
 def _on_one_line(value: str) -> str:
-    """The value without line breaks, other control characters and very long runs of backticks. GitHub's parser takes no
-    code span with more than 80 backticks at each end (`MAXBACKTICKS` in cmark's inlines.c), and counts those of a fence
-    up to 255."""
+    """The value without line breaks, other control characters and very long runs of backticks.
+
+    GitHub's parser takes no code span with more than 80 backticks at each end (`MAXBACKTICKS` in cmark's inlines.c),
+    and counts those of a fence up to 255.
+    """
     return _LONGER_RUNS.sub(lambda run: _BACKTICK * len(run.group()), escaped(value))
 
 

@@ -61,8 +61,11 @@ class LineKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a report. `mark` is a symbol in front of it, or empty. `name` is a connector, an action or a config
-    key; `note` is what is special about it. `number` counts the steps of a connector."""
+    """One line of a report. `mark` is a symbol in front of it, or empty.
+
+    `name` is a connector, an action or a config key; `note` is what is special about it. `number` counts the steps of
+    a connector.
+    """
 
     text: str
     mark: str = ""
@@ -194,8 +197,10 @@ def _direction(move: Move, scale: Scale) -> str:
 
 
 def also_written(move: Move, scale: Scale) -> str:
-    """The most significant field that the move changes, in its second notation: `lsn 0/1985390 -> 0/1985050`. If the
-    two offsets have no such field in common, each is shown with its own most significant field."""
+    """The most significant field that the move changes, in its second notation: `lsn 0/1985390 -> 0/1985050`.
+
+    If the two offsets have no such field in common, each is shown with its own most significant field.
+    """
     before, after = (scale.written(json.loads(text)) if text else {} for text in (move.current, move.declared))
     changed = [name for name in scale.notations if before.get(name) != after.get(name)]
     both = [name for name in changed if name in before and name in after]

@@ -20,8 +20,10 @@ def problems_text(
     diagnostics: Diagnostics, *, coloured: bool = False, documents: int | None = None, skipped: int = 0
 ) -> str:
     """`file:line:column: error: summary [rule]` and a hint for each problem, and a count with the number of documents.
+
     The caller, who knows the terminal, decides on `coloured`. `skipped` is the number of offset changes that were
-    applied before, and not checked again."""
+    applied before, and not checked again.
+    """
     lines = problem_lines(diagnostics, coloured=coloured) + summary_line(diagnostics, documents) + "\n"
     return lines + (f"{plural(skipped, 'offset change')} not checked again: already applied\n" if skipped else "")
 
@@ -82,9 +84,12 @@ _TOKENS = 4096
 
 
 def in_pieces(value: Any, as_value: Callable[[Any], Any]) -> Iterator[str]:
-    """The indented JSON of `value`, with a line end; characters that do not print are escaped. A report of very many
-    values is never in memory as values and as text together. `as_value` returns the JSON value of an object that is not
-    JSON. It is called when the object is written."""
+    """The indented JSON of `value`, with a line end; characters that do not print are escaped.
+
+    A report of very many values is never in memory as values and as text together.
+
+    `as_value` returns the JSON value of an object that is not JSON. It is called when the object is written.
+    """
     tokens = json.JSONEncoder(indent=2, ensure_ascii=False, default=as_value).iterencode(value)
     while piece := "".join(islice(tokens, _TOKENS)):
         yield output(piece)

@@ -184,8 +184,10 @@ def _facts(plan: Plan) -> Iterator[Sentence]:
 
 
 def blocked_comment(merged: PullRequestPlan, changes: Sequence[UnreviewedChange], options: CommentOptions) -> str:
-    """The comment on a merged pull request whose plan makes destructive changes that nobody reviewed. It shows the
-    difference from the reviewed plan, and how to continue. `merged.head` is the merged commit."""
+    """The comment on a merged pull request whose plan makes destructive changes that nobody reviewed.
+
+    It shows the difference from the reviewed plan, and how to continue. `merged.head` is the merged commit.
+    """
     writer = CommentWriter.of(merged, options)
     count = words.plural(len(changes), "destructive change")
     head = [

@@ -22,9 +22,12 @@ NOTHING_NOW = "No changes can be applied now."
 
 
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
-    """The counts of a summary. They are the connectors that are adopted, created, changed and deleted, and the number
-    of steps; the offset changes that are carried out, and those that are blocked; and the unhealthy connectors. A
-    connector that is adopted and then changed counts twice, as an import in Terraform's summary."""
+    """The counts of a summary.
+
+    They are the connectors that are adopted, created, changed and deleted, and the number of steps; the offset changes
+    that are carried out, and those that are blocked; and the unhealthy connectors. A connector that is adopted and then
+    changed counts twice, as an import in Terraform's summary.
+    """
     counts = {"adopt": 0, "create": 0, "change": 0, "delete": 0, "steps": 0}
     counts |= {"offset_changes": 0, "offset_changes_blocked": 0, "unhealthy": 0}
     for plan in plans:
@@ -41,8 +44,10 @@ def summarise(plans: Iterable[Plan]) -> dict[str, int]:
 
 
 def summary_line(plans: Sequence[Plan], errors: int) -> str:
-    """Terraform's last line. `errors` is the number of errors in the documents; other counts of 0 are left out. Only if
-    nothing is left to do, the line says that the connectors match the configuration."""
+    """Terraform's last line. `errors` is the number of errors in the documents; other counts of 0 are left out.
+
+    Only if nothing is left to do, the line says that the connectors match the configuration.
+    """
     counts = summarise(plans)
     adopt = f"{counts['adopt']} to adopt, " if counts["adopt"] else ""
     due = f"Plan: {adopt}{counts['create']} to create, {counts['change']} to change, {counts['delete']} to delete"
@@ -119,8 +124,10 @@ _MOST_UNITS = 3
 
 
 def totals(offset_changes: Sequence[PlannedOffsetChange]) -> Iterator[Sentence]:
-    """What all offset changes do together: `rewinds 148 records`, `removes 2 offsets`. How far offsets move back and
-    forward, and how many are removed; nothing of what reprocesses or skips nothing."""
+    """What all offset changes do together: `rewinds 148 records`, `removes 2 offsets`.
+
+    How far offsets move back and forward, and how many are removed; nothing of what reprocesses or skips nothing.
+    """
     differences = [one.difference for one in offset_changes if one.difference is not None]
     yield from _moved("rewinds", differences, Direction.REWIND)
     if changed := _count(differences, Direction.CHANGED):

@@ -49,9 +49,11 @@ _WIDEST = 100
 
 
 class TextReport:
-    """Renders plans and outcomes. The caller, who knows the terminal, decides on `coloured`. `moves`: so many
-    partitions of each offset change are shown; None: all. `applied`: the offset changes that were applied before are
-    listed, and not only counted."""
+    """Renders plans and outcomes. The caller, who knows the terminal, decides on `coloured`.
+
+    `moves`: so many partitions of each offset change are shown; None: all. `applied`: the offset changes that were
+    applied before are listed, and not only counted.
+    """
 
     def __init__(self, *, coloured: bool, moves: int | None = offset_lines.MOST_MOVES, applied: bool = False) -> None:
         self._coloured = coloured

@@ -79,8 +79,10 @@ class ReviewCommands:
         return approved
 
     def _may_command(self, pull_request: PullRequest, comment: Comment) -> bool:
-        """Never the author of a pull request from a fork, and otherwise everyone who may push. Others with write access
-        can edit a comment, and it still has its author. So an edited comment is no command."""
+        """Never the author of a pull request from a fork, and otherwise everyone who may push.
+
+        Others with write access can edit a comment, and it still has its author. So an edited comment is no command.
+        """
         if comment.is_edited:
             events.command_rejected(pull_request, comment, "the comment was edited; write a new one")
             return False

@@ -91,8 +91,10 @@ class MergedPlans:
         return True
 
     def _new_commits(self, revision: Revision) -> list[Revision]:
-        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first. Only
-        the revision itself if the earlier ones are unknown, or are not among its last predecessors."""
+        """The commits of the branch since the last look-up, or since the last applied revisions; the oldest first.
+
+        Only the revision itself if the earlier ones are unknown, or are not among its last predecessors.
+        """
         if self._revision is not None:
             earlier = {self._revision}
         else:  # what was applied on the clusters, also by an earlier process
@@ -179,8 +181,10 @@ class MergeReports:
     _pending: dict[Revision, PullRequest] = field(default_factory=dict)
 
     def has_news(self) -> bool:
-        """Whether `report` was not called since there is a new revision, or another result on a cluster. The changes of
-        a new revision wait until it is looked up. An error of the forge is no news: it may last."""
+        """Whether `report` was not called since there is a new revision, or another result on a cluster.
+
+        The changes of a new revision wait until it is looked up. An error of the forge is no news: it may last.
+        """
         snapshot = self._snapshot()
         is_reported = ended(snapshot).items() <= self._reported.items()
         return snapshot.repository.revision != self._revision or not is_reported

@@ -43,8 +43,10 @@ class PullRequestPlanner:
             client.close()
 
     def plan(self, pull_request: PullRequest, timeout: float) -> PullRequestPlan:
-        """The plan of a pull request. Raises the errors of the source; those of a cluster are in the plan. After
-        `timeout` seconds, all requests to clusters end, and no further cluster is planned."""
+        """The plan of a pull request. Raises the errors of the source; those of a cluster are in the plan.
+
+        After `timeout` seconds, all requests to clusters end, and no further cluster is planned.
+        """
         until = self.runtime.clock.monotonic() + timeout
         settings = self.runtime.settings
         nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)

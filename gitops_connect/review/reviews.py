@@ -178,8 +178,10 @@ class PullRequestReviews:
 
     def review_all(self) -> Iterator[Exception]:
         """Review every open pull request once, and return the errors: one pull request does not prevent the others.
+
         Each is published before the next one is planned. Commits that were not reviewed yet come first, also those that
-        are pushed meanwhile; then what was reviewed the longest time ago."""
+        are pushed meanwhile; then what was reviewed the longest time ago.
+        """
         reviewed = defaultdict[int, set[Revision]](set)
         is_complete, self._unanswered = False, 0
         while not is_complete:
@@ -205,7 +207,9 @@ class PullRequestReviews:
 
     def _waiting(self, reviewed: Mapping[int, Set[Revision]]) -> list[PullRequest]:
         """The open pull requests without those that were reviewed, the next one last. Forgets those that are closed.
-        Each is reviewed twice at most: one with pushes without an end must not delay the others."""
+
+        Each is reviewed twice at most: one with pushes without an end must not delay the others.
+        """
         found = {one.number: one for one in self.writer.forge.open_pull_requests()}
         self._conflicts.forget(self._views.keys() - found.keys())
         self._attempts = {number: one for number, one in self._attempts.items() if number in found}
@@ -280,7 +284,9 @@ class PullRequestReviews:
 
     def _announce(self, pull_request: PullRequest) -> None:
         """A commit that was pushed since the last review is pending until it is planned. It may not be merged before.
-        At the first review after a start, the forge may have the status of an earlier process."""
+
+        At the first review after a start, the forge may have the status of an earlier process.
+        """
         view = self._views.get(pull_request.number)
         if self._has_reviewed and (view is None or view.plan.head != pull_request.head):
             self._set_plan_status(pull_request, pull_request.head, CommitState.PENDING, "not planned yet")
@@ -293,8 +299,11 @@ class PullRequestReviews:
         return known if replace(view, reviewed=known.reviewed) == known else view
 
     def _publish(self, view: PullRequestView) -> None:
-        """Write what has changed. Only after that, the status allows to merge. A plan counts as reviewed if its comment
-        was written while the pull request was open. After a merge, the comment still shows what was reviewed."""
+        """Write what has changed. Only after that, the status allows to merge.
+
+        A plan counts as reviewed if its comment was written while the pull request was open. After a merge, the comment
+        still shows what was reviewed.
+        """
         pull_request, plan = view.pull_request, view.plan
         comments = self.writer.forge.comments(pull_request.number)
         own = self.writer.own_comment(CommentKind.REVIEW, comments)

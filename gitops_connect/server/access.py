@@ -58,8 +58,10 @@ class Access:
         return _is_one_of(_given(headers), [self._settings.read_token, self._settings.token])
 
     def trusts_host(self, headers: Headers) -> bool:
-        """False if reading is open, and the host name may be one that an attacker directs to this server. A page of the
-        attacker could otherwise read the answers in a browser that reaches the server (DNS rebinding)."""
+        """False if reading is open, and the host name may be one that an attacker directs to this server.
+
+        A page of the attacker could otherwise read the answers in a browser that reaches the server (DNS rebinding).
+        """
         if self._settings.read_token is not None:
             return True
         try:

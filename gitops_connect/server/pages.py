@@ -129,8 +129,10 @@ def plan_text(plan: Plan | PullRequestPlan, *, coloured: bool = False) -> str:
 
 
 def coloured_plan(plan: Plan | PullRequestPlan) -> Values:
-    """The first lines of a plan: texts, each with the class of its colour. `more` lines are left out. `TextReport`
-    escapes control characters of values, so that every sequence is its own."""
+    """The first lines of a plan: texts, each with the class of its colour. `more` lines are left out.
+
+    `TextReport` escapes control characters of values, so that every sequence is its own.
+    """
     lines = plan_text(plan, coloured=True).splitlines()
     texts = _SEQUENCE.split("\n".join(lines[:MOST_LINES]))
     styles = ["", *(_CLASSES.get(sequence, "") for sequence in texts[1::2])]

@@ -121,8 +121,10 @@ GRACE = 2
 def serving(
     runtime: Runtime, daemon: Daemon, address: ListenAddress, limits: ConnectionLimits | None = None
 ) -> Iterator[ListenAddress]:
-    """Serve until the block ends. The value is the address with its real port. Raises UsageError before anything is
-    started, if the address cannot be used or the settings are not safe for it."""
+    """Serve until the block ends. The value is the address with its real port.
+
+    Raises UsageError before anything is started, if the address cannot be used or the settings are not safe for it.
+    """
     settings = runtime.settings.server
     require_safe(settings, address)
     with open_socket(address) as opened:

@@ -64,8 +64,10 @@ _START: Mapping[str, Callable[[], _Decompressor]] = {
 
 
 def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[str, int]:
-    """The text of a file with that compression in its name (`.gz`, `.zst`, or empty), and its size in bytes. Raises
-    Unreadable, also if it is larger than `at_most`, before or after decompression."""
+    """The text of a file with that compression in its name (`.gz`, `.zst`, or empty), and its size in bytes.
+
+    Raises Unreadable, also if it is larger than `at_most`, before or after decompression.
+    """
     if len(content) > at_most:
         raise _too_large("the file has", at_most)
     plain = bytearray()
@@ -78,8 +80,10 @@ def text_of(content: bytes, compression: str, at_most: int = MAX_SIZE) -> tuple[
 
 
 def decode(content: bytes) -> str:
-    """The text in these bytes. Raises Unreadable for another encoding. A byte that is not UTF-8 becomes a lone
-    surrogate (PEP 383): only its entry cannot be read."""
+    """The text in these bytes. Raises Unreadable for another encoding.
+
+    A byte that is not UTF-8 becomes a lone surrogate (PEP 383): only its entry cannot be read.
+    """
     try:
         refuse_others(content)
     except Refused as refused:

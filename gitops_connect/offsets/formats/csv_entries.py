@@ -136,8 +136,10 @@ def _value(cell: str, values: JsonValues) -> tuple[Any, list[Doubt]]:
 
 
 def lines_of(texts: Iterable[str]) -> Iterator[str]:
-    """Each line of a text in pieces, with its line feed. Raises Unreadable if a line is longer than any entry. Only a
-    line feed ends a line: JSON allows U+2028 and the like in a string."""
+    """Each line of a text in pieces, with its line feed. Raises Unreadable if a line is longer than any entry.
+
+    Only a line feed ends a line: JSON allows U+2028 and the like in a string.
+    """
     held: list[str] = []
     length, number = 0, 1
     for text in texts:

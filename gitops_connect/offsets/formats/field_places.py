@@ -58,8 +58,10 @@ def is_json(name: str) -> bool:
 
 
 def locate_in(text: str, entry: Place, field: str) -> Place:
-    """Line and column of a field of one entry, which is a line of JSON with a carriage return for each line break. If
-    the field does not exist, the position is that of the partition or the offset, or else of the entry."""
+    """Line and column of a field of one entry, which is a line of JSON with a carriage return for each line break.
+
+    If the field does not exist, the position is that of the partition or the offset, or else of the entry.
+    """
     half, _, name = field.partition(".")
     found = _member(text, 0, half)
     if found is None:

@@ -48,8 +48,10 @@ class Misread(Exception):
 
 
 class JsonValues:
-    """Reads values, each with its faults. Creating a reader takes as long as reading several values. Python's own
-    parser, in C, does the work; alone it accepts more than JSON allows, and more than Connect can store."""
+    """Reads values, each with its faults. Creating a reader takes as long as reading several values.
+
+    Python's own parser, in C, does the work; alone it accepts more than JSON allows, and more than Connect can store.
+    """
 
     def __init__(self) -> None:
         self.doubts: list[Doubt] = []
@@ -117,8 +119,10 @@ class JsonValues:
 
 
 def read_body(texts: Iterable[str], faults: Faults) -> Iterator[tuple[Any, Place]]:
-    """The entries of one JSON text, each with the place of its beginning. Raises Unreadable. The text is the body of
-    GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875)."""
+    """The entries of one JSON text, each with the place of its beginning. Raises Unreadable.
+
+    The text is the body of GET and PATCH `/connectors/NAME/offsets`, or the list alone (KIP-875).
+    """
     values = JsonValues()
     for entry, place in _body(texts, values.scan, faults):
         faults.add_doubts(values.doubts, place)

@@ -43,8 +43,10 @@ _READERS: dict[Format, Callable[[Iterable[str], Faults], Iterator[tuple[Any, Pla
 
 
 def parse(blob: Blob) -> Manifest:
-    """The entries of a manifest, in their order. Parts that cannot be read are in its faults; nothing is raised. A blob
-    of more than `MAX_SIZE` bytes is rejected, so that callers need to read at most one byte more of a file."""
+    """The entries of a manifest, in their order. Parts that cannot be read are in its faults; nothing is raised.
+
+    A blob of more than `MAX_SIZE` bytes is rejected, so that callers need to read at most one byte more of a file.
+    """
     return parse_all([blob])
 
 
@@ -105,9 +107,11 @@ class NoText(Exception):
 
 
 def lines(path: str, packed: content.Content, faults: Faults) -> Iterator[Line]:
-    """The entries of a file that is not in lines, of any size, as lines; unreadable parts become faults. The entries,
-    their places and the messages for faults equal those of `parse`. The faults inside of entries of JSON are found when
-    the lines are read. Raises NoText at the end of the file."""
+    """The entries of a file that is not in lines, of any size, as lines; unreadable parts become faults.
+
+    The entries, their places and the messages for faults equal those of `parse`. The faults inside of entries of JSON
+    are found when the lines are read. Raises NoText at the end of the file.
+    """
     try:
         form, compression = format_of(path)
     except Unreadable as error:

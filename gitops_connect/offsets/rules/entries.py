@@ -31,8 +31,10 @@ _NULLS = {
 
 
 class CheckedEntry(NamedTuple):
-    """The findings of one entry. `partition` is None if the entry has no canonical form; `offset` is also None for a
-    tombstone."""
+    """The findings of one entry.
+
+    `partition` is None if the entry has no canonical form; `offset` is also None for a tombstone.
+    """
 
     findings: tuple[Finding, ...]
     partition: PartitionText | None = None
@@ -93,8 +95,10 @@ class EntryChecker:
         return CheckedEntry((*_unknown_keys(value), *findings), name, text)
 
     def with_current(self, checked: CheckedEntry, current: OffsetText) -> CheckedEntry:
-        """The result of `check_alone` for an entry whose partition has that current offset: it may be set again. An
-        entry with the same offset is accepted whatever is wrong with it, unless Connect refuses it."""
+        """The result of `check_alone` for an entry whose partition has that current offset: it may be set again.
+
+        An entry with the same offset is accepted whatever is wrong with it, unless Connect refuses it.
+        """
         findings, _, text = checked
         if text is None:
             return checked._replace(findings=tuple(one for one in findings if one.rule != _NOTHING_TO_REMOVE))
@@ -144,8 +148,10 @@ class EntryChecker:
         return finding.unread or may_be_accepted or finding.rule == _NOTHING_TO_REMOVE
 
     def _by_config(self, value: Mapping[str, Any]) -> CheckedEntry | None:
-        """The verdict on an entry that fits. None if a string contains half of a surrogate pair: the complete check
-        finds the field."""
+        """The verdict on an entry that fits.
+
+        None if a string contains half of a surrogate pair: the complete check finds the field.
+        """
         partition = value["partition"]
         try:
             name, text = partition_text(partition), offset_text(value["offset"])
@@ -179,8 +185,10 @@ class EntryChecker:
             yield from self._schema.findings({"partition": partition, "offset": offset})
 
     def _of_tombstone(self, partition: Mapping[str, Any]) -> Iterator[Finding]:
-        """The findings for a tombstone. A source accepts it for any partition: so a partition that nothing reads is
-        removed."""
+        """The findings for a tombstone.
+
+        A source accepts it for any partition: so a partition that nothing reads is removed.
+        """
         if self._kind in _NULLS:
             kind, hint = _NULLS[self._kind]
             yield Finding("manifest/tombstone", "offset", {"kind": kind, "hint": hint})

@@ -23,8 +23,10 @@ _MOST_KNOWN = 1000
 
 @dataclass(frozen=True)
 class PartShape:
-    """The possible forms of a partition or an offset. Without `alternatives`: any mapping of plain values. `demand` is
-    what Connect requires of a partition. A wrong partition that meets the demand is accepted, but not read."""
+    """The possible forms of a partition or an offset. Without `alternatives`: any mapping of plain values.
+
+    `demand` is what Connect requires of a partition. A wrong partition that meets the demand is accepted, but not read.
+    """
 
     where: str
     current: CurrentTypes
@@ -220,8 +222,10 @@ class CurrentTypes:
     current: Offsets
 
     def findings(self, where: str, part: Mapping[str, Any], own: OffsetText | None) -> Iterator[Finding]:
-        """The fields of a `partition` or an `offset` that have other types in the current offsets. `own` is the current
-        offset of exactly this partition, if it has one: it takes precedence over all others."""
+        """The fields of a `partition` or an `offset` that have other types in the current offsets.
+
+        `own` is the current offset of exactly this partition, if it has one: it takes precedence over all others.
+        """
         first = {} if own is None else _types([json.loads(own)])
         others = self._known(where)
         for name, value in part.items():

@@ -21,8 +21,10 @@ SHOWN = 20
 
 
 def check(manifest: Manifest, context: ManifestContext, kind: OffsetChangeKind) -> ManifestVerdict:
-    """Check every entry with every rule. Raises nothing, whatever the entries contain. The resulting offsets do not
-    depend on the order of the entries."""
+    """Check every entry with every rule. Raises nothing, whatever the entries contain.
+
+    The resulting offsets do not depend on the order of the entries.
+    """
     problems = _Problems(context.connector, context.acknowledged)
     for fault in manifest.faults:
         problems.add(Finding(fault.rule, "", {"found": fault.found}), fault.location)

@@ -129,8 +129,11 @@ def _splits(spark: Any, count: int, parallelism: int) -> Any:
 
 
 def prepare(manifests: Sequence[LargeManifest], buckets: int = 1, split_size: int = SPLIT_SIZE) -> Job:
-    """The job over all manifests, in splits of `split_size` bytes and in `buckets`, at least. Only the first current
-    offsets are read: nearly always all others have the same types. Raises OSError if a file cannot be read."""
+    """The job over all manifests, in splits of `split_size` bytes and in `buckets`, at least.
+
+    Only the first current offsets are read: nearly always all others have the same types. Raises OSError if a file
+    cannot be read.
+    """
     splits = input_splits(manifests, split_size)
     return Job(tuple(splits), tuple(_tasks(manifests, splits)), os.urandom(16), buckets)
 
@@ -182,8 +185,10 @@ def _lines_of_each_form(splits: Sequence[InputSplit], line_format: LineFormat | 
 
 
 class Results:
-    """The results of all tasks, for each manifest. `are_unsure`: some current offsets have types that were not known
-    before."""
+    """The results of all tasks, for each manifest.
+
+    `are_unsure`: some current offsets have types that were not known before.
+    """
 
     def __init__(self, manifests: Sequence[LargeManifest], job: Job, found: Iterable[bytes]) -> None:
         """Collect the results. Raises SparkFailed if the current offsets cannot be read."""

@@ -64,7 +64,9 @@ FORM_MASK: Final = (1 << MARK_SHIFT) - 1
 @dataclass(frozen=True, slots=True)
 class ManifestTask:
     """One manifest for the executors. `examples` are offsets that represent all current offsets; None: unknown.
-    `is_checked`: the manifest is checked with the rules, and not only compared. `bug` prevents that."""
+
+    `is_checked`: the manifest is checked with the rules, and not only compared. `bug` prevents that.
+    """
 
     context: ManifestContext
     kind: OffsetChangeKind
@@ -143,9 +145,11 @@ def _parsed(parser: Parser, block: Block, split: int) -> tuple[list[Any], Violat
 
 @dataclass(frozen=True, slots=True)
 class Parser:
-    """A parser for the files of one manifest, or for the current offsets (`checker` is None). `counted` is the numeric
-    field that alone decides the move of an offset, or empty. `defers`: a current offset may change the findings.
-    `known` are the types of the current offsets, as far as they were read."""
+    """A parser for the files of one manifest, or for the current offsets (`checker` is None).
+
+    `counted` is the numeric field that alone decides the move of an offset, or empty. `defers`: a current offset may
+    change the findings. `known` are the types of the current offsets, as far as they were read.
+    """
 
     read_lines: ReadLines
     secret: Secret
@@ -232,8 +236,10 @@ class Parser:
 
 
 def stored_offset(offset: OffsetText | None, counted: str) -> tuple[OffsetForm, int, OffsetText | None]:
-    """The form in which a row stores the offset, with the row's number and text. `counted` is the numeric field that
-    alone decides the move of an offset without other fields, or empty."""
+    """The form in which a row stores the offset, with the row's number and text.
+
+    `counted` is the numeric field that alone decides the move of an offset without other fields, or empty.
+    """
     if offset is None:
         return OffsetForm.NONE, 0, None
     if counted and offset.startswith(f'{{"{counted}":'):
@@ -293,7 +299,9 @@ def shuffle_block(
     texts: Sequence[str | None],
 ) -> Any:
     """Rows as an Arrow table: two halves of a hash of the partition, the offset, the line within the block, from 0.
-    `form` is an `OffsetForm`, with a mark in the higher bits. `texts` is empty if no row has a text."""
+
+    `form` is an `OffsetForm`, with a mark in the higher bits. `texts` is empty if no row has a text.
+    """
     text = pa.array(texts, pa.string()) if texts else pa.nulls(len(value), pa.string())
     return pa.table([*hashes, value, line.astype(np.uint32), form.astype(np.uint8), text], _SCHEMA)
 

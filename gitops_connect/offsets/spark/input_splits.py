@@ -40,8 +40,9 @@ _ESCAPED = r'["\\\x00-\x1f]'
 
 class InputSplit(NamedTuple):
     """A part of a file: the lines that begin in it. `end` is None for a compressed file, which is a single split.
-    `size` is the approximate number of bytes of its blocks. For Parquet, `start` and `end` are numbers of row
-    groups."""
+
+    `size` is the approximate number of bytes of its blocks. For Parquet, `start` and `end` are numbers of row groups.
+    """
 
     manifest: int
     is_current: bool
@@ -54,7 +55,9 @@ class InputSplit(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Block:
     """Whole lines of a split: the last line also ends in a line feed. `base`: lines of the split before the block.
-    `fault` is what ended the reading; its line counts from the beginning of the block."""
+
+    `fault` is what ended the reading; its line counts from the beginning of the block.
+    """
 
     base: int
     text: bytes
@@ -204,8 +207,10 @@ class _Unfit(Exception):
 
 
 def groups_of(path: str, size: int) -> list[tuple[int, int]]:
-    """Ranges of row groups, each of about `size` bytes. A damaged file is one split, which reports the damage. Raises
-    OSError if the file cannot be read."""
+    """Ranges of row groups, each of about `size` bytes. A damaged file is one split, which reports the damage.
+
+    Raises OSError if the file cannot be read.
+    """
     try:
         with _opened(path) as file:
             sizes = [file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups)]
@@ -222,7 +227,9 @@ def groups_of(path: str, size: int) -> list[tuple[int, int]]:
 
 def rows_as_lines(path: str, start: int, end: int, longest: int) -> Iterator[bytes | LineFault]:
     """The rows of those row groups as lines, in blocks; a fault that ends them comes last, with its line in its block.
-    `longest`: bytes of a line at most. Valid rows become canonical lines."""
+
+    `longest`: bytes of a line at most. Valid rows become canonical lines.
+    """
     try:
         with _opened(path) as file:
             _refuse_columns(file.schema_arrow)

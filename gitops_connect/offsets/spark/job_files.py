@@ -20,8 +20,10 @@ PATCH: Final = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class JobDirectories:
-    """`ready` is for patches, `violations` for violations; None: not requested. `token` begins the names of all files
-    of one job."""
+    """`ready` is for patches, `violations` for violations; None: not requested.
+
+    `token` begins the names of all files of one job.
+    """
 
     ready: Path | None = None
     violations: Path | None = None

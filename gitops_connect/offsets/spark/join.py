@@ -92,9 +92,11 @@ def _compared(
 
 
 class _Rows:
-    """The rows as columns, in the order of their positions: current offsets come before declared ones. `form` is the
-    `OffsetForm` of each row, `mark` the number of the form of its line; see `MARK_SHIFT`. `texts` has the texts of the
-    rows that have one."""
+    """The rows as columns, in the order of their positions: current offsets come before declared ones.
+
+    `form` is the `OffsetForm` of each row, `mark` the number of the form of its line; see `MARK_SHIFT`. `texts` has the
+    texts of the rows that have one.
+    """
 
     def __init__(self, blocks: Sequence[_Block], numeric_field: str) -> None:
         """Concatenate the blocks. `numeric_field` is the only field of offsets that are numbers; see `Parser`."""
@@ -182,7 +184,9 @@ class _Comparison:
 
     def _check_new(self) -> None:
         """Find violations of declared partitions without a current offset: nulls, and partitions that nothing reads.
-        Entries that were checked singly and may be wrong are deferred instead (`_check_deferred`)."""
+
+        Entries that were checked singly and may be wrong are deferred instead (`_check_deferred`).
+        """
         joined, rows = self._joined, self._rows
         new = np.concatenate((joined.new, joined.repeated[joined.current_of_repeated < 0]))
         nulls = np.sort(new[(rows.form[new] == OffsetForm.NONE) & (self._manifest.kind is OffsetChangeKind.ALTER)])
@@ -289,9 +293,11 @@ class LargestMove(NamedTuple):
 
 @dataclass(slots=True)
 class Moves:
-    """The moves of some or all partitions. `distances` sums up the known distances. `decades` counts distances in [1,
-    10) as 0, those in [10, 100) as 1, and so on. `largest` are candidates for the largest moves: those of many parts
-    together still contain all that `candidates` returns for the whole."""
+    """The moves of some or all partitions. `distances` sums up the known distances.
+
+    `decades` counts distances in [1, 10) as 0, those in [10, 100) as 1, and so on. `largest` are candidates for the
+    largest moves: those of many parts together still contain all that `candidates` returns for the whole.
+    """
 
     partitions: int = 0
     counts: Counter[Direction] = field(default_factory=Counter)
@@ -395,8 +401,10 @@ def outer_join(h1: Numbers, h2: Numbers, current: int) -> JoinResult:
 
 
 def _grouped(h1: Numbers, h2: Numbers) -> tuple[Indexes, Indexes]:
-    """The rows that may share a partition, grouped by it and in their order; and the rows that do not. Sorting numbers
-    is several times faster than sorting their indexes, so the index replaces the low bits."""
+    """The rows that may share a partition, grouped by it and in their order; and the rows that do not.
+
+    Sorting numbers is several times faster than sorting their indexes, so the index replaces the low bits.
+    """
     bits = np.uint64(len(h1).bit_length())
     mask = (np.uint64(1) << bits) - np.uint64(1)
     keys = (h1 & ~mask) | np.arange(len(h1), dtype=np.uint64)

@@ -81,8 +81,10 @@ def mixed(words: Numbers, secret: Secret) -> Numbers:
 
 def hash_texts(texts: Texts, secret: Secret) -> list[Numbers]:
     """Two numbers for each text, different for different texts, except with a probability of 2^-80 or less for a pair.
+
     Every eight bytes are mixed, so that each bit of them affects all lower ones, multiplied by a secret odd number, and
-    summed up. The length is added in the same way."""
+    summed up. The length is added in the same way.
+    """
     buffer, starts, lengths = texts
     words = words_of(buffer)
     hashes = [lengths.astype(np.uint64) * factor for factor in secret.lengths]
@@ -114,8 +116,10 @@ class Values(NamedTuple):
 
 
 def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Numbers]:
-    """Two numbers for each row, sums over its fields in any order; all rows have exactly these fields. Different
-    partitions have different numbers, except with a probability of at most 2^-80 for each pair."""
+    """Two numbers for each row, sums over its fields in any order; all rows have exactly these fields.
+
+    Different partitions have different numbers, except with a probability of at most 2^-80 for each pair.
+    """
     hashes = [np.full(count, start, np.uint64) for start in secret.starts]
     for name, texts, is_json in fields:
         for which, part in enumerate(_parts(texts, secret.of_field(name, is_json), secret)):
@@ -143,8 +147,10 @@ def hash_partitions(partitions: Sequence[PartitionText], secret: Secret) -> list
 
 
 def _parts(texts: Texts, factors: Numbers, secret: Secret) -> tuple[Numbers, Numbers]:
-    """The summands of each value for the two numbers, with the six factors of all fields, or of each value. Without the
-    last factors, a field that is 0 or empty would equal a missing field."""
+    """The summands of each value for the two numbers, with the six factors of all fields, or of each value.
+
+    Without the last factors, a field that is 0 or empty would equal a missing field.
+    """
     first, second = (mixed(one, secret) for one in hash_texts(texts, secret))
     return (
         first * factors[0] + second * factors[2] + factors[4],

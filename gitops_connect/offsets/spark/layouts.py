@@ -142,9 +142,11 @@ def _members(line: bytes, start: int, values: Mapping[str, Any]) -> list[Member]
 
 
 class Anchors:
-    """Places of one line that are valid for all lines of its form. Each value has the name of its field before it, and
-    the next name or the end after it. So nothing varies between the beginning of a part and the last mark before it,
-    nor between its end and the next mark."""
+    """Places of one line that are valid for all lines of its form.
+
+    Each value has the name of its field before it, and the next name or the end after it. So nothing varies between the
+    beginning of a part and the last mark before it, nor between its end and the next mark.
+    """
 
     def __init__(self, line: bytes) -> None:
         self._end = len(line)

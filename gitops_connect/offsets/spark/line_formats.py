@@ -53,7 +53,9 @@ _PARTITION, _OFFSET, _END = b'{"partition":', b',"offset":', b"}\n"
 
 def learn(lines: Iterable[bytes], context: ManifestContext, kind: OffsetChangeKind) -> LineFormat | None:
     """Learn from lines that are certain. None if no line has a known form, or if each line must be checked singly.
-    `context.current` are offsets that show the types of all current offsets."""
+
+    `context.current` are offsets that show the types of all current offsets.
+    """
     known = known_of(context)
     if known is None:
         return None
@@ -79,9 +81,12 @@ def _string_fields(current: Offsets) -> frozenset[str]:
 
 
 def _certain(checker: EntryChecker, known: Known, strings: frozenset[str], value: Any) -> tuple[Finding, ...] | None:
-    """The findings of each line like this one; None: not certain. A line like this one has other strings of the
-    config's fields, or another string for a number. If no current offset has a string there, its type is wrong whatever
-    the current offset is. A null for a partition without a current offset is found by the join."""
+    """The findings of each line like this one; None: not certain.
+
+    A line like this one has other strings of the config's fields, or another string for a number. If no current offset
+    has a string there, its type is wrong whatever the current offset is. A null for a partition without a current
+    offset is found by the join.
+    """
     found = [one for one in checker.check_alone(value).findings if one.rule != "manifest/nothing-to-remove"]
     fixed = {f"partition.{name}" for name in known.admits}
     if all(one.rule in RULES and one.field in fixed for one in found):

@@ -31,8 +31,11 @@ WRITTEN = pa.schema([("split", pa.int32()), ("entries", pa.int64()), ("size", pa
 
 @dataclass(frozen=True, slots=True)
 class PatchJob:
-    """The second job, for some manifests. `deletions` are the files, for each of them, with the rows that the first job
-    has chosen: declared entries that are not sent, and current offsets to be removed."""
+    """The second job, for some manifests.
+
+    `deletions` are the files, for each of them, with the rows that the first job has chosen: declared entries that are
+    not sent, and current offsets to be removed.
+    """
 
     job: Job
     deletions: Mapping[int, Sequence[Path]]
@@ -108,8 +111,10 @@ class PatchJob:
 
 
 def patch_of(manifest: int, difference: Difference, written: Sequence[Sequence[int]], job: Job) -> LargePatch:
-    """The patch of that manifest from all written parts, ascending: declared entries, then removals. Raises SparkFailed
-    if the number of entries differs from the count of the first job."""
+    """The patch of that manifest from all written parts, ascending: declared entries, then removals.
+
+    Raises SparkFailed if the number of entries differs from the count of the first job.
+    """
     own = [row for row in written if job.splits[row[0]].manifest == manifest and row[1]]
     own.sort(key=lambda row: job.splits[row[0]].is_current)
     entries = sum(row[1] for row in own)

@@ -152,8 +152,10 @@ def task_violations(directories: JobDirectories, name: str) -> Iterator[TaskViol
 def join_violations(
     directories: JobDirectories, others: Iterable[Diagnostic], line_numbers: LineNumbers, broken: Collection[int]
 ) -> None:
-    """Join the violations of all tasks and `others` in one file. Of `broken` manifests, only `others` are included. Few
-    parts are in memory at a time. Raises OSError."""
+    """Join the violations of all tasks and `others` in one file. Of `broken` manifests, only `others` are included.
+
+    Few parts are in memory at a time. Raises OSError.
+    """
     from pyarrow import parquet  # noqa: PLC0415 - few jobs use it, and its import takes time
 
     parts = directories.in_violations("*.parquet")
@@ -282,8 +284,10 @@ class ViolationCounts:
 
 
 def result_or_bug(work: Callable[[], T]) -> T | Exception:
-    """The result of `work`, which concerns only one manifest; or its bug, which must not block the others. The bug may
-    be in the family of the connector. Errors that are not bugs are passed on."""
+    """The result of `work`, which concerns only one manifest; or its bug, which must not block the others.
+
+    The bug may be in the family of the connector. Errors that are not bugs are passed on.
+    """
     try:
         return work()
     except (GitopsConnectError, MemoryError, OSError):
