@@ -86,10 +86,7 @@ def check_clear_secrets(document: Document) -> Iterator[Diagnostic]:
 def clear_secrets(
     value: Mapping[str, Any] | list[Any], texts: Mapping[Pointer, str], pointer: Pointer = (), key: str = ""
 ) -> Iterator[tuple[Pointer, str]]:
-    """The place and the kind of each secret in a mapping or a list. `key` is the key of the list.
-
-    The names of offsets and annotations do not say what a value is, such as `resume_token`.
-    """
+    """The place and the kind of each secret. `key` is that of a list. Names in offsets and annotations tell nothing."""
     is_named = not (pointer and (pointer[0] == _METADATA or _OFFSETS in pointer))
     for at, one in value.items() if isinstance(value, Mapping) else enumerate(value):
         name = at if isinstance(at, str) else key

@@ -47,10 +47,7 @@ def _unpacked(file: Documents) -> Documents:
 
 
 def _sort_out(blob: Blob, file: Documents) -> Documents | None:
-    """Keep gitops-connect documents and resources of Strimzi, report documents that are meant to be some.
-
-    A file that only looked like a gitops-connect file may be any template or fixture: its errors are not reported.
-    """
+    """Keep our documents and Strimzi's resources, and report mistaken ones. Errors of templates are not reported."""
     ours, theirs = recognition.says_ours(blob.content), recognition.says_strimzi(blob.content)
     if theirs and _is_template(blob, file):
         warning = recognition.template_file(blob.path, blob.content)

@@ -126,10 +126,7 @@ def _parse(url: str) -> URL:
 
 
 def _limits(url: URL) -> dict[str, Any]:
-    """How long a server may take, as parameters of its driver. A parameter of the URL wins.
-
-    For psycopg they are libpq's (PostgreSQL's manual, "Database Connection Control Functions").
-    """
+    """How long a server may take, as parameters of the driver (psycopg: libpq's), unless the URL has them."""
     limits: dict[str, Any] = {"timeout": CONNECT_TIMEOUT}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
         limits = {

@@ -224,10 +224,7 @@ def held(lease: Lease) -> Iterator[Lease]:
 
 @contextmanager
 def _renewed(lease: Lease) -> Iterator[None]:
-    """Renew the lease in another thread while the block runs: a request to Connect takes longer than the lease lasts.
-
-    If that fails, the next check before an effect says why.
-    """
+    """Renew the lease in a thread during the block: a request may last longer. The next check reports a failure."""
     over = Event()
 
     def renew() -> None:

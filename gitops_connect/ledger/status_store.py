@@ -110,10 +110,7 @@ class ReviewStore:
             return list(connection.scalars(query))
 
     def approve(self, approval: Approval) -> bool:
-        """Record that someone has approved the plan with this digest; the first approval of a plan is kept.
-
-        Returns False, and records nothing, if the pull request does not show a plan with this digest.
-        """
+        """Record an approval; the first one is kept. False if the pull request shows no plan with this digest."""
         key = attributes(approval, "pull_request", "digest")
         with self._database.write() as connection:
             shown = connection.execute(select(REVIEWED_PLANS).filter_by(**key)).first()

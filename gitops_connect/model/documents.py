@@ -23,10 +23,7 @@ KINDS = (CONNECTOR, OFFSET_CHANGE)
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One file of a checkout: its path from the repository's root directory, the id of its content, and its bytes.
-
-    The id is Git's blob id. Content that was parsed before is recognized by its id.
-    """
+    """One file: its path from the root, Git's blob id (which identifies content that was parsed), and its bytes."""
 
     path: str
     blob_id: str
@@ -173,10 +170,7 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of a checkout: its path from the repository's root directory, and the id of its content (Git's blob id).
-
-    `size` is in bytes. It is None if Git has not fetched the content yet, so that its size is unknown.
-    """
+    """One file: its path from the root, Git's blob id, and its size in bytes (None if Git has not fetched it)."""
 
     path: str
     blob_id: str

@@ -22,10 +22,7 @@ class FieldPlaces(Protocol):
     """The positions of the fields of all entries of one file or document."""
 
     def locate(self, entry: Place, field: str) -> Place:
-        """Line and column of a field, as findings name it (`offset.lsn`), of the entry that begins at `entry`.
-
-        If the field does not exist, the position is that of the partition or the offset, or else of the entry.
-        """
+        """Line and column of a field (`offset.lsn`), or else of its partition or offset, or of the entry at `entry`."""
 
     def line(self, entry: Place, value: Any) -> str:
         """The entry as a line of JSON. If the file is JSON, `locate_in` can use the line."""
@@ -58,10 +55,7 @@ class ManifestFault:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All entries of one file or of one document's `offsets`, in their order, and the places without a readable entry.
-
-    `location` is the beginning of the manifest, for errors that concern all of it.
-    """
+    """All entries of a file or a list in their order, and unreadable places. `location` is the beginning of it."""
 
     location: Location
     entries: tuple[ManifestEntry, ...] = ()

@@ -55,10 +55,7 @@ def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
 
 
 def clear_secret(key: str, value: str) -> str | None:
-    """The kind of secret that a config value is or contains in clear text, such as `a GitHub token`, or None.
-
-    Masks, references that the worker resolves, placeholders, `true`, `false` and `null` are no secrets.
-    """
+    """The kind of secret in a value, such as `a GitHub token`; None for masks, references and placeholders, too."""
     if found := credentials(value):
         return found[0].kind
     if not value or not is_sensitive_key(key) or value.lower() in _COMMON_WORDS:
@@ -154,10 +151,7 @@ def _escaped(plain: str) -> set[str]:
 
 @_cached
 def _encoded_cores(secret: str) -> set[str]:
-    """The Base64 characters that depend on the secret alone, for each of the three ways in which it can be aligned.
-
-    Base64 writes three bytes as four characters, so those at both ends may also depend on the bytes around the secret.
-    """
+    """The Base64 characters that depend on the secret alone, for each of its three alignments to three bytes."""
     contents = {plain.encode(errors="surrogatepass") for plain in {secret, secret.strip()}}
     cores = set()
     for content in contents:

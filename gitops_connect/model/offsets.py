@@ -57,10 +57,7 @@ def merged(before: Offsets, patch: OffsetPatch) -> Offsets:
 
 
 def patch_between(current: Offsets, wanted: Offsets) -> OffsetPatch:
-    """The smallest patch from the current offsets to the wanted ones: KIP-875's "full overwrite".
-
-    It is one request with tombstones instead of a reset and an alter, so the connector has offsets at every moment.
-    """
+    """The smallest patch to the wanted offsets (KIP-875's "full overwrite"): one request leaves no gap in time."""
     return {one: wanted.get(one) for one in {*current, *wanted} if current.get(one) != wanted.get(one)}
 
 

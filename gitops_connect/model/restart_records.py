@@ -14,10 +14,7 @@ _LONGEST_PAUSE = timedelta(minutes=60)
 
 
 def pause_after(count: int) -> timedelta:
-    """The least time between restart number `count` and the next: 2, 4, 6, … minutes, and 60 minutes at most.
-
-    Continued failure is therefore restarted at minute 0, 2, 6, 12, 20 and 30.
-    """
+    """The least time between restart `count` and the next: 2, 4, 6, … minutes, and 60 minutes at most."""
     return min(count * _STEP, _LONGEST_PAUSE)
 
 

@@ -44,10 +44,7 @@ _BESIDE_REFERENCE = re.compile(r"(?i:[\w.@+-]*:|(?:basic|bearer|token|apikey) +|
 
 @lru_cache(maxsize=4096)
 def is_sensitive_key(key: str) -> bool:
-    """True for keys such as `database.password`: masked in every output, whatever type the plugin gives them.
-
-    The cache helps because a thousand connectors share a few keys, and a reconciliation checks each key several times.
-    """
+    """True for keys such as `database.password`, whatever their type is. Cached: connectors share a few keys."""
     dotted = _WORDS.sub(".", key).lower().strip(".")
     return bool(_SENSITIVE_KEY.search(dotted)) and not _NOT_SENSITIVE.search(dotted)
 

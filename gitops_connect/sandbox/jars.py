@@ -151,10 +151,7 @@ Fetch = Callable[[JarSet], Path]
 
 
 def plugin_path(plugins: Sequence[str], directory: Path, fetch: Fetch) -> tuple[Path, ...]:
-    """The directories for `plugin.path`. Each plugin is a directory of that kind, or `maven:GROUP:ARTIFACT:VERSION`.
-
-    The jars of an artifact stay in the cache; the given directory gets a link to them. Raises SandboxFailed.
-    """
+    """The directories for `plugin.path`; an artifact is `maven:GROUP:ARTIFACT:VERSION`. Raises SandboxFailed."""
     # All are read before the first one is fetched.
     parsed = [_parsed(plugin) for plugin in plugins]
     return tuple(one if isinstance(one, Path) else _linked(one, directory, fetch) for one in parsed)

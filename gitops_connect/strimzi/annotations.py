@@ -367,10 +367,7 @@ def _document(one: AnnotatedResource, request: Request, addition: str, offsets: 
 
 
 def _with_restarts(document: Document, restarts: Sequence[tuple[Document, Request, str]]) -> Document:
-    """The `Connector` document of a resource, with the restarts that the annotations of the resource request.
-
-    Proposal 007: a restart of the connector does not restart its tasks, unless an option says so.
-    """
+    """The `Connector` with requested restarts. Proposal 007: tasks are only restarted too if an option says so."""
     for resource, request, addition in restarts:
         if document.resource is not resource or document.connector != request.connector:
             continue
