@@ -22,8 +22,6 @@ from gitops_connect.report import offset_lines, words
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.words import problem_words, remedy, restarted_words
 
-_NOT_VALIDATED = "connect/not-validated"
-_UNRESOLVED = "secret/missing"
 HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "SINCE", "MESSAGE")
 
 
@@ -36,7 +34,7 @@ def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster
     counts if a document for this cluster was left out: other clusters may have a connector of the same name."""
     left_out = desired.held | desired.broken_changes
     of_documents = (one for one in documents.errors if one.connector in left_out)
-    of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == _NOT_VALIDATED)
+    of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == "connect/not-validated")
     found: dict[ConnectorName, list[Diagnostic]] = {}
     for one in (*of_documents, *of_cluster):
         if one.connector is not None:
@@ -156,7 +154,7 @@ def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
         return "its document has errors"
     if one.declared is None and not one.desired.complete:
         return "some documents could not be read, and no other document declares it"
-    lacks_secret = bool(errors) and all(error.rule == _UNRESOLVED for error in errors)
+    lacks_secret = bool(errors) and all(error.rule == "secret/missing" for error in errors)
     return "the value of a secret is missing" if lacks_secret and one.observed is not None and one.is_left_alone else ""
 
 
