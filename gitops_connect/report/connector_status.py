@@ -208,8 +208,7 @@ def task_count(observed: ObservedConnector | None) -> str:
     """Running tasks over all tasks."""
     if observed is None:
         return "-"
-    running = sum(task.state is WorkerState.RUNNING for task in observed.tasks)
-    return f"{running}/{len(observed.tasks)}"
+    return f"{sum(task.state is WorkerState.RUNNING for task in observed.tasks)}/{len(observed.tasks)}"
 
 
 def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:
