@@ -23,23 +23,19 @@ class StoppedConnectors:
     """
 
     def __init__(self) -> None:
-        self._now: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()
-        self._changing = Lock()
-
-    @property
-    def now(self) -> frozenset[tuple[ClusterName, ConnectorName]]:
+        self.now: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()
         """The connectors that are stopped at this moment, or were requested to stop."""
-        return self._now
+        self._changing = Lock()
 
     def add(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """The connector is about to be stopped, or to be created stopped."""
         with self._changing:
-            self._now |= {(cluster, connector)}
+            self.now |= {(cluster, connector)}
 
     def discard(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """The connector was resumed, paused or deleted, or was never stopped."""
         with self._changing:
-            self._now -= {(cluster, connector)}
+            self.now -= {(cluster, connector)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,6 @@ def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult
         return
     yield CheckResult("ok", part, f"Kafka Connect {version}, {connectors} connectors")
     for one in missing_in(version):
-        verdict = "error" if one is EXPANDED_LIST else "note"
-        yield CheckResult(verdict, part, f"{one.missing(version)}: {one.without}")
+        yield CheckResult("error" if one is EXPANDED_LIST else "note", part, f"{one.missing(version)}: {one.without}")
     for bug in bugs_of(version):
         yield CheckResult("note", part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}")

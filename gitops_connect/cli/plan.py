@@ -82,8 +82,7 @@ def plan(
         return ExitCode.INVALID
     if drift_exitcode and any(one.drifted for one in plans):
         return ExitCode.DRIFT
-    changes = any(not one.is_empty for one in plans)
-    return ExitCode.CHANGES if detailed_exitcode and changes else ExitCode.DONE
+    return ExitCode.CHANGES if detailed_exitcode and any(not one.is_empty for one in plans) else ExitCode.DONE
 
 
 def show_problems(diagnostics: Diagnostics) -> None:

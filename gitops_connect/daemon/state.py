@@ -91,17 +91,13 @@ class DaemonState:
 
     def __init__(self, clusters: Mapping[ClusterName, ClusterView]) -> None:
         self._changed = threading.Condition()
-        self._snapshot = Snapshot(0, RepositoryView(), clusters)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self._snapshot
+        self.snapshot = Snapshot(0, RepositoryView(), clusters)
 
     def wait(self, number: int, timeout: float) -> Snapshot:
         """The first snapshot with a higher number, or the present one after `timeout` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: self._snapshot.number > number, timeout)
-            return self._snapshot
+            self._changed.wait_for(lambda: self.snapshot.number > number, timeout)
+            return self.snapshot
 
     def set_repository(self, view: RepositoryView) -> None:
         self._publish(lambda now: replace(now, repository=view))
@@ -121,9 +117,9 @@ class DaemonState:
 
     def _publish(self, change: Callable[[Snapshot], Snapshot]) -> None:
         with self._changed:
-            snapshot = change(self._snapshot)
-            if snapshot != self._snapshot:
-                self._snapshot = replace(snapshot, number=self._snapshot.number + 1)
+            snapshot = change(self.snapshot)
+            if snapshot != self.snapshot:
+                self.snapshot = replace(snapshot, number=self.snapshot.number + 1)
                 self._changed.notify_all()
 
 

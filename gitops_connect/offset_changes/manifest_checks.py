@@ -247,7 +247,6 @@ def blocks_of(path: Path) -> Iterator[bytes]:
 # The manifest that a command line names: a file, a directory or a glob, with the same meaning as in a document.
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_TOO_LARGE = "manifest/too-large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +267,7 @@ class GivenFiles:
     def read(self) -> Manifest | None:
         """The parsed manifest; None if it is too large for this process. Raises UsageError if a file cannot be read."""
         manifest = manifest_parser.parse_all(_blob(path) for path in self.paths)
-        is_too_large = any(fault.rule == _TOO_LARGE for fault in manifest.faults)
+        is_too_large = any(fault.rule == "manifest/too-large" for fault in manifest.faults)
         return None if is_too_large and all(is_manifest(path.name) for path in self.paths) else manifest
 
 

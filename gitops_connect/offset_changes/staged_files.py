@@ -304,7 +304,6 @@ def _line(entry: ManifestEntry) -> Line:
 # Manifests at a URI, checked with the SHA-256 that was reviewed: exactly the reviewed content is applied.
 
 _UNREADABLE = "offsets/uri"
-_MISMATCH = "offsets/sha256"
 _NAMED = 5
 """The number of files that are named individually in a command."""
 
@@ -388,7 +387,7 @@ def _fill(manifest: ManifestUri, copy: Copy, local: LocalFiles, directory: Path)
         what = "file" if is_one_file else "files"
         command = f"sha256sum {quote(place.path)}" if is_one_file else place.command(copied)
         raise UriRefused(
-            _MISMATCH,
+            "offsets/sha256",
             f"the SHA-256 of the {what} at the URI is {found}, expected {manifest.sha256} (reviewed)",
             f"if this content is intended, set this sha256; to compute it from a copy, run: {command}",
         )

@@ -193,7 +193,6 @@ def severity(found: tuple[str, ...]) -> int:
 
 
 _WHOLE_PLAN = Sentence("The whole plan")
-_UNACKNOWLEDGED = "offsets/unacknowledged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,7 @@ class CommentWriter:
 
     def problem(self, item: Diagnostic) -> Item:
         """A problem of the documents, with a link to its line."""
-        kind = "missing acknowledgement" if item.rule == _UNACKNOWLEDGED else item.severity.value
+        kind = "missing acknowledgement" if item.rule == "offsets/unacknowledged" else item.severity.value
         said = Sentence.of(f"{kind}: {{}} ({{}})", item.summary, item.rule)
         if item.hint:
             said = Sentence.joined([said, Sentence.of("hint: {}", item.hint)], "; ")

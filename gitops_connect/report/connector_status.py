@@ -22,8 +22,6 @@ from gitops_connect.report import offset_lines, words
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.words import problem_words, remedy, restarted_words
 
-_NOT_VALIDATED = "connect/not-validated"
-_UNRESOLVED = "secret/missing"
 HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "SINCE", "MESSAGE")
 
 
@@ -38,7 +36,7 @@ def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster
     """
     left_out = desired.held | desired.broken_changes
     of_documents = (one for one in documents.errors if one.connector in left_out)
-    of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == _NOT_VALIDATED)
+    of_cluster = (one for one in cluster if one.severity is Severity.ERROR or one.rule == "connect/not-validated")
     found: dict[ConnectorName, list[Diagnostic]] = {}
     for one in (*of_documents, *of_cluster):
         if one.connector is not None:
@@ -162,7 +160,7 @@ def _why_unknown(one: _Subject, errors: Sequence[Diagnostic]) -> str:
         return "its document has errors"
     if one.declared is None and not one.desired.complete:
         return "some documents could not be read, and no other document declares it"
-    lacks_secret = bool(errors) and all(error.rule == _UNRESOLVED for error in errors)
+    lacks_secret = bool(errors) and all(error.rule == "secret/missing" for error in errors)
     return "the value of a secret is missing" if lacks_secret and one.observed is not None and one.is_left_alone else ""
 
 
@@ -218,8 +216,7 @@ def task_count(observed: ObservedConnector | None) -> str:
     """Running tasks over all tasks."""
     if observed is None:
         return "-"
-    running = sum(task.state is WorkerState.RUNNING for task in observed.tasks)
-    return f"{running}/{len(observed.tasks)}"
+    return f"{sum(task.state is WorkerState.RUNNING for task in observed.tasks)}/{len(observed.tasks)}"
 
 
 def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:

@@ -98,8 +98,7 @@ class _Review:
         yield CommentSection(heading("Blocked"), blocked, writer.more("problem"))
         yield CommentSection(heading("Destructive changes"), destructive, writer.more("connector"))
         yield CommentSection(heading("Warnings"), tuple(self._warnings()), writer.more("warning"))
-        title = "Other changes" if destructive else "Changes"
-        yield CommentSection(heading(title), others, writer.more("connector"))
+        yield CommentSection(heading("Other changes" if destructive else "Changes"), others, writer.more("connector"))
 
     def _blocked(self) -> Iterator[Item]:
         for cluster, reason in self.reviewed.unread.items():

@@ -16,10 +16,6 @@ from gitops_connect.report.offset_lines import quantity
 from gitops_connect.report.printable import Sentence
 from gitops_connect.report.words import plural, unhealthy_sentence
 
-IN_SYNC = "No changes. Your connectors match the configuration."
-NOT_PLANNED = "No plan could be made."
-NOTHING_NOW = "No changes can be applied now."
-
 
 def summarise(plans: Iterable[Plan]) -> dict[str, int]:
     """The counts of a summary.
@@ -73,7 +69,7 @@ def headline(plans: Sequence[Plan], errors: int) -> Sentence:
 
 def _summary(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, steps: str) -> str:
     if not plans:
-        return NOT_PLANNED
+        return "No plan could be made."
     return " ".join([*_changes(plans, counts, errors, steps), *unhealthy_sentence(counts["unhealthy"])])
 
 
@@ -82,9 +78,9 @@ def _changes(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, step
     if any(not plan.is_empty for plan in plans):
         yield steps
     elif more := more or list(_warnings(plans)):
-        yield NOTHING_NOW
+        yield "No changes can be applied now."
     else:
-        yield IN_SYNC
+        yield "No changes. Your connectors match the configuration."
     yield from more
 
 

@@ -65,8 +65,7 @@ class MergedPlans:
             return NO_REVIEWS
         numbers = [one.number for one in self._merged] if revision == self._revision else []
         shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
-        last = numbers[-1] if numbers else None
-        return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), last)
+        return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), numbers[-1] if numbers else None)
 
     def look_up(self, revision: Revision) -> bool:
         """Find the pull requests that were merged up to this revision, and return whether the result is another one.

@@ -184,8 +184,7 @@ def static(request: Request) -> Response:
     media_type = _STATIC_TYPES.get(name)
     if media_type is None:
         raise HTTPException(404, "there is no such file")
-    is_versioned = "v" in request.query_params
-    cache = "public, max-age=31536000, immutable" if is_versioned else "no-cache"
+    cache = "public, max-age=31536000, immutable" if "v" in request.query_params else "no-cache"
     return Response(static_file(name), media_type=media_type, headers={"Cache-Control": cache})
 
 

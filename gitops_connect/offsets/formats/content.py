@@ -123,8 +123,7 @@ def _read_on(pieces: Iterator[bytes]) -> None:
 
 
 def _no_utf8(refused: Refused) -> Unreadable:
-    found = refused.summary.partition(": ")[2] or refused.summary
-    return Unreadable(ENCODING, found, refused.place)
+    return Unreadable(ENCODING, refused.summary.partition(": ")[2] or refused.summary, refused.place)
 
 
 def unpack(content: Content, compression: str) -> Iterator[bytes]:
