@@ -147,16 +147,8 @@ def test_every_page_and_answer(made: World) -> None:
         error=f"error{odd}",
     )
     client = TestClient(application(made.served), base_url="http://localhost", raise_server_exceptions=True)
-    api = [
-        "status",
-        "clusters",
-        "clusters/local",
-        "clusters/local/plan",
-        "connectors",
-        "diagnostics",
-        "conditions",
-        "journal",
-    ]
+    clusters = ("clusters", "clusters/local", "clusters/local/plan")
+    api = ("status", *clusters, "connectors", "diagnostics", "conditions", "journal")
     paths = (*PAGES, "/metrics", "/clusters/local/plan.txt", *(f"/api/v1/{one}" for one in api))
     quoted = "%E2%80%AE%C2%9B%1B"
     echoes = (f"/clusters/{quoted}", f"/api/v1/clusters/{quoted}", f"/api/v1/journal?limit={quoted}", f"/{quoted}")
@@ -188,12 +180,7 @@ def test_problems_in_every_format() -> None:
     odd = ODD + HALF
     item = Diagnostic(Severity.ERROR, "rule", f"what{odd}", Location(f"a{odd}"), f"hint{odd}", f"one{odd}")
     found = Diagnostics.of([item])
-    formats = (
-        problems.problems_json(found, documents=1),
-        sarif(found),
-        code_quality(found),
-    )
-    for text in map("".join, formats):
+    for text in map("".join, (problems.problems_json(found, documents=1), sarif(found), code_quality(found))):
         assert is_printable(text)
         json.loads(text)
     assert is_printable("".join(workflow_commands(found)))
