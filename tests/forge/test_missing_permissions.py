@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 from acceptance.workplace import Workplace
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from forge.conftest import described
 from forge.exchanges import HUB, LAB, OPENED, exchanges
 from forge.fake_forge import Exchange, FakeForge
 from forge.gitea_server import GiteaServer
-from forge.worlds import REPOSITORY, World
+from forge.worlds import REPOSITORY, World, write_private_key
 from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
@@ -93,9 +91,7 @@ def test_a_token_of_github(
 def test_an_app_of_github(
     at: Workplace, pytestconfig: pytest.Config, installation: dict[str, Any], expected: str | None
 ) -> None:
-    key = rsa.generate_private_key(65537, 2048)
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (at.directory / "key.pem").write_bytes(text)
+    write_private_key(at.directory / "key.pem")
     permissions = {name: access for name, access in installation["permissions"].items() if access}
     token = {"token": "ghs_one", "expires_at": "2099-01-01T00:00:00Z"}
     exchanges = [

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from support.cluster.manual_clock import ManualClock
 
 from forge.descriptions import Description
@@ -65,6 +67,12 @@ def forge_of(
     found = open_forge(Settings(Path(), repository=RepositorySettings(url="unused"), forge=settings), ManualClock())
     assert found is not None
     return found
+
+
+def write_private_key(file: Path) -> rsa.RSAPrivateKey:
+    key = rsa.generate_private_key(65537, 2048)
+    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key
 
 
 @contextmanager

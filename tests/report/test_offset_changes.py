@@ -13,8 +13,18 @@ from typing import Any
 import jsonschema
 import pytest
 from support.files.goldens import assert_golden
-from support.files.tables import rows
-from support.planner.situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.files.tables import rows, table
+from support.planner.situations import (
+    NOW,
+    REVISION,
+    change,
+    current_offsets,
+    record,
+    seen,
+    situation,
+    situation_of,
+    wanted,
+)
 
 from gitops_connect.families.debezium import BINLOG_BYTES, WAL_BYTES
 from gitops_connect.families.file_stream import FILE_BYTES
@@ -68,72 +78,42 @@ def everything() -> Situation:
 
     Alter, replace, reset, seed, already there, withdrawn, rejected, waiting, without a connector, applied.
     """
-    seeded = replace(
-        wanted("seeded"), initial_offsets=change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
+    given = table(__file__, "everything")
+    changes = [change(**one) for one in given["changes"]]
+    changes[0] = replace(changes[0], reason="see INC-4711")
+    old = [change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)]
+    made = situation_of({**given["situation"], "changes": [*changes, *old]})
+    seed = change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
+    desired = tuple(
+        replace(one, initial_offsets=seed) if one.name == "seeded" else one for one in made.desired.connectors
     )
-    desired = [
-        seeded,
-        *(wanted(name) for name in ("many", "there")),
-        *(wanted(name, "stopped") for name in ("cleaned", "unfinished")),
-        *(wanted(name, config=SINK) for name in ("moved", "refused")),
-    ]
-    altered = replace(
-        change("2026-11-01-skip", "moved", acknowledge=["rewind", "skip", "tombstone"]), reason="see INC-4711"
-    )
-    held = change("2026-11-02-rewind", "refused")
-    later = change("2026-11-03-later", "refused")
-    there = change("2026-11-07-there", "there")
-    changes = [
-        altered,
-        change("2026-11-04-reset", "cleaned", kind="reset", acknowledge=["reset"]),
-        change("2026-11-05-replace", "many", kind="replace", acknowledge=["rewind", "tombstone"]),
-        held,
-        later,
-        there,
-        change("2026-11-06-lost", "sedeed"),
-        *(change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)),
-    ]
-    applied = {
-        one.name: record(one, "applied", since=NOW - timedelta(days=index))
-        for index, one in enumerate(reversed([one for one in changes if one.name.endswith("-old")]))
-    }
     name, connector = OffsetChangeName("2026-10-30-cut-off"), ConnectorName("unfinished")
     withdrawn = OffsetChange(name, connector, OffsetChangeKind.ALTER, Digest("d3"), REVISION, current_offsets(a=7))
-    made = situation(
-        desired,
-        [
-            *(seen(name) for name in ("many", "there")),
-            *(seen(name, "STOPPED") for name in ("cleaned", "unfinished")),
-            *(seen(name, config=SINK) for name in ("moved", "refused")),
-        ],
-        owned=[one.name for one in desired],
-        changes=changes,
-    )
+    many = [f"f{number:02}" for number in range(12)]
     strange = {partition_text({"filename": f"/{CONTROL}"}): offset_text({"position": 1})}
+    current = {ConnectorName(name): offsets_of(one) for name, one in given["current"].items()}
+    current[ConnectorName("cleaned")] |= strange
+    current[ConnectorName("many")] = current_offsets(**dict.fromkeys(many, 100)) | strange
+    replaced = current_offsets(**{name: number for number, name in enumerate(many)})
     offsets = OffsetSituation(
-        records=applied,
-        unfinished={withdrawn.name: Unfinished(withdrawn, current_offsets(a=1))},
+        records={
+            one.name: record(one, "applied", since=NOW - timedelta(days=index)) for index, one in enumerate(old[::-1])
+        },
+        unfinished={name: Unfinished(withdrawn, current_offsets(a=1))},
         manifests={
-            altered.name: of_topic({0: 700, 1: 121, 2: None, 3: 9, 4: 10, 5: 10}),
-            OffsetChangeName("2026-11-05-replace"): current_offsets(
-                **{f"f{number:02}": number for number in range(12)}
-            ),
-            held.name: of_topic({0: 5}),
-            later.name: of_topic({1: 5}),
-            there.name: current_offsets(a=1, b=2),
-            seed_name(ConnectorName("seeded")): current_offsets(a=20),
+            **{OffsetChangeName(name): offsets_of(one) for name, one in given["manifests"].items()},
+            OffsetChangeName("2026-11-05-replace"): replaced,
+            seed.name: current_offsets(a=20),
         },
-        current={
-            ConnectorName("cleaned"): {**current_offsets(a=1, b=2), **strange},
-            ConnectorName("many"): {**current_offsets(**{f"f{number:02}": 100 for number in range(12)}), **strange},
-            ConnectorName("moved"): status({0: 1900, 1: 120, 2: 4, 5: 10}),
-            ConnectorName("refused"): status({0: 1205}),
-            ConnectorName("there"): current_offsets(a=1, b=2, c=3),
-            ConnectorName("unfinished"): current_offsets(a=1),
-        },
+        current=current,
         shapes={one.name: shape for one in desired if (shape := BUILT_IN.shape(one.config)) is not None},
     )
-    return replace(made, offsets=offsets)
+    return replace(made, desired=replace(made.desired, connectors=desired), offsets=offsets)
+
+
+def offsets_of(given: Mapping[Any, Any]) -> dict[PartitionText, Any]:
+    """Offsets of partitions of a topic, which are numbers, or of files."""
+    return dict(current_offsets(**given) if "a" in given else of_topic(given))
 
 
 @pytest.fixture

@@ -5,16 +5,14 @@ The screenshots are in the directory `screenshots`, to be looked at.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.cluster.manual_clock import ManualClock
 from support.planner.situations import CLUSTER
 from support.server.browser import Browser, browser, find_chromium
-from support.server.made_up import World, made_up_state, world
+from support.server.made_up import World
 from support.server.running import served
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -56,13 +54,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def made(tmp_path: Path, ledger_directory: Path) -> Iterator[World]:
-    shutil.copytree(ledger_directory, tmp_path, dirs_exist_ok=True)
-    with world(tmp_path, made_up_state(ManualClock().now(), 40)) as made:
-        yield made
-
-
-@pytest.fixture
 def url(made: World) -> Iterator[str]:
     with served(application(made.served)) as url:
         yield url
@@ -94,7 +85,7 @@ def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Bro
     row = "document.getElementById('c/local/orders')"
     chromium.evaluate("search.value = 'o'; search.dispatchEvent(new Event('input', {bubbles: true}))")
     chromium.await_that("location.search === '?search=o&cluster=local'")
-    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 40")
+    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 60")
     chromium.evaluate(f"{row}.scrollIntoView({{block: 'center'}}); {row}.querySelector('a').focus()")
     other = "document.getElementById('c/local/orders-source-0000')"
     chromium.evaluate(f"{other}.kept = true")

@@ -7,7 +7,6 @@ import hmac
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +15,12 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from standin.fixtures import standin
 from support.daemon_log import AsProcess, InThread
+from support.workplaces import at
 
 from gitops_connect.server.listen_address import ListenAddress
 from gitops_connect.server.serving import ConnectionLimits, serving
 
-__all__ = ["standin"]
+__all__ = ["at", "standin"]
 pytestmark = pytest.mark.slow
 TOKEN = "0123456789abcdef-token"
 SECRET = "0123456789abcdef-secret"
@@ -30,13 +30,6 @@ ENVIRONMENT = {
 }
 HOURLY = {"GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h"}
 LOCAL = ListenAddress("127.0.0.1", 0)
-
-
-@pytest.fixture
-def at(standin: StandIn, tmp_path: Path) -> Iterator[Workplace]:
-    workplace = Workplace(tmp_path, (standin.url,))
-    yield workplace
-    workplace.session.close()
 
 
 @contextmanager
