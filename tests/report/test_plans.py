@@ -80,7 +80,4 @@ def test_the_line_names_the_connector_and_both_ways_out() -> None:
         " run `gitops-connect apply` to finish its steps, or resume it with its current offsets:"
         " curl -X PUT http://one:8083/connectors/orders/resume"
     )
-
-
-def test_the_address_is_one_for_a_shell_whatever_the_name() -> None:
     assert left_stopped(ConnectorName("a b?"), "http://one:8083").endswith("/connectors/a%20b%3F/resume")

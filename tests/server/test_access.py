@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from gitops_connect.errors import UsageError
-from gitops_connect.server.listen_address import ListenAddress, address_of, open_socket, require_safe
+from gitops_connect.server.listen_address import ListenAddress, address_of, require_safe
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ServerSettings
 
@@ -136,10 +136,3 @@ def test_an_address_that_others_reach_needs_a_decision() -> None:
     require_safe(ServerSettings(read_token=Credential(value=READ)), everywhere)
     with pytest.raises(UsageError, match="webhook_secret: expected at least 16 characters"):
         require_safe(ServerSettings(webhook_secret=Credential(value="short")), ListenAddress("::1", 8080))
-
-
-def test_a_port_in_use_is_an_error() -> None:
-    with open_socket(ListenAddress("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=rf"cannot listen on 127.0.0.1:{port}: Address already in use"):
-            open_socket(ListenAddress("127.0.0.1", port))
