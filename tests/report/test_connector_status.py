@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from support.files.tables import rows, table
 from support.planner.situations import change, current_offsets, record, seen, situation, situation_of, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -42,7 +41,7 @@ def problems(found: Iterable[Any]) -> list[Diagnostic]:
 
 
 def case_statuses(case: Mapping[str, Any]) -> list[ConnectorStatus]:
-    """The statuses in a situation of `connector_status.yaml`."""
+    """The statuses in a situation of the table."""
     given = dict(case["given"])
     broken = frozenset(map(ConnectorName, given.pop("broken_changes", ())))
     made = situation_of(given)
@@ -50,7 +49,7 @@ def case_statuses(case: Mapping[str, Any]) -> list[ConnectorStatus]:
     return statuses(made, *problems(case.get("found", ())), documents=problems(case.get("documents", ())))
 
 
-CASES = yaml.safe_load(Path(__file__).with_name("connector_status.yaml").read_text())
+CASES = table(__file__, "statuses")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -88,21 +87,6 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     assert unplaced(made, lines) == ["local: offset change l (alter) is blocked: connector 'nobody' is not declared"]
 
 
-COMMIT, OTHER_COMMIT = Revision("1a2b3c4" + 33 * "0"), Revision("9f8e7d6" + 33 * "0")
-DIRECTORY, OTHER_DIRECTORY = Revision("worktree-" + 40 * "1"), Revision("worktree-" + 40 * "2")
-
-
-@pytest.mark.parametrize(
-    ("desired", "applied", "line"),
-    [
-        (COMMIT, None, "cluster local: desired commit 1a2b3c4, nothing applied yet"),
-        (COMMIT, OTHER_COMMIT, "cluster local: desired commit 1a2b3c4, last applied commit 9f8e7d6"),
-        (COMMIT, DIRECTORY, "cluster local: desired commit 1a2b3c4, last applied from a directory (no commit)"),
-        (DIRECTORY, None, "the directory connectors (no commit), nothing applied yet"),
-        (DIRECTORY, COMMIT, "the directory connectors (no commit), last applied commit 1a2b3c4"),
-        (DIRECTORY, DIRECTORY, "the directory connectors (no commit), last applied with the same content"),
-        (DIRECTORY, OTHER_DIRECTORY, "the directory connectors (no commit), last applied with other content"),
-    ],
-)
+@pytest.mark.parametrize(("desired", "applied", "line"), rows(__file__, "revisions"))
 def test_the_desired_and_the_last_applied_revision(desired: Revision, applied: Revision | None, line: str) -> None:
     assert revisions_line(ClusterName("local"), desired, applied, "connectors").endswith(line)

@@ -21,6 +21,7 @@ from server.conftest import ledger_directory, made
 from server.test_pages import PAGES
 from standin.connect import StandIn
 from starlette.testclient import TestClient
+from support.files.tables import rows
 from support.planner.situations import CLUSTER
 from support.server.made_up import World
 
@@ -41,23 +42,6 @@ ODD = (
 )
 """Control characters, marks of direction, invisible characters, line ends of Unicode, and tags."""
 HALF = "\ud800"
-CHECK_FORMATS = ("text", "json", "sarif", "github")
-MORE = (
-    "validate repository -o github",
-    "validate repository -o gitlab",
-    "offsets diff orders manifest.jsonl --cluster hostile",
-    "offsets diff orders manifest.jsonl --cluster hostile -o json",
-    "import --cluster hostile --with-offsets --out imported --force",
-    "import --cluster hostile --format strimzi --out resources --force",
-    "import --cluster hostile --format json --out bodies --force",
-    "apply repository --yes",
-    "offsets history orders --cluster hostile -o json",
-    "ledger export ledger.json",
-    "ledger export",
-    "--debug status repository",
-    *(f"offsets check manifest.jsonl --connector orders --cluster hostile -o {one}" for one in CHECK_FORMATS),
-    *(f"offsets get orders --cluster hostile --save offsets.{one} --force" for one in ("json", "yaml", "jsonl")),
-)
 
 
 def is_printable(text: str) -> bool:
@@ -96,7 +80,7 @@ def test_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "manifest.jsonl").write_text(json.dumps(entry) + "\n")
         before = {*tmp_path.rglob("*")}
         spoil(hostile, f"java.lang.Error: {ODD}{HALF}", ODD)
-        for command in (*COMMANDS, *MORE):
+        for command in (*COMMANDS, *rows(__file__, "commands")):
             code, out, err = run(tmp_path, command)
             assert code not in (64, 70), (command, err)
             assert [line for line in (out + err).splitlines() if not is_printable(line)] == [], command

@@ -58,13 +58,12 @@ def with_values(value: Any, text: Callable[[str], str]) -> Any:
         case str():
             return text(value) if value and value != OTHER else value
         case Move():
-            return replace(
-                value,
-                partition=PartitionText(json.dumps({"filename": text(value.partition)}, ensure_ascii=False)),
-                current=value.current and OffsetText(json.dumps({"position": text(value.current)}, ensure_ascii=False)),
-                declared=value.declared
-                and OffsetText(json.dumps({"position": text(value.declared)}, ensure_ascii=False)),
+            current, declared = (
+                one and OffsetText(json.dumps({"position": text(one)}, ensure_ascii=False))
+                for one in (value.current, value.declared)
             )
+            partition = PartitionText(json.dumps({"filename": text(value.partition)}, ensure_ascii=False))
+            return replace(value, partition=partition, current=current, declared=declared)
         case tuple() | frozenset():
             return type(value)(with_values(item, text) for item in value)
         case Mapping():
@@ -83,14 +82,9 @@ def tokens(document: str) -> Iterator[Token]:
 
 def outside(document: str) -> list[tuple[str, ...]]:
     """Everything outside of code: the kind of each token, with its text, HTML, link or info string."""
+    code = {"inline", "code_inline", "fence"}
     return [
-        (
-            one.type,
-            one.tag,
-            one.info,
-            str(one.attrs),
-            "" if one.type in {"inline", "code_inline", "fence"} else one.content,
-        )
+        (one.type, one.tag, one.info, str(one.attrs), "" if one.type in code else one.content)
         for one in tokens(document)
     ]
 

@@ -28,24 +28,18 @@ from gitops_connect.settings.credential_sources import Credential
 
 pytestmark = pytest.mark.slow
 
-PATHS = {
-    "/status": "",
-    "/clusters": "",
+EXAMPLES = {
     "/clusters/{cluster}": "/clusters/local",
     "/clusters/{cluster}/plan": "/clusters/local/plan",
     "/connectors": "/connectors?attention=1&search=failed",
     "/clusters/{cluster}/connectors/{connector}": "/clusters/local/connectors/orders",
-    "/operations": "",
     "/clusters/{cluster}/operations/{operation}": "/clusters/local/operations/rewind-in-may",
     "/journal": "/journal?limit=7",
-    "/conditions": "",
-    "/diagnostics": "",
-    "/pull-requests": "",
     "/pull-requests/{number}": "/pull-requests/12",
     "/pull-requests/{number}/plan": "/pull-requests/12/plan",
     "/reconcile/{number}": "/reconcile/1",
-    "/openapi.json": "",
 }
+"""A request for each path with parameters."""
 TOKEN = "0123456789abcdef-token"
 SECRET = Credential(value=TOKEN)
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -74,9 +68,8 @@ def test_every_answer_is_as_described(client: TestClient, made: World) -> None:
     made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.APPLIED), 1.0)
     made.daemon.reconciliations.end(PROD, 1, ConnectUnavailable("no worker answered"), 1.0)
     document = get(client, "/openapi.json")
-    assert PATHS.keys() == {path for path, methods in document["paths"].items() if "get" in methods}
-    for path, real in PATHS.items():
-        answer = get(client, real or path)
+    for path in (path for path, methods in document["paths"].items() if "get" in methods):
+        answer = get(client, EXAMPLES.get(path, path))
         validator(document, path, "get", "200").validate(answer)
         assert answer
     routes = {(re.sub(":[a-z]+}", "}", route.path), method.lower()) for route in API for method in route.methods or ()}

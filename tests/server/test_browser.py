@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.planner.situations import CLUSTER
@@ -59,6 +60,11 @@ def url(made: World) -> Iterator[str]:
         yield url
 
 
+def open_live(chromium: Browser, url: str, **how: Any) -> None:
+    chromium.open(url, **how)
+    chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+
+
 def complaints(chromium: Browser) -> list[object]:
     """What the console shows: errors of the script, violations of the policy."""
     names = ("Log.entryAdded", "Runtime.exceptionThrown")
@@ -71,8 +77,7 @@ def complaints(chromium: Browser) -> list[object]:
 @pytest.mark.parametrize("width", [1440, 390])
 def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: bool) -> None:
     for name, path in PAGES.items():
-        chromium.open(url + path, width=width, dark=dark)
-        chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+        open_live(chromium, url + path, width=width, dark=dark)
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width, name
         assert chromium.evaluate(CONTRAST) == [], name
         chromium.screenshot(SCREENSHOTS / f"{name}-{width}-{'dark' if dark else 'light'}.png", full=True)
@@ -80,8 +85,7 @@ def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: b
 
 
 def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Browser, url: str, made: World) -> None:
-    chromium.open(f"{url}/?cluster=local", height=500)
-    chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+    open_live(chromium, f"{url}/?cluster=local", height=500)
     row = "document.getElementById('c/local/orders')"
     chromium.evaluate("search.value = 'o'; search.dispatchEvent(new Event('input', {bubbles: true}))")
     chromium.await_that("location.search === '?search=o&cluster=local'")
@@ -106,8 +110,7 @@ def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Bro
 def test_the_page_connects_again(chromium: Browser, made: World) -> None:
     app = application(made.served)
     with served(app) as url:
-        chromium.open(url)
-        chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+        open_live(chromium, url)
     chromium.await_that("document.getElementById('connection').textContent === 'Reconnecting'")
     assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") > 40, (
         "it still shows the last state"
@@ -154,8 +157,7 @@ def test_hostile_values_are_only_text(chromium: Browser, url: str, made: World) 
             )
         )
         for path in ("/", "/clusters/local", "/problems", f"/?search={value}"):
-            chromium.open(url + path)
-            chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+            open_live(chromium, url + path)
             assert chromium.evaluate("window.hacked") is None
             assert (
                 chromium.evaluate("document.querySelectorAll('main script, main img, [onload], [onerror]').length") == 0
