@@ -28,7 +28,7 @@ def access(token: str, expires: str) -> Exchange:
 def test_an_app_uses_tokens_of_its_installation(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     file = tmp_path / "key.pem"
     key = write_private_key(file)
-    with FakeForge(described(ForgeKind.GITHUB, pytestconfig), "").running() as fake:
+    with FakeForge(ForgeKind.GITHUB, described(ForgeKind.GITHUB, pytestconfig)).running() as fake:
         app = {"app_id": 1, "installation_id": 2, "private_key": Credential(file=file)}
         forge = forge_of(ForgeKind.GITHUB, fake.url, None, **app)
         expired, valid = access("ghs_expired", "2020-01-01T00:00:00Z"), access("ghs_valid", "2099-01-01T00:00:00Z")

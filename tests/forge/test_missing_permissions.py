@@ -37,15 +37,15 @@ def doctor(at: Workplace, kind: str, url: str, credentials: str = 'token = {file
 @pytest.mark.parametrize("name", table(__file__, "credentials"))
 def test_credentials_of_github_and_gitlab(at: Workplace, pytestconfig: pytest.Config, name: str) -> None:
     case = table(__file__, "credentials")[name]
-    kind, prefix = ForgeKind(case["forge"]), "/api/v4" if case["forge"] == "gitlab" else ""
+    kind = ForgeKind(case["forge"])
     (at.directory / "token").write_text("a-token")
     credentials = 'token = {file = "token"}'
     if case.get("app"):
         write_private_key(at.directory / "key.pem")
         credentials = 'app_id = 1\ninstallation_id = 2\nprivate_key = {file = "key.pem"}'
     exchanges = [Exchange(**one) for one in case["exchanges"]]
-    with FakeForge(described(kind, pytestconfig), prefix).running() as fake, fake.played(exchanges):
-        verdict, found = doctor(at, kind.value, fake.url + prefix, credentials)
+    with FakeForge(kind, described(kind, pytestconfig)).running() as fake, fake.played(exchanges):
+        verdict, found = doctor(at, kind.value, fake.url, credentials)
     assert verdict == case.get("verdict", "error")
     assert found.startswith(case["found"])
 

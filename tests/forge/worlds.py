@@ -77,9 +77,8 @@ def write_private_key(file: Path) -> rsa.RSAPrivateKey:
 
 @contextmanager
 def faked_world(kind: ForgeKind, description: Description) -> Iterator[World]:
-    prefix = "/api/v4" if kind is ForgeKind.GITLAB else ""
-    with FakeForge(description, prefix).running() as fake:
-        forge = forge_of(kind, fake.url + prefix, TOKEN)
+    with FakeForge(kind, description).running() as fake:
+        forge = forge_of(kind, fake.url, TOKEN)
 
         def playing(test: str) -> AbstractContextManager[None]:
             return fake.played(exchanges(kind, test))

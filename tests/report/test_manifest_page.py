@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from report.test_values_from_outside import with_values
 from support.files.goldens import assert_golden
 from support.files.manifests import MIRROR, mirrored, verdict
 from support.server.markup import Markup
@@ -24,7 +25,6 @@ from gitops_connect.report.manifest_page import PageOrigin, bars, render
 ORIGIN = PageOrigin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
 CONNECTOR = ConnectorName("orders-source")
 FOREIGN = '</code><script>alert("1")</script>\u202e&amp;\ud800'
-FOREIGN_UNIT = Unit(FOREIGN, FOREIGN, FOREIGN)
 
 
 def move(name: str, current: int | None, declared: int | None, direction: Direction) -> Move:
@@ -110,23 +110,12 @@ def test_bytes_of_a_log_are_a_distance_and_no_rows() -> None:
 
 
 def foreign() -> CheckedManifest:
-    partition, offset = partition_text({"x": FOREIGN[:-1]}), offset_text({"y": FOREIGN[:-1]})
-    one = Move(partition, offset, offset, Direction.REWIND, 3)
-    diagnostic = Diagnostic(Severity.ERROR, f"rule/{FOREIGN}", FOREIGN, Location(FOREIGN, 3), FOREIGN)
-    return replace(
-        CLEAN,
-        file=FOREIGN,
-        files=(FOREIGN, FOREIGN),
-        connector=ConnectorName(FOREIGN),
-        cluster=ClusterName(FOREIGN),
-        basis=FOREIGN,
-        spark=FOREIGN,
-        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), Scale(FOREIGN_UNIT)),
-        distribution={Direction.REWIND: (1,)},
-        diagnostics=Diagnostics.of([diagnostic]),
-        counts={diagnostic.rule: 1},
-        errors=1,
-    )
+    """A check with problems in which every string is from outside."""
+    diagnostic = Diagnostic(Severity.ERROR, "rule", "summary", Location("file", 3), "hint")
+    difference = replace(DIFFERENCE, scale=Scale(Unit("pages", "pages", "pages")))
+    made = replace(CLEAN, difference=difference, diagnostics=Diagnostics.of([diagnostic]), counts={"rule": 1}, errors=1)
+    found: CheckedManifest = with_values(made, lambda _: FOREIGN)
+    return found
 
 
 @pytest.mark.parametrize("checked", [foreign(), replace(foreign(), difference=None, why_not=FOREIGN)])

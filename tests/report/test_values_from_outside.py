@@ -82,9 +82,9 @@ def tokens(document: str) -> Iterator[Token]:
 
 def outside(document: str) -> list[tuple[str, ...]]:
     """Everything outside of code: the kind of each token, with its text, HTML, link or info string."""
-    code = {"inline", "code_inline", "fence"}
+    in_code = {"inline", "code_inline", "fence"}
     return [
-        (one.type, one.tag, one.info, str(one.attrs), "" if one.type in code else one.content)
+        (one.type, one.tag, one.info, str(one.attrs), "" if one.type in in_code else one.content)
         for one in tokens(document)
     ]
 
