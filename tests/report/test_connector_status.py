@@ -14,12 +14,7 @@ from gitops_connect.model.status import ConnectorStatus, Sync
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Situation
-from gitops_connect.report.connector_status import (
-    connector_statuses,
-    problems_by_connector,
-    revisions_line,
-    unplaced,
-)
+from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, revisions_line, unplaced
 
 
 def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnostic] = ()) -> list[ConnectorStatus]:

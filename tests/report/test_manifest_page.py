@@ -42,13 +42,7 @@ MOVES = (
     move("added", None, 0, Direction.NEW),
 )
 DIFFERENCE = Difference(
-    {
-        Direction.REWIND: 12_034,
-        Direction.REMOVED: 1,
-        Direction.FORWARD: 310,
-        Direction.NEW: 1,
-        Direction.SAME: 987_000,
-    },
+    {Direction.REWIND: 12_034, Direction.REMOVED: 1, Direction.FORWARD: 310, Direction.NEW: 1, Direction.SAME: 987_000},
     {Direction.REWIND: 9_123_456, Direction.FORWARD: 310_200},
     MOVES,
     Scale(RECORDS),
