@@ -1,1 +1,1 @@
-"""Third-party connectors on real databases: Debezium for PostgreSQL and MariaDB, and a JDBC source."""
+"""Forges: a contract for all of them, on a real Gitea and on published descriptions."""

@@ -30,6 +30,12 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         yield made
 
 
+@pytest.fixture(params=ForgeKind, ids=lambda kind: kind.value)
+def kind(request: pytest.FixtureRequest) -> ForgeKind:
+    found: ForgeKind = request.param
+    return found
+
+
 def described(kind: ForgeKind, config: pytest.Config) -> Description:
     """The description of the forge. Skips the test if it could not be fetched."""
     if kind is ForgeKind.GITLAB:

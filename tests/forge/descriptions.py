@@ -21,7 +21,7 @@ from jsonschema import Draft4Validator, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT4
 
-from forge.locks import locked
+from gitops_connect.safe_files import locked_file
 
 PACKAGE = "@octokit/openapi@23.0.2"
 _MEMBER = "package/generated/api.github.com.json"
@@ -39,20 +39,16 @@ GITHUB = pytest.StashKey[Path | DescriptionMissing]()
 
 
 def prepare_github(cache: Path) -> Path | DescriptionMissing:
-    """Fetch it before the first test, from which the network is closed."""
-    try:
-        return fetch_github(cache)
-    except DescriptionMissing as missing:
-        return missing
-
-
-def fetch_github(cache: Path) -> Path:
-    """The description of GitHub, from the npm registry if it is not in the cache. Raises DescriptionMissing."""
+    """Fetch it, unless it is in the cache. This is called before the first test, from which the network is closed."""
     file = cache / f"github-api-{PACKAGE.rpartition('@')[2]}.json"
-    with locked(cache / ".github-api.lock"):
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked_file(cache / ".github-api.lock"):
         if not file.exists():
-            with tempfile.TemporaryDirectory(dir=cache) as directory:
-                _download(Path(directory)).rename(file)
+            try:
+                with tempfile.TemporaryDirectory(dir=cache) as directory:
+                    _download(Path(directory)).rename(file)
+            except DescriptionMissing as missing:
+                return missing
     return file
 
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from forge.descriptions import Description
 from forge.http_answers import Asked, HttpAnswer, answering
+from gitops_connect.settings.sections import ForgeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class Exchange:
 class FakeForge:
     """The server. `played` answers with the given exchanges and checks that all were requested."""
 
-    def __init__(self, description: Description, prefix: str) -> None:
+    def __init__(self, kind: ForgeKind, description: Description) -> None:
         self._description = description
-        self._prefix = prefix
+        self._prefix = "/api/v4" if kind is ForgeKind.GITLAB else ""
         self._expected: list[Exchange] = []
         self.problems: list[str] = []
         self.authorizations: list[str] = []
@@ -51,7 +52,8 @@ class FakeForge:
 
     @contextmanager
     def running(self) -> Iterator[FakeForge]:
-        with answering(self._checked) as self.url:
+        with answering(self._checked) as url:
+            self.url = url + self._prefix
             yield self
 
     def _checked(self, asked: Asked) -> HttpAnswer:
@@ -77,6 +79,6 @@ class FakeForge:
         headers = {"Content-Type": "application/json", **exchange.headers}
         if exchange.has_next:
             following = "&".join(f"{name}={value}" for name, value in {**query, "page": "2"}.items())
-            headers["Link"] = f'<{self.url}{parts.path}?{following}>; rel="next"'
+            headers["Link"] = f'<{self.url}{path}?{following}>; rel="next"'
         answer = self._description.answer(method, path, exchange.status, exchange.answer)
         return exchange.status, headers, b"" if answer is None else json.dumps(answer).encode()

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 import requests
 
-from forge.locks import locked
+from gitops_connect.safe_files import locked_file
 from gitops_connect.sandbox.jars import cache_directory
 from gitops_connect.sandbox.launch import choose_port
 
@@ -68,7 +68,8 @@ def build_gitea(cache: Path, environment: Mapping[str, str]) -> Path:
     ):
         if found is None:
             raise GiteaMissing(f"Gitea cannot be built without {name}: {way}")
-    with locked(cache / ".gitea.lock"):
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked_file(cache / ".gitea.lock"):
         if not directory.is_dir():  # checked again under the lock: another process may have built it
             _build(str(go), cache / ".gitea-build", environment).rename(directory)
             shutil.rmtree(cache / ".gitea-build")
@@ -150,7 +151,8 @@ def gitea_server(program: Path, directory: Path) -> Iterator[GiteaServer]:
     port = choose_port((), ())
     server = GiteaServer(f"http://127.0.0.1:{port}", directory)
     config = directory / "app.ini"
-    config.write_text(_config(program, directory, port))
+    values = {"user": pwd.getpwuid(os.geteuid()).pw_name, "program": program, "directory": directory, "port": port}
+    config.write_text(Template(Path(__file__).with_name("gitea.ini").read_text()).substitute(values))
     command = [str(program / "gitea"), "--config", str(config), "--work-path", str(directory)]
     guard = [sys.executable, str(_GUARD), "", str(directory), *command, "web"]
     with subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True) as running:
@@ -177,12 +179,6 @@ def _answers(url: str) -> bool:
         return requests.get(f"{url}/api/healthz", timeout=10).ok
     except requests.RequestException:
         return False
-
-
-def _config(program: Path, directory: Path, port: int) -> str:
-    template = Template(Path(__file__).with_name("gitea.ini").read_text())
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    return template.substitute(user=user, program=program, directory=directory, port=port)
 
 
 if __name__ == "__main__":

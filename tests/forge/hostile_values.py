@@ -6,33 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from support.files.tables import table
+
 from forge.exchanges import GITEA_ANSWERS, exchanges
 from gitops_connect.settings.sections import ForgeKind
 
-VALUES: tuple[Any, ...] = (
-    None,
-    {},
-    [],
-    "",
-    "text",
-    "../..",
-    "javascript:alert(1)",
-    "9999-12-31T23:59:59-12:00",
-    "0001-01-01T00:00:00+12:00",
-    "2026-02-30T00:00:00Z",
-    "\ud800",
-    "\u202e\x1b[31m\x00",
-    True,
-    -1,
-    0,
-    1.5,
-    float("nan"),
-    10**30,
-    [None],
-    [{}],
-    [[]],
-    {"message": None},
-)
+VALUES: list[Any] = table(__file__, "values")
 """Instead of a whole answer, or of a value in it."""
 BODIES = (b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b"\x00")
 """Instead of a whole answer."""

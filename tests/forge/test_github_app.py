@@ -6,14 +6,12 @@ from pathlib import Path
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from support.cluster.manual_clock import START
 
 from forge.conftest import described
 from forge.exchanges import HUB
 from forge.fake_forge import Exchange, FakeForge
-from forge.worlds import forge_of
+from forge.worlds import forge_of, write_private_key
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeKind
 
@@ -28,10 +26,9 @@ def access(token: str, expires: str) -> Exchange:
 
 
 def test_an_app_uses_tokens_of_its_installation(pytestconfig: pytest.Config, tmp_path: Path) -> None:
-    key = rsa.generate_private_key(65537, 2048)
     file = tmp_path / "key.pem"
-    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    with FakeForge(described(ForgeKind.GITHUB, pytestconfig), "").running() as fake:
+    key = write_private_key(file)
+    with FakeForge(ForgeKind.GITHUB, described(ForgeKind.GITHUB, pytestconfig)).running() as fake:
         app = {"app_id": 1, "installation_id": 2, "private_key": Credential(file=file)}
         forge = forge_of(ForgeKind.GITHUB, fake.url, None, **app)
         expired, valid = access("ghs_expired", "2020-01-01T00:00:00Z"), access("ghs_valid", "2099-01-01T00:00:00Z")

@@ -25,7 +25,7 @@ CONTENT = {"name": "gitops-connect/plan", "state": "success", "description": "1 
 @contextmanager
 def gitlab(*exchanges: Exchange) -> Iterator[Forge]:
     """A GitLab that answers with these exchanges."""
-    with FakeForge(Description.of_gitlab(), "/api/v4").running() as fake, fake.played(exchanges):
+    with FakeForge(ForgeKind.GITLAB, Description.of_gitlab()).running() as fake, fake.played(exchanges):
         forge = forge_of(ForgeKind.GITLAB, fake.url, TOKEN)
         yield forge
         forge.close()

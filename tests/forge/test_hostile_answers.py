@@ -47,12 +47,6 @@ METHODS: tuple[Callable[[Forge], Any], ...] = (
 )
 
 
-@pytest.fixture(params=ForgeKind, ids=lambda kind: kind.value)
-def kind(request: pytest.FixtureRequest) -> ForgeKind:
-    found: ForgeKind = request.param
-    return found
-
-
 class Answering:
     """A forge that answers each `METHOD PATH` with a body, and counts the requests."""
 

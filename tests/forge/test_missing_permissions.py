@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from acceptance.workplace import Workplace
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from support.files.tables import table
 
 from forge.conftest import described
-from forge.exchanges import HUB, LAB, OPENED, exchanges
 from forge.fake_forge import Exchange, FakeForge
 from forge.gitea_server import GiteaServer
-from forge.worlds import REPOSITORY, World
+from forge.worlds import REPOSITORY, World, write_private_key
 from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
-
-(USER,) = exchanges(ForgeKind.GITLAB, "user")
-LOGIN = Exchange("GET /user", {"login": "gitops"})
-PULLS = Exchange(f"GET {HUB}/pulls?state=open&base=main&per_page=100", [])
-SELF = Exchange("GET /users?username=gitops", [{"id": 5, "username": "gitops"}])
-MEMBER = f"GET {LAB}/members/all/5"
-ALLOWED = {"contents": "read", "metadata": "read", "pull_requests": "write", "statuses": "write"}
 
 
 @pytest.fixture
@@ -45,90 +34,20 @@ def doctor(at: Workplace, kind: str, url: str, credentials: str = 'token = {file
     return verdict, text
 
 
-@contextmanager
-def faked(kind: ForgeKind, pytestconfig: pytest.Config, exchanges: Sequence[Exchange]) -> Iterator[str]:
-    """The URL of a forge that answers with these exchanges."""
-    prefix = "/api/v4" if kind is ForgeKind.GITLAB else ""
-    with FakeForge(described(kind, pytestconfig), prefix).running() as fake, fake.played(exchanges):
-        yield fake.url + prefix
-
-
-def pushing(scopes: str | None, *, push: bool) -> Exchange:
-    headers = {} if scopes is None else {"X-OAuth-Scopes": scopes}
-    return Exchange(f"GET {HUB}", {"permissions": {"pull": True, "push": push, "admin": False}}, headers=headers)
-
-
-@pytest.mark.parametrize(
-    ("repository", "expected"),
-    [
-        (pushing(None, push=True), None),
-        (pushing("repo, gist", push=True), None),
-        (pushing("read:user", push=True), "lacks the scope repo;"),
-        (pushing(None, push=False), "lacks write access to the repository;"),
-        (pushing("gist", push=False), "lacks write access to the repository, the scope repo;"),
-    ],
-)
-def test_a_token_of_github(
-    at: Workplace, pytestconfig: pytest.Config, repository: Exchange, expected: str | None
-) -> None:
+@pytest.mark.parametrize("name", table(__file__, "credentials"))
+def test_credentials_of_github_and_gitlab(at: Workplace, pytestconfig: pytest.Config, name: str) -> None:
+    case = table(__file__, "credentials")[name]
+    kind = ForgeKind(case["forge"])
     (at.directory / "token").write_text("a-token")
-    with faked(ForgeKind.GITHUB, pytestconfig, [LOGIN, repository, PULLS]) as url:
-        verdict, found = doctor(at, "github", url)
-    lacks = f"[forge] token: the account gitops {expected} grant this"
-    assert verdict == ("ok" if expected is None else "error")
-    assert found.startswith(lacks if expected else f"repository {REPOSITORY}, account gitops, open pull requests: 0")
-
-
-@pytest.mark.parametrize(
-    ("installation", "expected"),
-    [
-        ({"id": 2, "permissions": {**ALLOWED, "contents": "write"}}, None),
-        (
-            {"id": 2, "permissions": {**ALLOWED, "statuses": "read", "contents": None}},
-            "[forge] app_id: the account our-gitops[bot] lacks the permission contents: read, the permission statuses",
-        ),
-        ({"id": 3, "permissions": ALLOWED}, "[forge] installation_id: expected 3, the installation for platform/"),
-    ],
-)
-def test_an_app_of_github(
-    at: Workplace, pytestconfig: pytest.Config, installation: dict[str, Any], expected: str | None
-) -> None:
-    key = rsa.generate_private_key(65537, 2048)
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (at.directory / "key.pem").write_bytes(text)
-    permissions = {name: access for name, access in installation["permissions"].items() if access}
-    token = {"token": "ghs_one", "expires_at": "2099-01-01T00:00:00Z"}
-    exchanges = [
-        Exchange("GET /app", {"slug": "our-gitops"}),
-        Exchange(f"GET {HUB}/installation", {**installation, "permissions": permissions}),
-        Exchange("POST /app/installations/2/access_tokens", token, 201),
-        PULLS,
-    ]
-    is_right = installation["id"] == 2
-    with faked(ForgeKind.GITHUB, pytestconfig, exchanges if is_right else exchanges[:2]) as url:
-        app = 'app_id = 1\ninstallation_id = 2\nprivate_key = {file = "key.pem"}'
-        verdict, found = doctor(at, "github", url, app)
-    assert verdict == ("ok" if expected is None else "error")
-    assert found.startswith(expected or f"repository {REPOSITORY}, account our-gitops[bot]")
-
-
-@pytest.mark.parametrize(
-    ("scope", "member", "expected"),
-    [
-        ("read_api", Exchange(MEMBER, {"access_level": 40}), "lacks the scope api;"),
-        ("api", Exchange(MEMBER, {"access_level": 20}), "lacks the role Developer in the project;"),
-        ("api", Exchange(MEMBER, {"message": "404 Not found"}, 404), "lacks the role Developer"),
-    ],
-)
-def test_a_token_of_gitlab(
-    at: Workplace, pytestconfig: pytest.Config, scope: str, member: Exchange, expected: str
-) -> None:
-    (at.directory / "token").write_text("a-token")
-    token = Exchange("GET /personal_access_tokens/self", {"scopes": [scope]})
-    with faked(ForgeKind.GITLAB, pytestconfig, [USER, token, USER, SELF, member, Exchange(OPENED, [])]) as url:
-        verdict, found = doctor(at, "gitlab", url)
-    assert verdict == "error"
-    assert found.startswith(f"[forge] token: the account gitops {expected}")
+    credentials = 'token = {file = "token"}'
+    if case.get("app"):
+        write_private_key(at.directory / "key.pem")
+        credentials = 'app_id = 1\ninstallation_id = 2\nprivate_key = {file = "key.pem"}'
+    exchanges = [Exchange(**one) for one in case["exchanges"]]
+    with FakeForge(kind, described(kind, pytestconfig)).running() as fake, fake.played(exchanges):
+        verdict, found = doctor(at, kind.value, fake.url, credentials)
+    assert verdict == case.get("verdict", "error")
+    assert found.startswith(case["found"])
 
 
 def test_tokens_of_a_real_gitea(at: Workplace, on_gitea: World, gitea: GiteaServer) -> None:

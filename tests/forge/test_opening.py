@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import rows
 
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.opening import open_forge
@@ -17,22 +18,6 @@ from gitops_connect.settings.sections import ForgeKind, ForgeSettings, Repositor
 TOKEN = Credential(value="token")
 GITEA: dict[str, Any] = {"kind": ForgeKind.GITEA, "url": "https://git.example.org", "repository": "a/b", "token": TOKEN}
 APP: dict[str, Any] = {"app_id": 1, "installation_id": 2, "private_key": TOKEN}
-WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"kind": None}, "kind is missing: expected one of github, gitea, gitlab"),
-    ({"url": None}, "url is missing"),
-    ({"url": "git.example.org"}, "url: expected https://HOST/PATH"),
-    ({"url": "https://me:secret@git.example.org"}, "url: expected https://HOST/PATH"),
-    ({"url": "https://git.example.org?token=secret"}, "url: expected https://HOST/PATH"),
-    ({"repository": ""}, "repository: expected owner/name, found ''"),
-    ({"repository": "https://git.example.org/a/b"}, "repository: expected owner/name"),
-    ({"kind": ForgeKind.GITLAB, "repository": "b"}, "repository: expected the path of a project"),
-    ({"token": None}, "token is missing"),
-    ({"token": Credential(env="NOT_SET_BY_ANYONE")}, "NOT_SET_BY_ANYONE is not set"),
-    ({"token": None, **APP}, "token is missing"),
-    ({"kind": ForgeKind.GITHUB, **APP}, "cannot be combined"),
-    ({"kind": ForgeKind.GITHUB, "token": None, **APP, "installation_id": None}, "installation_id is missing"),
-    ({"kind": ForgeKind.GITHUB, "token": None, "app_id": 1}, "installation_id is missing"),
-)
 
 
 def settings(forge: dict[str, Any], followed: RepositorySettings | None = None) -> Settings:
@@ -40,9 +25,12 @@ def settings(forge: dict[str, Any], followed: RepositorySettings | None = None) 
 
 
 def test_each_mistake_in_the_settings_is_named() -> None:
-    for changed, words in WRONG:
+    for words, changed in rows(__file__, "wrong"):
+        more = {name: Credential(**value) if isinstance(value, dict) else value for name, value in changed.items()}
+        if more.get("kind"):
+            more["kind"] = ForgeKind(more["kind"])
         with pytest.raises(UsageError) as raised:
-            open_forge(settings({**GITEA, **changed}), ManualClock())
+            open_forge(settings({**GITEA, **more}), ManualClock())
         assert words in str(raised.value), (changed, str(raised.value))
         assert "secret" not in str(raised.value)
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from support.cluster.manual_clock import ManualClock
 
 from forge.descriptions import Description
@@ -67,11 +69,16 @@ def forge_of(
     return found
 
 
+def write_private_key(file: Path) -> rsa.RSAPrivateKey:
+    key = rsa.generate_private_key(65537, 2048)
+    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key
+
+
 @contextmanager
 def faked_world(kind: ForgeKind, description: Description) -> Iterator[World]:
-    prefix = "/api/v4" if kind is ForgeKind.GITLAB else ""
-    with FakeForge(description, prefix).running() as fake:
-        forge = forge_of(kind, fake.url + prefix, TOKEN)
+    with FakeForge(kind, description).running() as fake:
+        forge = forge_of(kind, fake.url, TOKEN)
 
         def playing(test: str) -> AbstractContextManager[None]:
             return fake.played(exchanges(kind, test))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from support.files.goldens import assert_golden
-from support.planner.situations import seen, situation, wanted
+from support.planner.situations import situation_of, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
@@ -19,7 +19,7 @@ from gitops_connect.model.reviewed_plans import ReviewedPlan, ReviewMode, Review
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
-from gitops_connect.plan.situation import Policy, Situation
+from gitops_connect.plan.situation import Situation
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "plan").glob("*.yaml"))
 
@@ -68,17 +68,7 @@ def _plan(path: Path) -> Plan:
 
 
 def _situation(given: dict[str, Any]) -> Situation:
-    made = situation(
-        [wanted(name, **_fields(fields)) for name, fields in given.get("desired", {}).items()],
-        [seen(name, **_fields(fields)) for name, fields in given.get("observed", {}).items()],
-        owned=given.get("owned", ()),
-        version=given.get("version", "4.3.1"),
-        policy=Policy(**given.get("policy", {})),
-        held=map(ConnectorName, given.get("held", ())),
-        unknown=map(ConnectorName, given.get("unknown", ())),
-        complete=given.get("complete", True),
-        invalid=frozenset(map(ConnectorName, given.get("invalid", ()))),
-    )
+    made = situation_of({name: value for name, value in given.items() if name not in ("applied", "review")})
     return replace(made, ownership={**made.ownership, **dict(_applied(made, given.get("applied", {})))})
 
 
@@ -100,10 +90,6 @@ def _reviewed(
         return (replace(whole, connectors={before.desired.cluster: found}),)
 
     return replace(before, reviews=Reviews(ReviewMode(mode), only(shown), only(approved), 7))
-
-
-def _fields(fields: dict[str, Any] | None) -> dict[str, Any]:
-    return fields or {}
 
 
 def test_there_are_cases() -> None:

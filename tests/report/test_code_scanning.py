@@ -38,11 +38,16 @@ def rendered(diagnostics: Diagnostics) -> dict[str, Any]:
     return dict(run)
 
 
+def rendered_one(summary: str, file: str = "a.yaml", line: int = 1) -> dict[str, Any]:
+    item = Diagnostic(Severity.WARNING, "yaml/tag", summary, Location(file, line))
+    (found,) = rendered(Diagnostics.of([item]))["results"]
+    return dict(found)
+
+
 def test_no_problems_are_a_run_too() -> None:
     """Without a run, a code-scanning view would keep the problems of the last upload."""
     run = rendered(Diagnostics())
-    assert run["results"] == []
-    assert run["tool"]["driver"]["rules"] == []
+    assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
 
 
 def test_real_diagnostics() -> None:
@@ -60,33 +65,24 @@ def test_real_diagnostics() -> None:
 
 @pytest.mark.parametrize(("path", "uri"), [("a#b?.yaml", "a%23b%3F.yaml"), ("é:%.yml", "%C3%A9%3A%25.yml")])
 def test_any_path_is_a_relative_uri(path: str, uri: str) -> None:
-    run = rendered(Diagnostics.of([Diagnostic(Severity.WARNING, "yaml/tag", "x", Location(path))]))
-    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
-    assert run["results"][0]["level"] == "warning"
+    found = rendered_one("x", path)
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+    assert found["level"] == "warning"
 
 
 def test_a_fingerprint_stays_when_lines_move() -> None:
-    def fingerprint(summary: str, line: int) -> str:
-        item = Diagnostic(Severity.ERROR, "yaml/tag", summary, Location("a.yaml", line))
-        return str(rendered(Diagnostics.of([item]))["results"][0]["partialFingerprints"])
-
-    assert fingerprint("x", 1) == fingerprint("x", 9)
-    assert fingerprint("x", 1) != fingerprint("y", 1)
+    one, moved, other = (
+        rendered_one(summary, line=line)["partialFingerprints"] for summary, line in (("x", 1), ("x", 9), ("y", 1))
+    )
+    assert one == moved != other
 
 
 def test_every_rule_that_the_code_names_is_explained() -> None:
-    named = {
-        rule for path in PACKAGE.rglob("*.py") for rule in RULE_IDS.findall(path.read_text())
-    } | MANIFEST_RULES.keys()
-    assert named, "the pattern finds no rule at all"
-    assert sorted(named - rule_explanations().keys()) == []
-    assert sorted(rule_explanations().keys() - named) == []
-
-
-def test_no_diagnostic_has_a_rule_without_a_prefix() -> None:
-    """A rule without a prefix would escape the test of the other rules."""
-    calls = re.compile(r'(?:Diagnostic|Problem|Refused|NoManifest|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"')
-    assert [found for path in PACKAGE.rglob("*.py") for found in calls.findall(path.read_text())] == []
+    code = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    named = {*RULE_IDS.findall(code)} | MANIFEST_RULES.keys()
+    assert sorted(named ^ rule_explanations().keys()) == []
+    calls = r'(?:Diagnostic|Problem|Refused|NoManifest|Finding)\((?:Severity\.\w+,\s*)?"([a-z-]+)"'
+    assert re.findall(calls, code) == [], "a rule without a prefix would escape this test"
 
 
 def test_a_rule_has_an_explanation_and_one_severity() -> None:
@@ -105,8 +101,7 @@ def test_a_rule_has_an_explanation_and_one_severity() -> None:
     ],
 )
 def test_no_value_becomes_a_link(summary: str, text: str) -> None:
-    run = rendered(Diagnostics.of([Diagnostic(Severity.ERROR, "schema/type", summary, Location("a"))]))
-    assert run["results"][0]["message"] == {"text": text}
+    assert rendered_one(summary)["message"] == {"text": text}
 
 
 # The code quality report

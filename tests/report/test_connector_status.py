@@ -2,37 +2,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from support.planner.situations import change, current_offsets, record, seen, situation, wanted
+from support.files.tables import rows, table
+from support.planner.situations import change, current_offsets, record, seen, situation, situation_of, wanted
 
-from gitops_connect.families.health_rules import unhealthy
-from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
-from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.model.status import ConnectorStatus, Sync
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Situation
-from gitops_connect.report.connector_status import (
-    connector_health,
-    connector_statuses,
-    problems_by_connector,
-    revisions_line,
-    unplaced,
-)
-
-
-def with_tasks(state: str, *tasks: str) -> ObservedConnector:
-    made = [
-        TaskStatus(number, WorkerState(task), "w", "Boom: x\n\tat y" * (task == "FAILED"))
-        for number, task in enumerate(tasks)
-    ]
-    return replace(seen("orders", state), tasks=tuple(made))
+from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, revisions_line, unplaced
 
 
 def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnostic] = ()) -> list[ConnectorStatus]:
@@ -54,18 +36,15 @@ def problems(found: Iterable[Any]) -> list[Diagnostic]:
 
 
 def case_statuses(case: Mapping[str, Any]) -> list[ConnectorStatus]:
-    """The statuses in a situation of `connector_status.yaml`."""
+    """The statuses in a situation of the table."""
     given = dict(case["given"])
     broken = frozenset(map(ConnectorName, given.pop("broken_changes", ())))
-    desired = [wanted(name, **fields) for name, fields in given.pop("desired", {}).items()]
-    observed = [seen(name, **fields) for name, fields in given.pop("observed", {}).items()]
-    invalid = frozenset(map(ConnectorName, given.pop("invalid", ())))
-    made = situation(desired, observed, invalid=invalid, **given)
+    made = situation_of(given)
     made = replace(made, desired=replace(made.desired, broken_changes=broken))
     return statuses(made, *problems(case.get("found", ())), documents=problems(case.get("documents", ())))
 
 
-CASES = yaml.safe_load(Path(__file__).with_name("connector_status.yaml").read_text())
+CASES = table(__file__, "statuses")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -74,25 +53,6 @@ def test_the_status_of_each_connector(name: str) -> None:
         one.name: [one.sync.value, one.health.value, one.is_fine, one.message] for one in case_statuses(CASES[name])
     }
     assert found == CASES[name]["expect"]
-
-
-@pytest.mark.parametrize(
-    ("observed", "health"),
-    [
-        (None, Health.MISSING),
-        (with_tasks("RUNNING", "RUNNING", "RUNNING"), Health.HEALTHY),
-        (with_tasks("RUNNING"), Health.DEGRADED),
-        (with_tasks("RUNNING", "RUNNING", "UNASSIGNED"), Health.PROGRESSING),
-        (with_tasks("RUNNING", "RUNNING", "FAILED"), Health.DEGRADED),
-        (with_tasks("FAILED"), Health.DEGRADED),
-        (with_tasks("PAUSED", "PAUSED"), Health.SUSPENDED),
-        (with_tasks("STOPPED"), Health.SUSPENDED),
-        (with_tasks("UNASSIGNED"), Health.PROGRESSING),
-    ],
-)
-def test_health(observed: ObservedConnector | None, health: Health) -> None:
-    problem = unhealthy(observed, BUILT_IN) if observed is not None else None
-    assert connector_health(observed, problem)[0] is health
 
 
 def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> None:
@@ -122,21 +82,6 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     assert unplaced(made, lines) == ["local: offset change l (alter) is blocked: connector 'nobody' is not declared"]
 
 
-COMMIT, OTHER_COMMIT = Revision("1a2b3c4" + 33 * "0"), Revision("9f8e7d6" + 33 * "0")
-DIRECTORY, OTHER_DIRECTORY = Revision("worktree-" + 40 * "1"), Revision("worktree-" + 40 * "2")
-
-
-@pytest.mark.parametrize(
-    ("desired", "applied", "line"),
-    [
-        (COMMIT, None, "cluster local: desired commit 1a2b3c4, nothing applied yet"),
-        (COMMIT, OTHER_COMMIT, "cluster local: desired commit 1a2b3c4, last applied commit 9f8e7d6"),
-        (COMMIT, DIRECTORY, "cluster local: desired commit 1a2b3c4, last applied from a directory (no commit)"),
-        (DIRECTORY, None, "the directory connectors (no commit), nothing applied yet"),
-        (DIRECTORY, COMMIT, "the directory connectors (no commit), last applied commit 1a2b3c4"),
-        (DIRECTORY, DIRECTORY, "the directory connectors (no commit), last applied with the same content"),
-        (DIRECTORY, OTHER_DIRECTORY, "the directory connectors (no commit), last applied with other content"),
-    ],
-)
+@pytest.mark.parametrize(("desired", "applied", "line"), rows(__file__, "revisions"))
 def test_the_desired_and_the_last_applied_revision(desired: Revision, applied: Revision | None, line: str) -> None:
     assert revisions_line(ClusterName("local"), desired, applied, "connectors").endswith(line)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from report.test_values_from_outside import with_values
 from support.files.goldens import assert_golden
 from support.files.manifests import MIRROR, mirrored, verdict
 from support.server.markup import Markup
@@ -24,7 +25,6 @@ from gitops_connect.report.manifest_page import PageOrigin, bars, render
 ORIGIN = PageOrigin("gitops-connect 0.1.0", datetime(2026, 11, 21, 16, 0, tzinfo=UTC))
 CONNECTOR = ConnectorName("orders-source")
 FOREIGN = '</code><script>alert("1")</script>\u202e&amp;\ud800'
-FOREIGN_UNIT = Unit(FOREIGN, FOREIGN, FOREIGN)
 
 
 def move(name: str, current: int | None, declared: int | None, direction: Direction) -> Move:
@@ -42,13 +42,7 @@ MOVES = (
     move("added", None, 0, Direction.NEW),
 )
 DIFFERENCE = Difference(
-    {
-        Direction.REWIND: 12_034,
-        Direction.REMOVED: 1,
-        Direction.FORWARD: 310,
-        Direction.NEW: 1,
-        Direction.SAME: 987_000,
-    },
+    {Direction.REWIND: 12_034, Direction.REMOVED: 1, Direction.FORWARD: 310, Direction.NEW: 1, Direction.SAME: 987_000},
     {Direction.REWIND: 9_123_456, Direction.FORWARD: 310_200},
     MOVES,
     Scale(RECORDS),
@@ -85,17 +79,13 @@ def with_errors() -> CheckedManifest:
     )
 
 
-def test_the_page_of_a_manifest_that_can_be_applied() -> None:
-    assert_golden("manifest_page.html", render(CLEAN, ORIGIN))
-
-
-def test_the_page_of_a_manifest_with_errors() -> None:
-    assert_golden("manifest_page_errors.html", render(with_errors(), ORIGIN))
-
-
-@pytest.mark.parametrize("checked", [CLEAN, with_errors()], ids=["clean", "errors"])
-def test_it_needs_nothing_from_elsewhere_and_runs_nothing(checked: CheckedManifest) -> None:
-    page = Markup(render(checked, ORIGIN))
+@pytest.mark.parametrize(
+    ("golden", "checked"), [("manifest_page.html", CLEAN), ("manifest_page_errors.html", with_errors())]
+)
+def test_it_needs_nothing_from_elsewhere_and_runs_nothing(golden: str, checked: CheckedManifest) -> None:
+    text = render(checked, ORIGIN)
+    assert_golden(golden, text)
+    page = Markup(text)
     assert not page.open, "all that is opened is closed"
     assert not {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags)
     assert {*page.attributes["href"], *page.attributes["src"]} <= {"violations.parquet"}
@@ -114,23 +104,12 @@ def test_bytes_of_a_log_are_a_distance_and_no_rows() -> None:
 
 
 def foreign() -> CheckedManifest:
-    partition, offset = partition_text({"x": FOREIGN[:-1]}), offset_text({"y": FOREIGN[:-1]})
-    one = Move(partition, offset, offset, Direction.REWIND, 3)
-    diagnostic = Diagnostic(Severity.ERROR, f"rule/{FOREIGN}", FOREIGN, Location(FOREIGN, 3), FOREIGN)
-    return replace(
-        CLEAN,
-        file=FOREIGN,
-        files=(FOREIGN, FOREIGN),
-        connector=ConnectorName(FOREIGN),
-        cluster=ClusterName(FOREIGN),
-        basis=FOREIGN,
-        spark=FOREIGN,
-        difference=Difference({Direction.REWIND: 1}, {Direction.REWIND: 3}, (one,), Scale(FOREIGN_UNIT)),
-        distribution={Direction.REWIND: (1,)},
-        diagnostics=Diagnostics.of([diagnostic]),
-        counts={diagnostic.rule: 1},
-        errors=1,
-    )
+    """A check with problems in which every string is from outside."""
+    diagnostic = Diagnostic(Severity.ERROR, "rule", "summary", Location("file", 3), "hint")
+    difference = replace(DIFFERENCE, scale=Scale(Unit("pages", "pages", "pages")))
+    made = replace(CLEAN, difference=difference, diagnostics=Diagnostics.of([diagnostic]), counts={"rule": 1}, errors=1)
+    found: CheckedManifest = with_values(made, lambda _: FOREIGN)
+    return found
 
 
 @pytest.mark.parametrize("checked", [foreign(), replace(foreign(), difference=None, why_not=FOREIGN)])
@@ -152,28 +131,15 @@ def test_a_page_without_offenders_and_without_offsets_to_compare_with() -> None:
     assert "No entry violates a rule" in text
 
 
-# The bars
+def test_the_bars_of_a_distribution() -> None:
+    def drawn(*counts: int) -> list[tuple[str, float, str]]:
+        """For each row its label, the length of its bar, and the number at its end."""
+        return [(bar["label"], float(bar["length"] or 0), str(bar["count"])) for bar in bars(counts)["rows"]]
 
-
-def drawn(counts: tuple[int, ...]) -> list[tuple[str, float, str]]:
-    """For each row its label, the length of its bar, and the number at its end."""
-    return [(bar["label"], float(bar["length"] or 0), str(bar["count"])) for bar in bars(counts)["rows"]]
-
-
-def test_bars_of_like_numbers_are_as_long_as_they_are_many() -> None:
-    (_, first, _), (_, second, _) = drawn((50, 100))
+    (_, first, _), (_, second, _) = drawn(50, 100)
     assert second == pytest.approx(2 * first, rel=0.01)
-
-
-def test_a_single_move_is_seen_beside_a_million() -> None:
-    rows = drawn((1_000_000, 1))
-    assert rows[0][1] > rows[1][1] > 10
-
-
-def test_bars_begin_with_the_first_that_is_there_and_keep_gaps() -> None:
-    assert [(label, count) for label, _, count in drawn((0, 0, 3, 0, 5))] == [
-        ("100 to 999", "3"),
-        ("1 k to 10 k", "0"),
-        ("10 k to 100 k", "5"),
-    ]
-    assert drawn((*[0] * 18, 1))[0][0] == "1 E to 10 E"
+    many, one = drawn(1_000_000, 1)
+    assert many[1] > one[1] > 10, "a single move is seen beside a million"
+    found = [(label, count) for label, _, count in drawn(0, 0, 3, 0, 5)]
+    assert found == [("100 to 999", "3"), ("1 k to 10 k", "0"), ("10 k to 100 k", "5")]
+    assert drawn(*[0] * 18, 1)[0][0] == "1 E to 10 E"

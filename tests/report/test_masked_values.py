@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from support.files.recognizable_secrets import BY_FORM, DER, WORD, A
 from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
-from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan
@@ -46,30 +45,26 @@ def rendered(made: Plan) -> dict[str, str]:
     }
 
 
+def shown_everywhere(declared: str, current: str, key: str = "connection.url") -> dict[str, str]:
+    """The plans that create a connector with a value and that change it, and the connector before."""
+    desired = wanted("orders", config={key: declared})
+    observed = seen("orders", config={key: current})
+    created, changed = rendered(plan(situation([desired]))), rendered(plan(situation([desired], [observed])))
+    described = json.dumps(describe_connector("local", observed, None, None, PluginView(())))
+    return {**created, **{f"changed {key}": text for key, text in changed.items()}, "describe": described}
+
+
 @given(st.sampled_from(PLACES), middles)
 def test_neither_end_of_a_password_survives(place: str, middle: str) -> None:
     old, new = f"Zq7{middle}Xk9", f"Wv3{middle}Yj5"
-    desired = wanted("orders", config={"connection.url": place.format(new)})
-    observed = seen("orders", config={"connection.url": place.format(old)})
-    created = plan(situation([desired]))
-    changed = plan(situation([desired], [observed]))
-    shown = {**rendered(created), **{f"changed {key}": text for key, text in rendered(changed).items()}}
-    shown["describe"] = json.dumps(describe_connector("local", observed, None, None, PluginView(())))
-    for where, text in shown.items():
+    for where, text in shown_everywhere(place.format(new), place.format(old)).items():
         assert not {"Zq7", "Xk9", "Wv3", "Yj5"} & {text[at : at + 3] for at in range(len(text))}, where
 
 
 def test_no_secret_with_a_form_of_its_own_survives() -> None:
     for value in dict(BY_FORM).values():
-        observed = seen("orders", config={"some.option": value})
-        shown = rendered(plan(situation([wanted("orders", config={"some.option": "x"})], [observed])))
-        shown |= {f"new {key}": text for key, text in rendered(plan(situation([declared(value)]))).items()}
-        shown["describe"] = json.dumps(describe_connector("local", observed, None, None, PluginView(())))
+        shown = shown_everywhere("x", value, "some.option") | shown_everywhere(value, value, "some.option")
         assert [where for where, text in shown.items() if any(part in text for part in (WORD, A, DER))] == [], value
-
-
-def declared(value: str) -> DesiredConnector:
-    return wanted("orders", config={"some.option": value})
 
 
 def test_the_rest_of_the_value_stays_readable() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,12 +13,24 @@ from typing import Any
 import jsonschema
 import pytest
 from support.files.goldens import assert_golden
-from support.planner.situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.files.tables import rows, table
+from support.planner.situations import (
+    NOW,
+    REVISION,
+    change,
+    current_offsets,
+    record,
+    seen,
+    situation,
+    situation_of,
+    wanted,
+)
 
 from gitops_connect.families.debezium import BINLOG_BYTES, WAL_BYTES
-from gitops_connect.families.jdbc import TIME as TIME_UNIT
+from gitops_connect.families.file_stream import FILE_BYTES
+from gitops_connect.families.jdbc import TIME
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.families.sinks import RECORDS as RECORDS_UNIT
+from gitops_connect.families.sinks import RECORDS
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, seed_name
@@ -65,72 +78,42 @@ def everything() -> Situation:
 
     Alter, replace, reset, seed, already there, withdrawn, rejected, waiting, without a connector, applied.
     """
-    seeded = replace(
-        wanted("seeded"), initial_offsets=change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
+    given = table(__file__, "everything")
+    changes = [change(**one) for one in given["changes"]]
+    changes[0] = replace(changes[0], reason="see INC-4711")
+    old = [change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)]
+    made = situation_of({**given["situation"], "changes": [*changes, *old]})
+    seed = change(seed_name(ConnectorName("seeded")), "seeded", kind="seed")
+    desired = tuple(
+        replace(one, initial_offsets=seed) if one.name == "seeded" else one for one in made.desired.connectors
     )
-    desired = [
-        seeded,
-        *(wanted(name) for name in ("many", "there")),
-        *(wanted(name, "stopped") for name in ("cleaned", "unfinished")),
-        *(wanted(name, config=SINK) for name in ("moved", "refused")),
-    ]
-    altered = replace(
-        change("2026-11-01-skip", "moved", acknowledge=["rewind", "skip", "tombstone"]), reason="see INC-4711"
-    )
-    held = change("2026-11-02-rewind", "refused")
-    later = change("2026-11-03-later", "refused")
-    there = change("2026-11-07-there", "there")
-    changes = [
-        altered,
-        change("2026-11-04-reset", "cleaned", kind="reset", acknowledge=["reset"]),
-        change("2026-11-05-replace", "many", kind="replace", acknowledge=["rewind", "tombstone"]),
-        held,
-        later,
-        there,
-        change("2026-11-06-lost", "sedeed"),
-        *(change(f"2026-10-{day:02}-old", "many") for day in range(1, 13)),
-    ]
-    applied = {
-        one.name: record(one, "applied", since=NOW - timedelta(days=index))
-        for index, one in enumerate(reversed([one for one in changes if one.name.endswith("-old")]))
-    }
     name, connector = OffsetChangeName("2026-10-30-cut-off"), ConnectorName("unfinished")
     withdrawn = OffsetChange(name, connector, OffsetChangeKind.ALTER, Digest("d3"), REVISION, current_offsets(a=7))
-    made = situation(
-        desired,
-        [
-            *(seen(name) for name in ("many", "there")),
-            *(seen(name, "STOPPED") for name in ("cleaned", "unfinished")),
-            *(seen(name, config=SINK) for name in ("moved", "refused")),
-        ],
-        owned=[one.name for one in desired],
-        changes=changes,
-    )
+    many = [f"f{number:02}" for number in range(12)]
     strange = {partition_text({"filename": f"/{CONTROL}"}): offset_text({"position": 1})}
+    current = {ConnectorName(name): offsets_of(one) for name, one in given["current"].items()}
+    current[ConnectorName("cleaned")] |= strange
+    current[ConnectorName("many")] = current_offsets(**dict.fromkeys(many, 100)) | strange
+    replaced = current_offsets(**{name: number for number, name in enumerate(many)})
     offsets = OffsetSituation(
-        records=applied,
-        unfinished={withdrawn.name: Unfinished(withdrawn, current_offsets(a=1))},
+        records={
+            one.name: record(one, "applied", since=NOW - timedelta(days=index)) for index, one in enumerate(old[::-1])
+        },
+        unfinished={name: Unfinished(withdrawn, current_offsets(a=1))},
         manifests={
-            altered.name: of_topic({0: 700, 1: 121, 2: None, 3: 9, 4: 10, 5: 10}),
-            OffsetChangeName("2026-11-05-replace"): current_offsets(
-                **{f"f{number:02}": number for number in range(12)}
-            ),
-            held.name: of_topic({0: 5}),
-            later.name: of_topic({1: 5}),
-            there.name: current_offsets(a=1, b=2),
-            seed_name(ConnectorName("seeded")): current_offsets(a=20),
+            **{OffsetChangeName(name): offsets_of(one) for name, one in given["manifests"].items()},
+            OffsetChangeName("2026-11-05-replace"): replaced,
+            seed.name: current_offsets(a=20),
         },
-        current={
-            ConnectorName("cleaned"): {**current_offsets(a=1, b=2), **strange},
-            ConnectorName("many"): {**current_offsets(**{f"f{number:02}": 100 for number in range(12)}), **strange},
-            ConnectorName("moved"): status({0: 1900, 1: 120, 2: 4, 5: 10}),
-            ConnectorName("refused"): status({0: 1205}),
-            ConnectorName("there"): current_offsets(a=1, b=2, c=3),
-            ConnectorName("unfinished"): current_offsets(a=1),
-        },
+        current=current,
         shapes={one.name: shape for one in desired if (shape := BUILT_IN.shape(one.config)) is not None},
     )
-    return replace(made, offsets=offsets)
+    return replace(made, desired=replace(made.desired, connectors=desired), offsets=offsets)
+
+
+def offsets_of(given: Mapping[Any, Any]) -> dict[PartitionText, Any]:
+    """Offsets of partitions of a topic, which are numbers, or of files."""
+    return dict(current_offsets(**given) if "a" in given else of_topic(given))
 
 
 @pytest.fixture
@@ -138,15 +121,10 @@ def made() -> Plan:
     return replace(plan(everything()), digest=Digest("d" * 64), fingerprint=Digest("f" * 64))
 
 
-def test_text(made: Plan) -> None:
-    assert_golden("offsets.txt", TextReport(coloured=False).plans([made], len(made.diagnostics.errors)))
-
-
-def test_markdown(made: Plan) -> None:
-    assert_golden("offsets.md", markdown.render([made], errors=len(made.diagnostics.errors)))
-
-
-def test_json_is_what_its_schema_says(made: Plan) -> None:
+def test_each_rendering(made: Plan) -> None:
+    errors = len(made.diagnostics.errors)
+    assert_golden("offsets.txt", TextReport(coloured=False).plans([made], errors))
+    assert_golden("offsets.md", markdown.render([made], errors=errors))
     text = plan_json.render([made], made.diagnostics, ORIGIN)
     jsonschema.validate(json.loads(text), json.loads(SCHEMA.read_text()), jsonschema.Draft202012Validator)
     assert_golden("offsets.json", text)
@@ -204,21 +182,7 @@ def test_a_suspended_connector_has_no_changes_to_apply() -> None:
     assert (shown["status"], shown["due"]) == (OffsetChangeStatus.PLANNED.value, False)
 
 
-@pytest.mark.parametrize(
-    ("partition", "words"),
-    [
-        ({"kafka_topic": "orders", "kafka_partition": 3}, "orders/3"),
-        ({"kafka_topic": "a/b", "kafka_partition": 3}, '{"kafka_partition":3,"kafka_topic":"a/b"}'),
-        ({"kafka_topic": "a", "kafka_partition": -1}, '{"kafka_partition":-1,"kafka_topic":"a"}'),
-        ({"kafka_topic": "a", "kafka_partition": True}, '{"kafka_partition":true,"kafka_topic":"a"}'),
-        (
-            {"kafka_topic": "a", "kafka_partition": 1, "more": 1},
-            '{"kafka_partition":1,"kafka_topic":"a","more":1}',
-        ),
-        ({"filename": "/a b"}, '{"filename":"/a b"}'),
-        ({"a": "\x9b\U000e0001"}, r'{"a":"\u009b\udb40\udc01"}'),
-    ],
-)
+@pytest.mark.parametrize(("partition", "words"), rows(__file__, "partitions"))
 def test_two_partitions_never_look_alike(partition: Mapping[str, Any], words: str) -> None:
     shown = partition_words(partition_text(partition))
     assert shown == words
@@ -226,57 +190,36 @@ def test_two_partitions_never_look_alike(partition: Mapping[str, Any], words: st
         assert json.loads(shown) == partition
 
 
-@pytest.mark.parametrize(
-    ("offset", "words"),
-    [
-        ({"kafka_offset": 3}, "3"),
-        ({"kafka_offset": 3.0}, '{"kafka_offset":3.0}'),
-        ({"kafka_offset": "3"}, '{"kafka_offset":"3"}'),
-        ({"kafka_offset": True}, '{"kafka_offset":true}'),
-        ({"position": 3}, '{"position":3}'),
-    ],
-)
+@pytest.mark.parametrize(("offset", "words"), rows(__file__, "offsets"))
 def test_two_offsets_never_look_alike(offset: Mapping[str, Any], words: str) -> None:
     assert offset_words(offset_text(offset)) == words
     assert offset_words(None) == "(none)"
 
 
-RECORDS, WAL, TIME = (Scale(unit) for unit in (RECORDS_UNIT, WAL_BYTES, TIME_UNIT))
+SCALES = {
+    **{unit.key: Scale(unit) for unit in (RECORDS, WAL_BYTES, BINLOG_BYTES, FILE_BYTES, TIME)},
+    **{name: Scale(Unit(name, name, name)) for name in ("pages", "{rows}")},
+    "unknown": Scale(),
+}
 
 
-def difference(*moves: tuple[Direction, int | None], scale: Scale = RECORDS) -> Difference:
-    made = [Move(PartitionText(f'{{"p":{index}}}'), None, None, *move) for index, move in enumerate(moves)]
-    found = {direction: sum(one.direction is direction for one in made) for direction, _ in moves}
-    far = {
-        direction: sum(one.distance or 0 for one in made if one.direction is direction)
-        for direction, distance in moves
-        if distance
-    }
-    return Difference(found, far, tuple(made), scale)
+def difference(moves: Iterable[tuple[str, int | None]], scale: str = "records") -> Difference:
+    """The difference of these moves, each the name of a direction with a distance."""
+    made = [
+        Move(PartitionText(f'{{"p":{index}}}'), None, None, Direction[name], distance)
+        for index, (name, distance) in enumerate(moves)
+    ]
+    found = Counter(one.direction for one in made)
+    far: Counter[Direction] = Counter()
+    for one in made:
+        if one.distance:
+            far[one.direction] += one.distance
+    return Difference(found, far, tuple(made), SCALES[scale])
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (difference(), "no offsets are affected"),
-        (difference((Direction.REWIND, 1)), "1 rewind (1 record reprocessed)"),
-        (difference((Direction.REWIND, 1200), (Direction.REWIND, 1)), "2 rewind (1,201 records reprocessed)"),
-        (difference((Direction.FORWARD, 1)), "1 skip (1 record skipped)"),
-        (difference((Direction.FORWARD, 5), (Direction.FORWARD, None)), "2 skip (at least 5 records skipped)"),
-        (difference((Direction.REWIND, None), scale=Scale()), "1 rewind (distance unknown)"),
-        (difference((Direction.REWIND, 832), scale=WAL), "1 rewind (832 bytes of WAL earlier)"),
-        (difference((Direction.FORWARD, 1), scale=Scale(BINLOG_BYTES)), "1 skip (1 byte of binlog later)"),
-        (difference((Direction.REWIND, 7_500_000), scale=TIME), "1 rewind (2 h 5 min earlier)"),
-        (difference((Direction.FORWARD, 250), scale=TIME), "1 skip (250 ms later)"),
-        (difference((Direction.FORWARD, 3), scale=Scale(Unit("pages", "pages", "pages"))), "1 skip (3 pages skipped)"),
-        (
-            difference((Direction.SAME, None), (Direction.NEW, None), (Direction.CHANGED, None)),
-            "1 changed, 1 new, 1 same",
-        ),
-    ],
-)
-def test_counts(given: Difference, words: str) -> None:
-    assert counts(given) == words
+@pytest.mark.parametrize(("words", "moves", "scale"), rows(__file__, "counts"))
+def test_counts(words: str, moves: list[tuple[str, int | None]], scale: str) -> None:
+    assert counts(difference(moves, scale)) == words
 
 
 @pytest.mark.parametrize(

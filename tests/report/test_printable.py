@@ -21,6 +21,7 @@ from server.conftest import ledger_directory, made
 from server.test_pages import PAGES
 from standin.connect import StandIn
 from starlette.testclient import TestClient
+from support.files.tables import rows
 from support.planner.situations import CLUSTER
 from support.server.made_up import World
 
@@ -41,23 +42,6 @@ ODD = (
 )
 """Control characters, marks of direction, invisible characters, line ends of Unicode, and tags."""
 HALF = "\ud800"
-CHECK_FORMATS = ("text", "json", "sarif", "github")
-MORE = (
-    "validate repository -o github",
-    "validate repository -o gitlab",
-    "offsets diff orders manifest.jsonl --cluster hostile",
-    "offsets diff orders manifest.jsonl --cluster hostile -o json",
-    "import --cluster hostile --with-offsets --out imported --force",
-    "import --cluster hostile --format strimzi --out resources --force",
-    "import --cluster hostile --format json --out bodies --force",
-    "apply repository --yes",
-    "offsets history orders --cluster hostile -o json",
-    "ledger export ledger.json",
-    "ledger export",
-    "--debug status repository",
-    *(f"offsets check manifest.jsonl --connector orders --cluster hostile -o {one}" for one in CHECK_FORMATS),
-    *(f"offsets get orders --cluster hostile --save offsets.{one} --force" for one in ("json", "yaml", "jsonl")),
-)
 
 
 def is_printable(text: str) -> bool:
@@ -96,7 +80,7 @@ def test_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "manifest.jsonl").write_text(json.dumps(entry) + "\n")
         before = {*tmp_path.rglob("*")}
         spoil(hostile, f"java.lang.Error: {ODD}{HALF}", ODD)
-        for command in (*COMMANDS, *MORE):
+        for command in (*COMMANDS, *rows(__file__, "commands")):
             code, out, err = run(tmp_path, command)
             assert code not in (64, 70), (command, err)
             assert [line for line in (out + err).splitlines() if not is_printable(line)] == [], command
@@ -147,16 +131,8 @@ def test_every_page_and_answer(made: World) -> None:
         error=f"error{odd}",
     )
     client = TestClient(application(made.served), base_url="http://localhost", raise_server_exceptions=True)
-    api = [
-        "status",
-        "clusters",
-        "clusters/local",
-        "clusters/local/plan",
-        "connectors",
-        "diagnostics",
-        "conditions",
-        "journal",
-    ]
+    clusters = ("clusters", "clusters/local", "clusters/local/plan")
+    api = ("status", *clusters, "connectors", "diagnostics", "conditions", "journal")
     paths = (*PAGES, "/metrics", "/clusters/local/plan.txt", *(f"/api/v1/{one}" for one in api))
     quoted = "%E2%80%AE%C2%9B%1B"
     echoes = (f"/clusters/{quoted}", f"/api/v1/clusters/{quoted}", f"/api/v1/journal?limit={quoted}", f"/{quoted}")
@@ -188,12 +164,7 @@ def test_problems_in_every_format() -> None:
     odd = ODD + HALF
     item = Diagnostic(Severity.ERROR, "rule", f"what{odd}", Location(f"a{odd}"), f"hint{odd}", f"one{odd}")
     found = Diagnostics.of([item])
-    formats = (
-        problems.problems_json(found, documents=1),
-        sarif(found),
-        code_quality(found),
-    )
-    for text in map("".join, formats):
+    for text in map("".join, (problems.problems_json(found, documents=1), sarif(found), code_quality(found))):
         assert is_printable(text)
         json.loads(text)
     assert is_printable("".join(workflow_commands(found)))

@@ -7,13 +7,9 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.report.problems import problems_json, problems_text
 
+PLACE = Location("b.yaml", 3, 5)
 ERROR = Diagnostic(
-    Severity.ERROR,
-    "schema/type",
-    "spec.suspend is a text",
-    Location("b.yaml", 3, 5),
-    "write true",
-    ConnectorName("orders"),
+    Severity.ERROR, "schema/type", "spec.suspend is a text", PLACE, "write true", ConnectorName("orders")
 )
 WARNING = Diagnostic(Severity.WARNING, "document/foreign", "left alone", Location("a.yaml", 12, 1))
 

@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from report.test_offset_changes import RECORDS, TIME, WAL, difference
-from support.planner.situations import change, current_offsets, seen, situation, wanted
+from report.test_offset_changes import difference
+from support.files.tables import rows
+from support.planner.situations import change, current_offsets, seen, situation, situation_of, wanted
 
-from gitops_connect.families.file_stream import FILE_BYTES
 from gitops_connect.model.desired import OnDelete
-from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan, PlannedOffsetChange
-from gitops_connect.model.units import Scale, Unit
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation
 from gitops_connect.report import markdown, offset_lines, plan_view
@@ -78,37 +76,9 @@ def test_an_error_that_was_printed_before_is_not_repeated_in_the_plan() -> None:
     assert blocked.message in markdown.render([made]), "a document has no lines before it"
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        (
-            {"desired": [wanted("orders")], "observed": [seen("orders", "DESTROYED")]},
-            "No changes can be applied now. The state of 1 connector could not be read.",
-        ),
-        (
-            {"desired": [wanted("orders", "stopped", suspend=True)], "observed": [seen("orders")]},
-            "No changes can be applied now. The steps of 1 connector are shown but not applied.",
-        ),
-        (
-            {"desired": [wanted("orders", "absent")], "observed": [seen("orders")], "owned": []},
-            "No changes can be applied now. 1 connector out of sync: the notes in the plan give the reason.",
-        ),
-        (
-            {"desired": [wanted("orders", "stopped")], "observed": [seen("orders")], "version": "3.4.0"},
-            "No changes can be applied now. 1 connector out of sync: the notes in the plan give the reason.",
-        ),
-        (
-            {"desired": [wanted("orders")], "observed": [seen("orders")], "held": ["broken"]},
-            "No changes can be applied now. The plan is not complete.",
-        ),
-        (
-            {"desired": [], "observed": [seen("orders")]},
-            "No changes can be applied now. 1 warning in the plan.",
-        ),
-    ],
-)
-def test_a_match_is_claimed_of_nothing_that_differs(given: dict[str, Any], line: str) -> None:
-    assert last_line(plan(situation(**{"owned": ["orders"], **given}))) == line
+@pytest.mark.parametrize(("line", "given"), rows(__file__, "no_match"))
+def test_a_match_is_claimed_of_nothing_that_differs(line: str, given: dict[str, Any]) -> None:
+    assert last_line(plan(situation_of({"owned": ["orders"], **given}))) == line
 
 
 # The sums over all offset changes of a plan
@@ -116,31 +86,9 @@ def test_a_match_is_claimed_of_nothing_that_differs(given: dict[str, Any], line:
 CHANGE = PlannedOffsetChange(
     OffsetChangeName("x"), ConnectorName("orders"), OffsetChangeKind.ALTER, OffsetChangeStatus.PLANNED
 )
-BACK, ON = Direction.REWIND, Direction.FORWARD
-PAGES, ROWS, FILE = Scale(Unit("pages", "pages", "pages")), Scale(Unit("rows", "{rows}", "{rows}")), Scale(FILE_BYTES)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ([], ""),
-        ([None, difference((Direction.NEW, None), (Direction.SAME, None))], ""),
-        ([difference((BACK, 100)), difference((BACK, 48), (ON, 1))], "rewinds 148 records, skips 1 record"),
-        ([difference((BACK, 1200)), difference((BACK, 832), scale=WAL)], "rewinds 1,200 records and 832 bytes of WAL"),
-        ([difference((BACK, 7_500_000), scale=TIME)], "rewinds 2 h 5 min"),
-        ([difference((ON, 5), (ON, None))], "skips at least 5 records"),
-        ([difference((BACK, None), (BACK, None), scale=Scale())], "rewinds 2 partitions"),
-        (
-            [difference((Direction.CHANGED, None)), difference(*[(Direction.REMOVED, None)] * 2)],
-            "moves 1 offset in an unknown direction, removes 2 offsets",
-        ),
-        ([difference((BACK, 3), scale=PAGES), difference((BACK, 2), scale=ROWS)], "rewinds <3 pages> and <2 {rows}>"),
-        (
-            [difference((BACK, 9 - at), scale=one) for at, one in enumerate((PAGES, RECORDS, FILE, ROWS))],
-            "rewinds <9 pages> and 8 records and 7 bytes of the file and more in other units",
-        ),
-    ],
-)
-def test_sums(given: list[Difference | None], words: str) -> None:
-    found = totals([replace(CHANGE, difference=one) for one in given])
+@pytest.mark.parametrize(("words", "given"), rows(__file__, "sums"))
+def test_sums(words: str, given: list[dict[str, Any] | None]) -> None:
+    found = totals([replace(CHANGE, difference=one and difference(**one)) for one in given])
     assert ", ".join(one.render("<{}>".format) for one in found) == words

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from report import test_offset_changes, test_plans
+from support.files.tables import rows
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Move
@@ -29,28 +30,7 @@ from gitops_connect.report.text import TextReport
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 """CommonMark with GitHub's tables and strikethrough. Its autolinks can only be in text outside of code."""
 
-HOSTILE = [
-    "@everyone #1 GH-1 owner/repo#1 1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d :tada:",
-    "a|b\n-|-\nc|d",
-    "| a | b |\n|---|---|",
-    "https://evil.example/?a=b www.evil.example root@evil.example",
-    "[link](https://evil.example) ![image](https://evil.example/pixel.png) [x]: https://evil.example",
-    "</details><img src=x onerror=alert(1)><!-- ",
-    "&lt;b&gt; &#64;everyone",
-    "**bold** _italic_ ~~struck~~ $`math`$",
-    "`",
-    "``` \n```",
-    "```mermaid\n````\n~~~",
-    "`a``b```c````d",
-    "\\",
-    "\\`",
-    " ",
-    "\n\n# heading\n\n> quote\n\n- item\n\n1. item\n\n---\n",
-    "\r\n/close\r\n",
-    "    indented",
-    "{} {0} {name}",
-    "\x00\x1b[2J\u2028\u202e\ud800",
-]
+HOSTILE = [*rows(__file__, "hostile"), "\x00\x1b[2J\u2028\u202e\ud800"]
 CHARACTERS = st.characters(exclude_characters="`") | st.sampled_from("`@#|<>&*_[]()!~$\\:/.\n\r\t {}-+=")
 values = (
     st.sampled_from(HOSTILE) | st.text(CHARACTERS, min_size=1, max_size=30) | st.text("` \\", min_size=1, max_size=9)
@@ -78,13 +58,12 @@ def with_values(value: Any, text: Callable[[str], str]) -> Any:
         case str():
             return text(value) if value and value != OTHER else value
         case Move():
-            return replace(
-                value,
-                partition=PartitionText(json.dumps({"filename": text(value.partition)}, ensure_ascii=False)),
-                current=value.current and OffsetText(json.dumps({"position": text(value.current)}, ensure_ascii=False)),
-                declared=value.declared
-                and OffsetText(json.dumps({"position": text(value.declared)}, ensure_ascii=False)),
+            current, declared = (
+                one and OffsetText(json.dumps({"position": text(one)}, ensure_ascii=False))
+                for one in (value.current, value.declared)
             )
+            partition = PartitionText(json.dumps({"filename": text(value.partition)}, ensure_ascii=False))
+            return replace(value, partition=partition, current=current, declared=declared)
         case tuple() | frozenset():
             return type(value)(with_values(item, text) for item in value)
         case Mapping():
@@ -103,14 +82,9 @@ def tokens(document: str) -> Iterator[Token]:
 
 def outside(document: str) -> list[tuple[str, ...]]:
     """Everything outside of code: the kind of each token, with its text, HTML, link or info string."""
+    in_code = {"inline", "code_inline", "fence"}
     return [
-        (
-            one.type,
-            one.tag,
-            one.info,
-            str(one.attrs),
-            "" if one.type in {"inline", "code_inline", "fence"} else one.content,
-        )
+        (one.type, one.tag, one.info, str(one.attrs), "" if one.type in in_code else one.content)
         for one in tokens(document)
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,13 +23,6 @@ from gitops_connect.settings.sections import Settings
 
 LOCAL = ClusterName("local")
 REVISION, LATER = Revision("a" * 40), Revision("b" * 40)
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    opened = Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)
-    yield opened
-    opened.close()
 
 
 class Merge:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +42,10 @@ class History:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with closing(Ledger.open("sqlite:///state.db", tmp_path, None)) as opened:
-        for number in MERGES.values():
-            opened.reviews.record(ReviewedPlan(number, commit("0"), Digest("0")), PlanPurpose.REVIEW, CLOCK.now())
-        yield opened
+def ledger(ledger: Ledger) -> Ledger:
+    for number in MERGES.values():
+        ledger.reviews.record(ReviewedPlan(number, commit("0"), Digest("0")), PlanPurpose.REVIEW, CLOCK.now())
+    return ledger
 
 
 def merged_plans(forge: Any, ledger: Ledger) -> MergedPlans:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from support.cluster.manual_clock import START, ManualClock
@@ -19,9 +18,8 @@ from gitops_connect.review.comments import ReviewCommands
 
 
 def test_an_edited_comment_approves_nothing_and_a_new_one_does(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ledger = Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)
     shown = reviewed_plan(7, PULL_REQUEST.head, [plan()])
     ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
     commands = ReviewCommands(MemoryForge(), ledger.reviews, ManualClock())
@@ -34,4 +32,3 @@ def test_an_edited_comment_approves_nothing_and_a_new_one_does(
         assert record.fields["message"] == "the comment was edited; write a new one"  # type: ignore[attr-defined]
         assert commands.carry_out(PULL_REQUEST, [edited, replace(edited, id=2, is_edited=False)])
     assert len(list(ledger.reviews.approved([7]))) == 1
-    ledger.close()

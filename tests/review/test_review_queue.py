@@ -40,12 +40,15 @@ class Planner:
 
     changes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     before: Callable[[PullRequest], None] = lambda _: None
+    fails: dict[int, Exception] = field(default_factory=dict)
     planned: list[int] = field(default_factory=list)
 
     def plan(self, one: PullRequest, timeout: float) -> PullRequestPlan:
         assert timeout == 600
         self.planned.append(one.number)
         self.before(one)
+        if one.number in self.fails:
+            raise self.fails[one.number]
         rewinds = [rewind(name) for name in self.changes.get(one.number, ())]
         return PullRequestPlan(one.number, one.head, one.target, (replace(plan(), connectors=tuple(rewinds)),))
 
@@ -161,15 +164,11 @@ def test_a_merge_does_not_wait_for_all_reviews() -> None:
 def test_a_bug_in_one_pull_request_is_contained_and_said() -> None:
     queue = Queue(1, 2, 3)
 
-    def fail(one: PullRequest) -> None:
-        if one.number == 2:
-            raise KeyError("x")
-
     def fail_later(method: str) -> None:
         if method == "write_comment" and queue.planner.planned[-1] == 3:
             raise KeyError("x")
 
-    queue.planner.before, queue.forge.before = fail, fail_later
+    queue.planner.fails, queue.forge.before = {2: KeyError("x")}, fail_later
     assert queue.review() == [3, 2, 1]
     assert [type(error) for error in queue.errors] == [KeyError, KeyError]
     notes = ["while the plan of pull request 3 was published", "while pull request 2 was planned"]
@@ -195,12 +194,7 @@ def test_a_bug_anywhere_else_does_not_end_the_reviews(caplog: pytest.LogCaptureF
 
 def test_a_repository_that_cannot_be_read_for_one_does_not_stop_the_others() -> None:
     queue = Queue(1, 2, 3)
-
-    def fail(one: PullRequest) -> None:
-        if one.number == 3:
-            raise SourceUnavailable("no refs/pull/3/head")
-
-    queue.planner.before = fail
+    queue.planner.fails = {3: SourceUnavailable("no refs/pull/3/head")}
     assert queue.review() == [3, 2, 1]
     assert [str(error) for error in queue.errors] == ["no refs/pull/3/head"]
     assert queue.review() == [3, 2, 1]

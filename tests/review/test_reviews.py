@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from functools import partial
 
 import pytest
@@ -34,22 +34,26 @@ def daemon(project: Project) -> Iterator[AsProcess]:
         yield running
 
 
-def test_one_comment_follows_the_pushes(project: Project, daemon: AsProcess) -> None:
+def test_one_comment_follows_the_pushes_also_after_a_restart(project: Project, daemon: AsProcess) -> None:
     first = project.push("topic", "more", more=project.at.source("more"))
     number = project.open("topic")
     comment = project.await_comment(number, lambda body: "1 to create" in body)
     assert f"+ {project.at.name('more')}" in comment["body"]
     assert project.await_status(first, "success")["context"] == "gitops-connect/plan"
-    broken = project.push("topic", "broken", more=project.at.source("more", "state: runing"))
-    updated = project.await_comment(number, lambda body: "state is 'runing'" in body)
-    assert updated["id"] == comment["id"]
-    assert f"/src/commit/{broken}/more.yaml#L" in updated["body"]
-    assert project.await_status(broken, "failure")["description"].startswith("No changes can be applied now. 1 error")
-    second = project.push("topic", "fixed", more=project.at.source("more", "state: stopped"))
-    project.await_status(second, "success")
-    merged = project.merge(number)
-    daemon.wait("step_applied", connector=project.at.name("more"))
-    assert project.await_status(merged, "success", "apply")["description"] == "applied on local"
+    daemon.process.kill()
+    daemon.code()
+    with AsProcess(project.at, environment=project.environment) as again:
+        broken = project.push("topic", "broken", more=project.at.source("more", "state: runing"))
+        updated = project.await_comment(number, lambda body: "state is 'runing'" in body)
+        assert updated["id"] == comment["id"]
+        assert f"/src/commit/{broken}/more.yaml#L" in updated["body"]
+        status = project.await_status(broken, "failure")
+        assert status["description"].startswith("No changes can be applied now. 1 error")
+        second = project.push("topic", "fixed", more=project.at.source("more", "state: stopped"))
+        project.await_status(second, "success")
+        merged = project.merge(number)
+        again.wait("step_applied", connector=project.at.name("more"))
+        assert project.await_status(merged, "success", "apply")["description"] == "applied on local"
     assert len(project.comments(number)) == 1
 
 
@@ -61,17 +65,23 @@ def set_position(project: Project, standin: StandIn, position: int, connector: s
 
 
 def rewind(project: Project, position: int, connector: str = "orders", name: str = "move") -> str:
-    file = project.at.directory / "in.txt"
-    return (
-        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\nspec:\n"
-        f"  connector: {project.at.name(connector)}\n  operation: alter\n  acknowledge: [rewind, skip]\n"
-        f"  offsets: [{{partition: {{filename: {file}}}, offset: {{position: {position}}}}}]\n"
-        "  reason: test\n"
+    entry = f"{{partition: {{filename: {project.at.directory / 'in.txt'}}}, offset: {{position: {position}}}}}"
+    return offset_change(
+        project, name, f"operation: alter\n  acknowledge: [rewind, skip]\n  offsets: [{entry}]", connector
     )
 
 
-def merge_both(project: Project, daemon: AsProcess, standin: StandIn, end: Callable[[], object]) -> str:
-    """Review two pull requests, each with a rewind of another connector. Merge both after the daemon was ended."""
+def offset_change(project: Project, name: str, what: str, connector: str = "orders") -> str:
+    return (
+        f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\n"
+        f"spec:\n  connector: {project.at.name(connector)}\n  {what}\n  reason: test\n"
+    )
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["between two polls", "while no daemon runs"])
+def test_two_pull_requests_that_are_merged(
+    project: Project, daemon: AsProcess, standin: StandIn, is_killed: bool
+) -> None:
     project.push("main", "more", more=project.at.source("more"))
     daemon.wait("step_applied", connector=project.at.name("more"))
     heads, numbers = [], []
@@ -86,31 +96,16 @@ def merge_both(project: Project, daemon: AsProcess, standin: StandIn, end: Calla
     with closing(Ledger.open("sqlite:///state.db", project.at.directory, None)) as ledger:
         shown = partial(ledger.reviews.plans, numbers, PlanPurpose.REVIEW)
         project.at.await_that(shown, lambda plans: len(plans) == len(numbers))
-    end()
-    return [project.merge(number) for number in numbers][-1]
-
-
-def test_two_pull_requests_that_were_merged_between_two_polls(
-    project: Project, daemon: AsProcess, standin: StandIn
-) -> None:
-    merged = merge_both(project, daemon, standin, lambda: daemon.send(signal.SIGSTOP))
-    daemon.send(signal.SIGCONT)
-    for name in ("orders-back", "more-back"):
-        daemon.wait("step_applied", action="alter", offset_change=name)
-    project.await_status(merged, "success", "apply")
-
-
-def test_two_pull_requests_that_were_merged_while_no_daemon_ran(
-    project: Project, daemon: AsProcess, standin: StandIn
-) -> None:
-    def kill() -> None:
-        daemon.process.kill()
-        daemon.code()
-
-    merged = merge_both(project, daemon, standin, kill)
-    with AsProcess(project.at, environment=project.environment) as again:
+    daemon.send(signal.SIGKILL if is_killed else signal.SIGSTOP)
+    merged = [project.merge(number) for number in numbers][-1]
+    with ExitStack() as stack:
+        if is_killed:
+            daemon.code()
+            daemon = stack.enter_context(AsProcess(project.at, environment=project.environment))
+        else:
+            daemon.send(signal.SIGCONT)
         for name in ("orders-back", "more-back"):
-            again.wait("step_applied", action="alter", offset_change=name)
+            daemon.wait("step_applied", action="alter", offset_change=name)
         project.await_status(merged, "success", "apply")
 
 
@@ -144,26 +139,10 @@ def test_a_skip_that_became_a_rewind_waits_for_an_approval(
     project.await_status(merged, "success", "apply")
 
 
-def test_a_restarted_daemon_writes_no_second_comment(project: Project, daemon: AsProcess) -> None:
-    project.push("topic", "more", more=project.at.source("more"))
-    number = project.open("topic")
-    before = project.await_comment(number, lambda body: "1 to create" in body)
-    daemon.process.kill()
-    daemon.code()
-    with AsProcess(project.at, environment=project.environment) as again:
-        again.wait("reconciliation_finished")
-        project.push("topic", "another", another=project.at.source("another"))
-        after = project.await_comment(number, lambda body: "2 to create" in body)
-    assert after["id"] == before["id"]
-
-
 def test_a_conflict_and_two_pull_requests_for_the_same_offsets_are_named(project: Project, daemon: AsProcess) -> None:
-    change = (
-        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: NAME}\nspec:\n"
-        f"  connector: {project.at.name('orders')}\n  operation: reset\n  acknowledge: [reset]\n  reason: test\n"
-    )
     for name in ("one", "two"):
-        project.push(name, name, **{name: change.replace("NAME", name)})
+        reset = offset_change(project, name, "operation: reset\n  acknowledge: [reset]")
+        project.push(name, name, **{name: reset})
     numbers = [project.open(name) for name in ("one", "two")]
     body = project.await_comment(numbers[0], lambda body: "also changes offsets" in body)["body"]
     assert f"/pulls/{numbers[1]}" in body

@@ -28,24 +28,18 @@ from gitops_connect.settings.credential_sources import Credential
 
 pytestmark = pytest.mark.slow
 
-PATHS = {
-    "/status": "",
-    "/clusters": "",
+EXAMPLES = {
     "/clusters/{cluster}": "/clusters/local",
     "/clusters/{cluster}/plan": "/clusters/local/plan",
     "/connectors": "/connectors?attention=1&search=failed",
     "/clusters/{cluster}/connectors/{connector}": "/clusters/local/connectors/orders",
-    "/operations": "",
     "/clusters/{cluster}/operations/{operation}": "/clusters/local/operations/rewind-in-may",
     "/journal": "/journal?limit=7",
-    "/conditions": "",
-    "/diagnostics": "",
-    "/pull-requests": "",
     "/pull-requests/{number}": "/pull-requests/12",
     "/pull-requests/{number}/plan": "/pull-requests/12/plan",
     "/reconcile/{number}": "/reconcile/1",
-    "/openapi.json": "",
 }
+"""A request for each path with parameters."""
 TOKEN = "0123456789abcdef-token"
 SECRET = Credential(value=TOKEN)
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -74,17 +68,11 @@ def test_every_answer_is_as_described(client: TestClient, made: World) -> None:
     made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.APPLIED), 1.0)
     made.daemon.reconciliations.end(PROD, 1, ConnectUnavailable("no worker answered"), 1.0)
     document = get(client, "/openapi.json")
-    described = {path for path, methods in document["paths"].items() if "get" in methods}
-    assert described == PATHS.keys()
-    for path, real in PATHS.items():
-        answer = get(client, real or path)
+    for path in (path for path, methods in document["paths"].items() if "get" in methods):
+        answer = get(client, EXAMPLES.get(path, path))
         validator(document, path, "get", "200").validate(answer)
         assert answer
-
-
-def test_every_endpoint_is_described(client: TestClient) -> None:
     routes = {(re.sub(":[a-z]+}", "}", route.path), method.lower()) for route in API for method in route.methods or ()}
-    document = get(client, "/openapi.json")
     described = {(path, method) for path, methods in document["paths"].items() for method in methods}
     assert {(path, method) for path, method in routes if method != "head"} == described
     jsonschema.Draft202012Validator.check_schema(document["components"]["schemas"]["Cluster"])
@@ -212,12 +200,15 @@ def test_a_request_ends_if_the_repository_was_never_read(serve: Any) -> None:
     assert (done["finished"], done["repository_error"], done["results"]) == (True, "no route to host", [])
 
 
-def test_a_replica_that_is_not_the_leader_rejects_the_request(serve: Any) -> None:
+def test_a_request_to_review_and_a_replica_that_is_not_the_leader(serve: Any) -> None:
     client = serve(token=SECRET)
+    answer = client.post("/api/v1/pull-requests/review", headers=BEARER)
+    validator(get(client, "/openapi.json"), "/pull-requests/review", "post", "202").validate(answer.json())
+    assert (answer.status_code, client.made.daemon.reviews) == (202, 1)
     client.made.daemon.state.set_leader(is_leader=False)
     for path in ("/api/v1/reconcile", "/api/v1/pull-requests/review"):
         assert client.post(path, headers=BEARER).status_code == 409
-    assert (client.made.daemon.reconciliations.last, client.made.daemon.reviews) == (0, 0)
+    assert (client.made.daemon.reconciliations.last, client.made.daemon.reviews) == (0, 1)
     assert get(client, "/pull-requests")["is_leader"] is False
 
 
@@ -243,13 +234,6 @@ def test_secrets_of_a_pull_request_are_masked(client: TestClient, made: World) -
         assert answer.status_code == 200
         assert "batch.size" not in answer.text
         assert "***" in answer.text
-
-
-def test_a_request_to_review(serve: Any) -> None:
-    client = serve(token=SECRET)
-    answer = client.post("/api/v1/pull-requests/review", headers=BEARER)
-    validator(get(client, "/openapi.json"), "/pull-requests/review", "post", "202").validate(answer.json())
-    assert (answer.status_code, client.made.daemon.reviews) == (202, 1)
 
 
 def test_without_a_token_the_server_is_read_only(client: TestClient) -> None:

@@ -5,16 +5,15 @@ The screenshots are in the directory `screenshots`, to be looked at.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.cluster.manual_clock import ManualClock
 from support.planner.situations import CLUSTER
 from support.server.browser import Browser, browser, find_chromium
-from support.server.made_up import World, made_up_state, world
+from support.server.made_up import World
 from support.server.running import served
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -56,16 +55,14 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def made(tmp_path: Path, ledger_directory: Path) -> Iterator[World]:
-    shutil.copytree(ledger_directory, tmp_path, dirs_exist_ok=True)
-    with world(tmp_path, made_up_state(ManualClock().now(), 40)) as made:
-        yield made
-
-
-@pytest.fixture
 def url(made: World) -> Iterator[str]:
     with served(application(made.served)) as url:
         yield url
+
+
+def open_live(chromium: Browser, url: str, **how: Any) -> None:
+    chromium.open(url, **how)
+    chromium.await_that("document.getElementById('connection').textContent === 'Live'")
 
 
 def complaints(chromium: Browser) -> list[object]:
@@ -80,8 +77,7 @@ def complaints(chromium: Browser) -> list[object]:
 @pytest.mark.parametrize("width", [1440, 390])
 def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: bool) -> None:
     for name, path in PAGES.items():
-        chromium.open(url + path, width=width, dark=dark)
-        chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+        open_live(chromium, url + path, width=width, dark=dark)
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width, name
         assert chromium.evaluate(CONTRAST) == [], name
         chromium.screenshot(SCREENSHOTS / f"{name}-{width}-{'dark' if dark else 'light'}.png", full=True)
@@ -89,12 +85,11 @@ def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: b
 
 
 def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Browser, url: str, made: World) -> None:
-    chromium.open(f"{url}/?cluster=local", height=500)
-    chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+    open_live(chromium, f"{url}/?cluster=local", height=500)
     row = "document.getElementById('c/local/orders')"
     chromium.evaluate("search.value = 'o'; search.dispatchEvent(new Event('input', {bubbles: true}))")
     chromium.await_that("location.search === '?search=o&cluster=local'")
-    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 40")
+    chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 60")
     chromium.evaluate(f"{row}.scrollIntoView({{block: 'center'}}); {row}.querySelector('a').focus()")
     other = "document.getElementById('c/local/orders-source-0000')"
     chromium.evaluate(f"{other}.kept = true")
@@ -115,8 +110,7 @@ def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Bro
 def test_the_page_connects_again(chromium: Browser, made: World) -> None:
     app = application(made.served)
     with served(app) as url:
-        chromium.open(url)
-        chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+        open_live(chromium, url)
     chromium.await_that("document.getElementById('connection').textContent === 'Reconnecting'")
     assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") > 40, (
         "it still shows the last state"
@@ -163,8 +157,7 @@ def test_hostile_values_are_only_text(chromium: Browser, url: str, made: World) 
             )
         )
         for path in ("/", "/clusters/local", "/problems", f"/?search={value}"):
-            chromium.open(url + path)
-            chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+            open_live(chromium, url + path)
             assert chromium.evaluate("window.hacked") is None
             assert (
                 chromium.evaluate("document.querySelectorAll('main script, main img, [onload], [onerror]').length") == 0

@@ -7,7 +7,6 @@ import hmac
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,27 +15,18 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from standin.fixtures import standin
 from support.daemon_log import AsProcess, InThread
+from support.workplaces import at
 
 from gitops_connect.server.listen_address import ListenAddress
 from gitops_connect.server.serving import ConnectionLimits, serving
 
-__all__ = ["standin"]
+__all__ = ["at", "standin"]
 pytestmark = pytest.mark.slow
 TOKEN = "0123456789abcdef-token"
 SECRET = "0123456789abcdef-secret"
-ENVIRONMENT = {
-    "GITOPS_CONNECT_SERVER__TOKEN": TOKEN,
-    "GITOPS_CONNECT_SERVER__WEBHOOK_SECRET": SECRET,
-}
+ENVIRONMENT = {"GITOPS_CONNECT_SERVER__TOKEN": TOKEN, "GITOPS_CONNECT_SERVER__WEBHOOK_SECRET": SECRET}
 HOURLY = {"GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h"}
 LOCAL = ListenAddress("127.0.0.1", 0)
-
-
-@pytest.fixture
-def at(standin: StandIn, tmp_path: Path) -> Iterator[Workplace]:
-    workplace = Workplace(tmp_path, (standin.url,))
-    yield workplace
-    workplace.session.close()
 
 
 @contextmanager
@@ -162,7 +152,11 @@ def test_a_port_in_use_ends_the_program_before_the_daemon_starts(at: Workplace) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at.settings(more=f'[server]\nlisten = "127.0.0.1:{taken.getsockname()[1]}"')
         ran = at.run("run")
-        assert (ran.code, "Address already in use" in ran.err) == (64, True)
+        assert (ran.code, "cannot listen on 127.0.0.1" in ran.err, "Address already in use" in ran.err) == (
+            64,
+            True,
+            True,
+        )
         assert "daemon_started" not in ran.err
     at.settings(more='[server]\nlisten = "0.0.0.0:0"')
     assert "set read_token" in at.run("run").err

@@ -66,13 +66,13 @@ def seen(
     trace: str = "",
     tasks: Iterable[str] | None = None,
 ) -> ObservedConnector:
-    """`tasks`: for each RUNNING, or the trace of a FAILED task; None: one RUNNING task if the connector is RUNNING."""
+    """`tasks`: for each RUNNING, UNASSIGNED, or the trace of a FAILED task; None: one, if the connector is RUNNING."""
     if tasks is None:
         tasks = ["RUNNING"] if state == "RUNNING" else []
     worker = "127.0.0.1:8083"
     made = tuple(
-        TaskStatus(number, WorkerState.RUNNING, worker)
-        if task == "RUNNING"
+        TaskStatus(number, WorkerState(task), worker)
+        if task in ("RUNNING", "UNASSIGNED")
         else TaskStatus(number, WorkerState.FAILED, worker, task)
         for number, task in enumerate(tasks)
     )
@@ -142,6 +142,14 @@ def situation(
         key=KEY,
         **more,
     )
+
+
+def situation_of(given: Mapping[str, Any]) -> Situation:
+    """The situation that a table describes: `desired` and `observed` are the fields of each connector."""
+    more = {**given, "policy": Policy(**given.get("policy", {})), "invalid": frozenset(given.get("invalid", ()))}
+    desired = [wanted(name, **(fields or {})) for name, fields in more.pop("desired", {}).items()]
+    observed = [seen(name, **(fields or {})) for name, fields in more.pop("observed", {}).items()]
+    return situation(desired, observed, **more)
 
 
 def parse_version(text: str) -> ConnectVersion:

@@ -102,9 +102,8 @@ def _status(cluster: ClusterName, number: int, since: datetime) -> ConnectorStat
         message = "drift: configure; batch.size was changed on the cluster"
         return replace(fine, sync=Sync.OUT_OF_SYNC, difference=message)
     if number % 50 == 2:
-        return replace(
-            fine, suspension=Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=since, reason="INC-4711")
-        )
+        suspension = Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=since, reason="INC-4711")
+        return replace(fine, suspension=suspension)
     if number % 30 == 11:
         return replace(fine, health=Health.SUSPENDED, state="PAUSED", tasks="0/4", reason=HealthReason.PAUSED)
     return fine
@@ -158,8 +157,7 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
     now = clock.now()
     for cluster in (CLUSTER, PROD):
         with ledger.lease(cluster, clock) as lease:
-            offset_changes = ledger.under(lease).offset_changes
-            _record_changes(offset_changes, cluster, now)
+            _record_changes(ledger.under(lease).offset_changes, cluster, now)
     planned = made_up_plan(CLUSTER)
     ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
     ledger.reviews.approve(Approval(12, review_digest([planned]), "grace", now, "comment 4711 on pull request 12"))
@@ -190,32 +188,17 @@ def _record_changes(offset_changes: OffsetChangeStore, cluster: ClusterName, now
         )
 
     before = current_offsets(a=1200, b=3400)
-    applied, opened, failed = (
-        one("rewind-in-may", a=100, b=3400),
-        one("skip-poison-pill", a=1201),
-        one("rewind-too-far", a=1),
-    )
+    applied, opened = one("rewind-in-may", a=100, b=3400), one("skip-poison-pill", a=1201)
     offset_changes.begin(cluster, applied, before, now - timedelta(days=2))
     offset_changes.settle(cluster, applied.name, current_offsets(a=100, b=3400), "", now - timedelta(days=2))
     offset_changes.begin(cluster, opened, before, now - timedelta(minutes=1))
-    offset_changes.fail(
-        cluster, failed, "Connect rejected the offsets: position must not be negative", final=True, at=now
-    )
+    message = "Connect rejected the offsets: position must not be negative"
+    offset_changes.fail(cluster, one("rewind-too-far", a=1), message, final=True, at=now)
 
 
-PROBLEMS = Diagnostics.of(
-    [
-        Diagnostic(
-            Severity.ERROR,
-            "schema/type",
-            "spec.tasksMax: expected a number, found 'four'",
-            Location("clusters/local/orders.yaml", 7, 13),
-            "write tasksMax: 4",
-            ConnectorName("orders"),
-        ),
-        Diagnostic(Severity.WARNING, "connector/unknown-key", "nothing reads batch.sise", Location("b.yaml", 3, 5)),
-    ]
-)
+PLACE, WHAT = Location("clusters/local/orders.yaml", 7, 13), "spec.tasksMax: expected a number, found 'four'"
+ERROR = Diagnostic(Severity.ERROR, "schema/type", WHAT, PLACE, "write tasksMax: 4", ConnectorName("orders"))
+WARNING = Diagnostic(Severity.WARNING, "connector/unknown-key", "nothing reads batch.sise", Location("b.yaml", 3, 5))
 
 
 def made_up_state(now: datetime, count: int = 60) -> DaemonState:
@@ -229,7 +212,7 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
             planned,
             many,
             conditions(ill[:50], now - timedelta(hours=3), ready=False),
-            Diagnostics.of(list(PROBLEMS)[:1]),
+            Diagnostics.of([ERROR]),
             tuple(StepOutcome(step, Result.APPLIED, "", 0.5, now) for step in planned.steps[:2]),
             now - timedelta(seconds=20),
             REVISION,
@@ -248,9 +231,7 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
     }
     state = DaemonState(views)
     subject = "Rewind orders after the outage of Tuesday"
-    state.set_repository(
-        RepositoryView(REVISION, "Ada Lovelace", subject, 143, Diagnostics.of(list(PROBLEMS)[1:]), "", now)
-    )
+    state.set_repository(RepositoryView(REVISION, "Ada Lovelace", subject, 143, Diagnostics.of([WARNING]), "", now))
     state.set_pull_requests((pull_request(12, now), pull_request(14, now, with_errors=True)))
     return state
 
@@ -266,7 +247,8 @@ def pull_request(number: int, now: datetime, *, with_errors: bool = False) -> Pu
     others = (OtherPullRequest(9, f"{forge}/pulls/9", (ConnectorName("orders"),)),)
     planned = PullRequestPlan(number, head, "main", plans, digest=review_digest(plans), others=others)
     if with_errors:
-        planned = replace(planned, diagnostics=PROBLEMS, unread={PROD: "ConnectUnavailable: no worker answered"})
+        problems = Diagnostics.of([ERROR, WARNING])
+        planned = replace(planned, diagnostics=problems, unread={PROD: "ConnectUnavailable: no worker answered"})
     state = CommitState.FAILURE if with_errors else CommitState.SUCCESS
     return PullRequestView(one, planned, state, "1 to create, 2 to change", "**1 to create**", now)
 
