@@ -89,14 +89,6 @@ def test_a_directory_and_an_odd_name(upstream: Upstream, settings: RepositorySet
     assert added(repository, ':(top)ä "*.yaml') == first
 
 
-def merge_commit(upstream: Upstream, files: Files, *parents: str) -> str:
-    tree = upstream.git("rev-parse", f"{upstream.commit({**files}, 'scratch')}^{{tree}}")
-    commit = upstream.git("commit-tree", tree, *(word for one in parents for word in ("-p", one)), "-m", "x")
-    upstream.git("update-ref", "refs/heads/main", commit)
-    upstream.tips["main"] = commit
-    return commit
-
-
 @pytest.mark.parametrize("merged", [{"a.yaml": ON}, {"a.yaml": ON + "edited by the merge"}])
 @pytest.mark.parametrize("main_is_first", [True, False])
 def test_a_merge_did_not_add_what_one_of_its_parents_has(
@@ -104,12 +96,11 @@ def test_a_merge_did_not_add_what_one_of_its_parents_has(
 ) -> None:
     """Also a fast-forward to a merge whose first parent is the topic branch: the commit stays the same."""
     base = upstream.commit({"a.yaml": OFF})
-    upstream.git("update-ref", "refs/heads/topic", base)
-    upstream.tips["topic"] = base
+    upstream.set_branch("topic", base)
     topic = upstream.commit({"a.yaml": ON}, "topic")
     main = upstream.commit({"a.yaml": OFF, "b.yaml": OFF})
     parents = (main, topic) if main_is_first else (topic, main)
-    merge_commit(upstream, {**merged, "b.yaml": OFF}, *parents)
+    upstream.set_branch("main", upstream.merge({**merged, "b.yaml": OFF}, *parents))
     assert added(repository) == topic
 
 
@@ -216,8 +207,7 @@ def test_a_pull_request_adds_only_what_its_target_does_not_have(
     upstream: Upstream, settings: RepositorySettings, clone: Path
 ) -> None:
     base = upstream.commit({"a.yaml": ON, "b.yaml": OFF})
-    upstream.git("update-ref", "refs/heads/topic", base)
-    upstream.tips["topic"] = base
+    upstream.set_branch("topic", base)
     adding = upstream.commit({"a.yaml": ON + "1", "b.yaml": ON}, "topic")
     head = upstream.commit({"a.yaml": ON + "1", "b.yaml": ON, "c.yaml": ON}, "topic")
     upstream.git("update-ref", HEAD, head)
