@@ -63,7 +63,7 @@ def test_a_body_of_another_shape_is_refused_with_500(contract: Contract) -> None
         assert (status, answer["message"].startswith(words)) == (500, True)
 
 
-def test_a_connector_that_never_ran_is_seeded_and_offsets_are_merged(contract: Contract) -> None:
+def test_a_connector_that_never_ran_is_seeded_offsets_are_merged_and_a_reset_removes_all(contract: Contract) -> None:
     name = contract.stopped("seed", contract.numbers())
     one, two = entry({"stream": "a"}, {"position": 3}), entry({"stream": "b"}, {"position": 4})
     assert contract.client.offsets(name) == {}
@@ -75,11 +75,6 @@ def test_a_connector_that_never_ran_is_seeded_and_offsets_are_merged(contract: C
     assert contract.client.offsets(name) == two
     contract.client.alter_offsets(name, entry({"stream": "never"}, None))
     assert contract.client.offsets(name) == two
-
-
-def test_a_reset_takes_all_away_and_does_no_harm_twice(contract: Contract) -> None:
-    name = contract.stopped("reset", contract.numbers())
-    contract.client.alter_offsets(name, {**THREE, **entry({"stream": "b"}, {"position": 4})})
     for _ in range(2):
         assert contract.client.reset_offsets(name) == ""
         assert contract.client.offsets(name) == {}
@@ -164,18 +159,14 @@ def test_a_source_keeps_only_plain_values_of_64_bits(contract: Contract, where: 
     assert contract.client.offsets(name) == {}
 
 
-def test_an_offset_of_no_partition_is_accepted_and_never_seen(contract: Contract) -> None:
-    name = contract.stopped("null", contract.numbers())
-    assert contract.patch(name, (None, {"n": 1})) == (200, DONE)
-    assert contract.client.offsets(name) == {}
-
-
 def test_of_two_offsets_of_a_partition_the_last_wins(contract: Contract) -> None:
     name = contract.stopped("twice", contract.numbers())
     assert contract.patch(name, (STREAM, {"position": 1}), (STREAM, {"position": 2})) == (200, DONE)
     assert contract.client.offsets(name) == entry(STREAM, {"position": 2})
     assert contract.patch(name, (STREAM, {"position": 1}), (STREAM, None)) == (200, DONE)
     assert contract.client.offsets(name) == {}
+    assert contract.patch(name, (None, {"n": 1})) == (200, DONE)
+    assert contract.client.offsets(name) == {}, "the offset of no partition is accepted, and never returned"
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])

@@ -50,14 +50,10 @@ def test_what_connect_refuses_by_itself(contract: Contract, partition: Any, offs
     assert contract.client.offsets(name) == {}
 
 
-def test_no_partition_at_all_is_refused(contract: Contract) -> None:
+def test_no_partition_and_a_negative_offset_change_nothing(contract: Contract) -> None:
     name = contract.stopped("bad", contract.sink())
     text = "The partition for a sink connector offset cannot be null or missing"
     assert contract.patch(name, (None, {"kafka_offset": 1})) == (400, text)
-
-
-def test_a_negative_offset_changes_nothing_and_says_nothing(contract: Contract) -> None:
-    name = contract.stopped("negative", contract.sink(topics=TOPIC))
     with pytest.raises(OffsetsNotChanged, match=f"Failed to modify offsets for sink connector {name}"):
         contract.client.alter_offsets(name, {**sink_entry(OTHER, 1), **sink_entry(TOPIC, -1)})
     assert contract.client.offsets(name) == {}
