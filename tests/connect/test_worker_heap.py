@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.connect.worker_heap import (
     GIB,
-    KIB,
     LARGEST_BODY,
     LARGEST_CHUNK,
     MIB,
@@ -109,19 +109,7 @@ def test_copies_are_those_of_the_worker_that_runs_most_sources() -> None:
     assert count_copies(CHANGED, cluster, exactly_once=False) == 1
 
 
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [
-        (0, "0 bytes"),
-        (700, "700 bytes"),
-        (KIB, "1 KiB"),
-        (16 * MIB, "16 MiB"),
-        (16 * MIB + 1, "16.1 MiB"),
-        (2 * GIB, "2 GiB"),
-        (2 * GIB + 1, "2.01 GiB"),
-        (1500 * GIB, "1500 GiB"),
-    ],
-)
+@pytest.mark.parametrize(("size", "words"), rows(__file__, "sizes"))
 def test_sizes_are_rounded_up_so_that_what_is_too_much_never_looks_equal(size: int, words: str) -> None:
     assert size_text(size) == words
 

@@ -215,7 +215,7 @@ def test_blanks_around_a_name_are_cut_off(contract: Contract) -> None:
     assert (status, body["name"]) == (201, name)
 
 
-def test_the_shape_of_the_expanded_list(contract: Contract) -> None:
+def test_the_shape_of_the_expanded_list_and_of_one_connector(contract: Contract) -> None:
     name = contract.running("shape", contract.source())
     status, body = contract.json("GET", "/connectors?expand=status&expand=info")
     entity = body[name]
@@ -227,13 +227,9 @@ def test_the_shape_of_the_expanded_list(contract: Contract) -> None:
     assert entity["info"].keys() == {"name", "config", "tasks", "type"}
     assert entity["info"]["tasks"] == [{"connector": name, "task": 0}]
     assert entity["info"]["config"]["name"] == name
-
-
-def test_connector_entities_by_name(contract: Contract) -> None:
-    name = contract.stopped("entity", contract.source())
     assert contract.json("GET", f"/connectors/{name}")[1].keys() == {"name", "config", "tasks", "type"}
     assert contract.json("GET", f"/connectors/{name}/config") == (200, {**contract.source(), "name": name})
-    assert contract.json("GET", f"/connectors/{name}/status")[1]["connector"]["state"] == "STOPPED"
+    assert contract.json("GET", f"/connectors/{name}/status")[1]["connector"]["state"] == "RUNNING"
     for endpoint, text in (
         ("", f"Connector {ABSENT} not found"),
         ("/status", f"No status found for connector {ABSENT}"),

@@ -115,7 +115,7 @@ def test_a_change_right_after_a_stop_is_refused_as_not_stopped_or_done(contract:
             return False
         return True
 
-    contract.await_that(done, bool, [])
+    contract.await_that(done, bool)
     contract.await_offsets(name, THREE)
 
 
@@ -204,8 +204,8 @@ def test_a_class_that_refuses(
 
 def test_a_running_source_moves_on_until_it_is_stopped(contract: Contract) -> None:
     name = contract.running("count", contract.numbers())
-    first = contract.await_that(lambda: contract.client.offsets(name), bool, [])
-    contract.await_that(lambda: contract.client.offsets(name), lambda found: found != first, [])
+    first = contract.await_that(lambda: contract.client.offsets(name), bool)
+    contract.await_that(lambda: contract.client.offsets(name), lambda found: found != first)
     contract.stop(name)
     assert contract.client.offsets(name) == contract.client.offsets(name) != {}
 
@@ -217,7 +217,7 @@ def test_offsets_outlive_their_connector(contract: Contract) -> None:
     contract.client.delete(name)
     with pytest.raises(NotFound):
         contract.client.offsets(name)
-    contract.await_that(lambda: name in contract.client.names(), lambda there: not there, [])
+    contract.await_that(lambda: name in contract.client.names(), lambda there: not there)
     contract.client.create(name, {**config, "until": "5"})
     assert contract.client.offsets(name).keys() == THREE.keys()
     contract.await_offsets(name, entry(STREAM, {"position": 5}))

@@ -132,7 +132,7 @@ def test_a_group_with_another_member_is_in_use(contract: Contract) -> None:
     group = {"consumer.override.group.id": f"connect-{name}"}
     theirs = contract.running("theirs", contract.records(topic, **group))
     file = contract.directory / "records.txt"
-    contract.await_that(lambda: contract.client.connectors() and file.exists(), bool, [])
+    contract.await_that(lambda: contract.client.connectors() and file.exists(), bool)
     words = "its consumer group has members; stop the other consumers"
     for patch in (sink_entry(topic, 0), sink_entry(topic, None), sink_entry(OTHER, 1)):
         with pytest.raises(GroupInUse, match=words):
@@ -154,6 +154,6 @@ def test_offsets_of_a_deleted_sink_wait_for_its_name(contract: Contract) -> None
     name = contract.stopped("again", config)
     contract.client.alter_offsets(name, sink_entry(topic, 1))
     contract.client.delete(name)
-    contract.await_that(lambda: name in contract.client.names(), lambda there: not there, [])
+    contract.await_that(lambda: name in contract.client.names(), lambda there: not there)
     contract.client.create(name, config)
     contract.consumed(name, "r1")

@@ -113,16 +113,13 @@ def configuration(variables: dict[str, str]) -> dict[str, str]:
     return {variables[f"GIT_CONFIG_KEY_{n}"]: variables[f"GIT_CONFIG_VALUE_{n}"] for n in range(count)}
 
 
-def test_local_work_can_reach_nothing() -> None:
-    assert local_environment(Path("/clone"))["GIT_ALLOW_PROTOCOL"] == ""
-
-
 @pytest.mark.parametrize(
     ("url", "allowed"),
     [("https://h/a", "https"), ("http://h/a", "http:https"), ("h:a", "ssh"), ("git://h/a", "git"), ("/a", "file")],
 )
 def test_only_the_transport_of_the_settings_is_allowed(url: str, allowed: str) -> None:
     assert environment(RepositorySettings(url=url))["GIT_ALLOW_PROTOCOL"] == allowed
+    assert local_environment(Path("/clone"))["GIT_ALLOW_PROTOCOL"] == "", "local work can reach nothing"
 
 
 def test_a_password_is_for_one_host_and_in_no_configuration() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Path_, Submodule, Upstream, run_git
 
@@ -186,19 +187,7 @@ def test_an_empty_repository_is_named(upstream: Upstream, open_repository: Open,
     assert not list(clone.parent.glob("*.partial"))
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"branch": "prodution"}, "the repository has no branch 'prodution'; it has 'production': check"),
-        ({}, r"but it has a tag of that name: set \[repository\] tag"),
-        ({"tag": "v9"}, "the repository has no tag .v9.; it has .file., .main."),
-        ({"tag": "file"}, "tag 'file' does not point to a commit"),
-        ({"commit": "0123456789" * 4}, "no branch or tag contains commit 0123456789"),
-        ({"branch": "production", "path": "x.yaml"}, "that path is not a directory"),
-        ({"branch": "production", "path": "link"}, "that path is not a directory"),
-        ({"url": "/usr"}, "the repository does not exist"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "said"), rows(__file__, "missing"))
 def test_what_the_repository_does_not_have_is_refused_with_the_nearest(
     upstream: Upstream, open_repository: Open, settings: dict[str, str], said: str
 ) -> None:
@@ -319,11 +308,10 @@ DAMAGE = [
 
 @pytest.mark.parametrize(("spoil", "moved"), [*((spoil, False) for spoil in DAMAGE), (empty_every_object, True)])
 def test_a_damaged_clone_is_cloned_again(
-    spoil: object, upstream: Upstream, clone: Path, open_repository: Open, *, moved: bool
+    spoil: Callable[[Path], object], upstream: Upstream, clone: Path, open_repository: Open, *, moved: bool
 ) -> None:
     upstream.commit({"x.yaml": "1"})
     contents(open_repository().fetch())
-    assert callable(spoil)
     spoil(clone)
     if moved:
         upstream.commit({"x.yaml": "2"})

@@ -318,7 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _written(body: Any) -> str:
     """JSON as Jackson writes it: without whitespace, and with non-ASCII characters, except for lone surrogates."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    has_surrogates = any("\ud800" <= char <= "\udfff" for char in text)
+    has_surrogates = not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
     return json.dumps(body, separators=(",", ":")) if has_surrogates else text
 
 
