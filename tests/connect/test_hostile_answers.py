@@ -17,6 +17,7 @@ from standin.faults import Parts
 from standin.fixtures import MakeClient
 from standin.raw_answers import drops, endless, head, whole, worker
 from support.files.tables import rows
+from support.loopback import in_thread
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, RebalanceInProgress
@@ -162,12 +163,9 @@ def dripping(begin: bytes, pause: float) -> Iterator[int]:
                 while not ended.wait(pause):
                     self.request.sendall(b"x")
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drip) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drip)
+    with in_thread(server):
         try:
             yield server.server_address[1]
         finally:
             ended.set()
-            server.shutdown()
-            thread.join()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +16,7 @@ from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
 from support.cluster.manual_clock import ManualClock
+from support.loopback import make_certificate
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.transport import RETRY, check_addresses, check_authentication, identify
@@ -281,14 +280,8 @@ def test_many_threads_share_one_client(standin: StandIn, make_client: MakeClient
 class TestTls:
     @pytest.fixture
     def certificates(self, tmp_path: Path) -> Path:
-        openssl = shutil.which("openssl")
-        if openssl is None:
-            pytest.skip("openssl is not there to make certificates")
         for name in ("server", "client"):
-            command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-            command += ["-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN={name}"]
-            command += ["-addext", "subjectAltName=IP:127.0.0.1"]
-            subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+            make_certificate(tmp_path, name)
         return tmp_path
 
     @pytest.fixture
