@@ -315,33 +315,23 @@ class TestTls:
             client.info()
 
 
-# Credentials become headers, are read when they are used, and are never shown.
-
-
 def settings(*urls: str, **more: Any) -> ClusterSettings:
     return ClusterSettings(ClusterName("local"), urls or ("http://h:8083",), **more)
 
 
-def test_basic() -> None:
+def test_credentials_become_headers_and_a_file_is_read_at_each_use(tmp_path: Path) -> None:
     identity = identify(settings(username="jürgen", password=Credential(value="pä:ss")))
     pair = base64.b64encode("jürgen:pä:ss".encode())
     assert identity.headers == {"Authorization": b"Basic " + pair}
     assert identity.secrets == {"pä:ss", pair.decode()}
     assert "pä:ss" not in repr(identity)
-
-
-def test_bearer_and_further_headers() -> None:
-    identity = identify(settings(token=Credential(value="t0k"), headers={"X-Key": Credential(value="k3y")}))
-    assert identity.headers == {"X-Key": b"k3y", "Authorization": b"Bearer t0k"}
-    assert identity.secrets == {"t0k", "k3y"}
-
-
-def test_a_file_is_read_at_each_use(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    rotated = settings(token=Credential(file=file))
+    rotated = settings(token=Credential(file=file), headers={"X-Key": Credential(value="k3y")})
     for token in ("first", "second"):
         file.write_text(token + "\n")
-        assert identify(rotated).headers["Authorization"] == f"Bearer {token}".encode()
+        identity = identify(rotated)
+        assert identity.headers == {"X-Key": b"k3y", "Authorization": f"Bearer {token}".encode()}
+        assert identity.secrets == {token, "k3y"}
 
 
 @pytest.mark.parametrize("value", ["", "  ", "a\nb", "a\r", "a\x00b"])
@@ -370,19 +360,11 @@ def test_settings_that_contradict_one_another(more: dict[str, Any], text: str) -
         check_authentication(settings(**more))
 
 
-def test_addresses_lose_the_slash_at_their_end() -> None:
+def test_addresses_lose_the_slash_at_their_end_and_may_have_no_credentials() -> None:
     assert check_addresses(settings("http://a:1/", "https://b/connect")) == ("http://a:1", "https://b/connect")
-
-
-@pytest.mark.parametrize(
-    "url", ["a:8083", "ftp://a", "http://", "http://a:99999", "http://a?x=1", "http://a#x", "http://[::1"]
-)
-def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(UsageError, match=r"\[clusters.local\] url: "):
-        check_addresses(settings(url))
-
-
-def test_credentials_in_an_address_are_refused_and_not_shown() -> None:
+    for url in ("a:8083", "ftp://a", "http://", "http://a:99999", "http://a?x=1", "http://a#x", "http://[::1"):
+        with pytest.raises(UsageError, match=r"\[clusters.local\] url: "):
+            check_addresses(settings(url))
     with pytest.raises(UsageError, match="and set username and password instead") as caught:
         check_addresses(settings("http://me:s3cret@h:8083"))
     assert "s3cret" not in str(caught.value)

@@ -178,15 +178,7 @@ def test_offsets_are_canonical_text_and_1_is_not_1_0() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (None, "the offsets: expected an object, found NoneType"),
-        ([], "the offsets: expected an object, found list"),
-        ({}, "the list of offsets is missing"),
-        ({"offsets": {}}, "the list of offsets is missing"),
-        ({"offsets": [{"partition": {}, "offset": {}}, 3]}, r"offsets\[1\]: expected an object, found int"),
-        ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object, found NoneType"),
-        ({"offsets": [{"partition": "x", "offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),
-        ({"offsets": [{"partition": {}, "offset": 3}]}, r"the offset of offsets\[0\]: expected an object, found int"),
-        ({"offsets": [{"partition": {"a": float("inf")}, "offset": {}}]}, r"offsets\[0\]: "),
+        *rows(__file__, "no_offsets"),
         ({"offsets": [{"partition": {"a": "\ud800"}, "offset": {}}]}, r"offsets\[0\]: "),
     ],
 )

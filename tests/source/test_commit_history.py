@@ -52,7 +52,7 @@ def added(repository: Repository, path: str = "a.yaml") -> str | None:
     return history_of(repository.fetch()).added(path, "on", is_on)
 
 
-STORIES: dict[str, tuple[list[Files], int]] = {
+STORIES: dict[str, tuple[list[Files], int | None]] = {
     "the first commit": ([{"a.yaml": ON}], 0),
     "an edit": ([{"a.yaml": OFF}, {"a.yaml": ON}], 1),
     "edits of other lines": ([{"a.yaml": OFF}, {"a.yaml": ON}, {"a.yaml": ON + "1"}, {"a.yaml": ON + "2"}], 1),
@@ -63,22 +63,18 @@ STORIES: dict[str, tuple[list[Files], int]] = {
     "renamed and edited": ([{"old.yaml": ON}, {"a.yaml": ON + "1"}, {"a.yaml": ON + "2"}], 0),
     "moved between files": ([{"a.yaml": OFF, "b.yaml": ON}, {"a.yaml": ON, "b.yaml": OFF}], 0),
     "copied from a file that keeps it": ([{"b.yaml": ON}, {"a.yaml": ON, "b.yaml": ON}], 1),
+    "never": ([{"a.yaml": OFF}], None),
+    "in another file": ([{"b.yaml": ON}], None),
     "renamed twice": ([{"x.yaml": OFF}, {"x.yaml": ON}, {"y.yaml": ON}, {"a.yaml": ON + "1"}], 1),
 }
 
 
 @pytest.mark.parametrize(("commits", "expected"), STORIES.values(), ids=STORIES.keys())
 def test_the_commit_that_added_it(
-    upstream: Upstream, repository: Repository, commits: list[Files], expected: int
+    upstream: Upstream, repository: Repository, commits: list[Files], expected: int | None
 ) -> None:
     ids = [upstream.commit({**files}) for files in commits]
-    assert added(repository) == ids[expected]
-
-
-@pytest.mark.parametrize("files", [{"a.yaml": OFF}, {"b.yaml": ON}])
-def test_nothing_added_it(upstream: Upstream, repository: Repository, files: Files) -> None:
-    upstream.commit({**files})
-    assert added(repository) is None
+    assert added(repository) == (None if expected is None else ids[expected])
 
 
 def test_a_directory_and_an_odd_name(upstream: Upstream, settings: RepositorySettings, clone: Path) -> None:

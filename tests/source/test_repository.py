@@ -21,7 +21,7 @@ from gitops_connect.source.repository import Repository, locked
 pytestmark = pytest.mark.slow
 
 
-def test_the_files_of_a_branch_are_read_with_gits_own_ids(upstream: Upstream, open_repository: Open) -> None:
+def test_files_of_a_branch_are_read_with_gits_own_ids_and_followed(upstream: Upstream, open_repository: Open) -> None:
     files: dict[Path_, Content] = {"b.yaml": "b: 1\n", "a/x.json": b"\xff\n\n", "a/empty.yaml": ""}
     revision = upstream.commit(files)
     source: Source = open_repository()
@@ -31,20 +31,12 @@ def test_the_files_of_a_branch_are_read_with_gits_own_ids(upstream: Upstream, op
     assert [entry.blob_id for entry in checkout.entries] == [upstream.blob_id(entry.path) for entry in checkout.entries]
     assert checkout.complete
     assert checkout.rewritten is None
-
-
-def test_a_commit_is_followed_and_an_unchanged_checkout_is_the_same_value(
-    upstream: Upstream, open_repository: Open
-) -> None:
-    upstream.commit({"x.yaml": "1"})
-    source = open_repository()
-    first = source.fetch()
-    assert source.fetch() is first
-    upstream.commit({"x.yaml": "1", "y.yaml": "2"})
+    assert source.fetch() is checkout
+    upstream.commit({"b.yaml": "b: 1\n", "y.yaml": "2"})
     second = source.fetch()
-    assert contents(second) == {"x.yaml": b"1", "y.yaml": b"2"}
+    assert contents(second) == {"b.yaml": b"b: 1\n", "y.yaml": b"2"}
     assert second.rewritten is None
-    assert contents(first) == {"x.yaml": b"1"}
+    assert contents(checkout).keys() == {"a/empty.yaml", "a/x.json", "b.yaml"}
 
 
 @pytest.mark.parametrize("to_an_old_commit", [False, True])
