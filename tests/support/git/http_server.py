@@ -48,7 +48,7 @@ class GitServer:
 
 @contextmanager
 def serving(directory: Path, certificate: Path | None = None) -> Iterator[GitServer]:
-    """Serve the repositories in a directory; over HTTPS if a certificate is given, with its key beside it."""
+    """Serve the repositories in a directory; over HTTPS if a certificate is given, whose key is next to it."""
     behaviour = Behaviour()
     server = _Server(("127.0.0.1", 0), _Handler)
     server.directory, server.behaviour = directory, behaviour
