@@ -9,6 +9,7 @@ import pytest
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import rows
 from support.planner.situations import parse_version
 from support.planner.situations import wanted as plain
 
@@ -66,11 +67,6 @@ def found(client: ConnectClient, *connectors: DesiredConnector, **more: Any) -> 
     return [(item.rule, item.location.line, item.summary) for item in validate(client, connectors, **more).diagnostics]
 
 
-def test_a_config_that_connect_accepts(client: ConnectClient) -> None:
-    checks = validate(client, [source()])
-    assert (list(checks.diagnostics), checks.invalid) == ([], frozenset())
-
-
 def test_each_error_has_its_line(client: ConnectClient) -> None:
     connector = source(**{"tasks.max": "many", "file": "x", "key.converter": "Nope"})
     number = "Invalid value many for configuration tasks.max: Not a number of type INT"
@@ -87,9 +83,6 @@ def test_a_required_key_that_is_missing_points_at_the_config(client: ConnectClie
     assert problem.location == Location("orders.yaml", LINES["config"], 3)
     assert problem.summary == 'topic: Missing required configuration "topic" which has no default value.'
     assert problem.hint == "add 'topic' to spec.config"
-
-
-def test_a_required_key_under_another_spelling(client: ConnectClient) -> None:
     [problem] = validate(client, [wanted("orders", {"connector.class": SOURCE, "topics": "x"})]).diagnostics
     assert problem.hint == "rename 'topics' to 'topic' if the key is misspelt"
 
@@ -110,12 +103,6 @@ def test_a_class_that_does_not_exist(client: ConnectClient, class_name: str, mea
     assert "org.apache.kafka.connect.file.FileStreamSink" in problem.hint
 
 
-def test_nothing_far_fetched_is_suggested(client: ConnectClient) -> None:
-    plugins = [Plugin(SOURCE, ConnectorType.SOURCE, "1")]
-    [problem] = validate(client, [wanted("a", {"connector.class": "io.debezium.X"})], plugins).diagnostics
-    assert problem.hint == f"use one of the installed classes: {SOURCE}"
-
-
 def test_plugins_are_fetched_once_and_only_if_they_are_needed(standin: StandIn, client: ConnectClient) -> None:
     validate(client, [source()])
     assert standin.count("GET") == 0
@@ -125,6 +112,9 @@ def test_plugins_are_fetched_once_and_only_if_they_are_needed(standin: StandIn, 
 
 def test_a_class_is_unknown_even_if_the_plugins_cannot_be_listed(standin: StandIn, client: ConnectClient) -> None:
     standin.refuse("GET", "/connector-plugins", 400, "no")
+    plugins = [Plugin(SOURCE, ConnectorType.SOURCE, "1")]
+    [problem] = validate(client, [wanted("a", {"connector.class": "io.debezium.X"})], plugins).diagnostics
+    assert problem.hint == f"use one of the installed classes: {SOURCE}", "nothing far-fetched is suggested"
     [problem] = validate(client, [wanted("a", {"connector.class": "Nope"})]).diagnostics
     assert (problem.rule, problem.hint) == ("connect/unknown-plugin", "install the plugin on every worker")
 
@@ -146,20 +136,12 @@ def test_sensitive_keys_are_those_of_connect_and_of_the_document(client: Connect
     checks = validate(client, [wanted("mirror", config, secrets=("own",)), source()])
     assert checks.sensitive[ConnectorName("mirror")] >= {"own", "sasl.jaas.config", "ssl.key.password"}
     assert checks.sensitive[ConnectorName("orders")] == frozenset()
+    assert "orders" not in checks.invalid
 
 
 def test_an_unusable_name(client: ConnectClient) -> None:
     [problem] = validate(client, [source("a/b")]).diagnostics
     assert (problem.rule, problem.location.line, problem.severity) == ("connect/unusable-name", 3, Severity.ERROR)
-
-
-def test_a_failed_validation_blocks_nothing(standin: StandIn, client: ConnectClient) -> None:
-    standin.refuse("PUT", ".*", 500, "Request timed out. The last operation the worker completed was …")
-    checks = validate(client, [source()])
-    [problem] = checks.diagnostics
-    assert (problem.rule, problem.severity) == ("connect/not-validated", Severity.WARNING)
-    assert "Request timed out" in problem.summary
-    assert checks.invalid == frozenset()
 
 
 def test_a_cluster_that_does_not_answer_is_not_asked_for_every_config(
@@ -169,7 +151,11 @@ def test_a_cluster_that_does_not_answer_is_not_asked_for_every_config(
     client = make_client(standin.url, parallelism=1)
     checks = validate(client, [source(f"c{number}") for number in range(10)])
     assert standin.count("PUT") == PATIENCE
-    assert [item.severity for item in checks.diagnostics] == [Severity.WARNING] * (PATIENCE + 1)
+    assert [(item.rule, item.severity) for item in checks.diagnostics] == [
+        ("connect/not-validated", Severity.WARNING)
+    ] * (PATIENCE + 1)
+    assert "Request timed out" in checks.diagnostics.items[0].summary
+    assert checks.invalid == frozenset()
     assert checks.diagnostics.items[-1].summary.startswith("Connect did not check this config and 6 more: ")
 
 
@@ -225,20 +211,6 @@ def test_requests_in_progress_end_at_the_timeout(standin: StandIn, workers: int)
 
 # One diagnostic for each cause, however many errors Connect reports. The answers are from a real worker.
 
-CONFLICT = "topics and topics.regex are mutually exclusive options, but both are set."
-DLQ = "The DLQ topic 't' may not be included in the list of topics ('topics=[t]') consumed by the connector"
-
-
-def reported(errors: Mapping[str, tuple[str, ...]], config: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-    connector = plain("orders", config=config)
-    return [(item.summary, item.hint) for item in config_errors(connector, ConfigVerdict(errors))]
-
-
-def test_a_message_on_several_keys_is_reported_once() -> None:
-    found = reported({"topics": (CONFLICT, DLQ), "topics.regex": (CONFLICT,)}, {"topics": "t", "topics.regex": "x"})
-    same = "Connect reports the same error for 1 more key: topics.regex"
-    assert found == [(f"topics: {CONFLICT}", same), (f"topics: {DLQ}", "")]
-
 
 def test_a_message_is_reported_for_the_key_that_the_document_sets() -> None:
     message = "Could not connect to database. FATAL: password authentication failed"
@@ -251,46 +223,11 @@ def test_a_message_is_reported_for_the_key_that_the_document_sets() -> None:
     assert error.hint == "Connect reports the same error for 2 more keys: connection.password, connection.user"
 
 
-def test_errors_that_follow_from_an_unreadable_value_are_not_reported() -> None:
-    number = "Invalid value many for configuration tasks.max: Not a number of type INT"
-    null = "Invalid value null for configuration tasks.max: Value must be non-null"
-    assert reported({"tasks.max": (number, null)}) == [(f"tasks.max: {number}", "")]
-    missing = 'Missing required configuration "predicates.p.pattern" which has no default value.'
-    regex = (
-        "Invalid value null for configuration pattern: Invalid regex: Cannot invoke"
-        ' "String.isEmpty()" because "this.pattern" is null'
-    )
-    assert reported({"predicates.p.pattern": (missing, regex)}) == [
-        (f"predicates.p.pattern: {missing}", "add 'predicates.p.pattern' to spec.config")
-    ]
-
-
-def test_a_missing_class_of_a_transform_is_reported_once() -> None:
-    """Kafka 3.6 reports it three times."""
-    key = "transforms.a.type"
-    absent = f"Invalid value Nope for configuration {key}: Class Nope could not be found."
-    others = (
-        f"Invalid value null for configuration {key}: Not a Transformation",
-        f"Invalid value null for configuration {key}: Error getting config definition from Transformation: null",
-    )
-    assert reported({key: (absent, *others)}) == [(f"{key}: {absent}", "")]
-
-
-def test_an_error_of_null_is_reported_if_it_is_the_only_one() -> None:
-    null = "Invalid value null for configuration x: Value must be non-null"
-    assert reported({"x": (null,)}) == [(f"x: {null}", "")]
-
-
-def test_a_repeated_message_is_reported_once() -> None:
-    """Debezium checks the type of a field twice."""
-    message = "The 'database.port' value is invalid: An integer is expected"
-    assert reported({"database.port": (message, message)}) == [(f"database.port: {message}", "")]
-
-
-def test_two_causes_are_two_errors() -> None:
-    absent = "The '{}' value is invalid: A value is required"
-    found = reported({key: (absent.format(key),) for key in ("database.hostname", "topic.prefix")})
-    assert len(found) == 2
+@pytest.mark.parametrize(("errors", "expected"), rows(__file__, "causes"))
+def test_one_diagnostic_for_each_cause(errors: dict[str, list[str]], expected: list[list[str]]) -> None:
+    verdict = ConfigVerdict({key: tuple(texts) for key, texts in errors.items()})
+    found = config_errors(plain("orders", config={}), verdict)
+    assert [[item.summary, item.hint] for item in found] == expected
 
 
 # Versions of plugins (KIP-891). The messages of Connect are from real workers.
@@ -312,13 +249,10 @@ def test_a_version_is_an_error_for_workers_that_ignore_it(key: str, version: str
     assert [(one.connector, one.rule, one.summary) for one in found] == [("orders", "connect/too-old", summary)] * count
 
 
-@pytest.mark.parametrize("key", ["plugin.version", "database.plugin.version", "transforms"])
-def test_a_key_of_the_plugin_itself_is_no_version(key: str) -> None:
-    assert not len(unsupported([plain("orders", config={key: "1.0"})], parse_version("3.9.1")))
-
-
-def test_a_connector_that_is_declared_absent_needs_no_version() -> None:
-    assert not len(unsupported([plain("orders", "absent", config={VERSION: "1"})], parse_version("3.9.1")))
+def test_keys_of_the_plugin_itself_and_connectors_that_are_declared_absent_need_no_version() -> None:
+    keys = dict.fromkeys(("plugin.version", "database.plugin.version", "transforms"), "1.0")
+    connectors = [plain("orders", config=keys), plain("gone", "absent", config={VERSION: "1"})]
+    assert not len(unsupported(connectors, parse_version("3.9.1")))
 
 
 @pytest.mark.parametrize(

@@ -102,15 +102,11 @@ def test_no_value_is_repeated_unless_the_schema_lists_the_values() -> None:
     assert not [item for item in diagnostics if "hunter2" in item.summary + item.hint]
 
 
-def test_what_is_known_is_not_computed_again_until_its_document_is_gone() -> None:
+def test_what_is_known_is_not_computed_again_until_its_document_is_gone_or_the_options_change() -> None:
     cache, text = DocumentCache[object](), {"a.yaml": connector("a"), "b.yaml": connector("b")}
     documents, others = read(text).documents, read(text).documents
     first = cache.results(documents, lambda _: object())
     assert cache.results(documents, lambda _: object()) == first
     assert not set(cache.results(others, lambda _: object())) & set(first)
     assert not set(cache.results(documents, lambda _: object())) & set(first)
-
-
-def test_other_options_make_every_result_new() -> None:
-    cache, documents = DocumentCache[object](), read({"a.yaml": connector("a")}).documents
     assert cache.results(documents, lambda _: object(), 1) != cache.results(documents, lambda _: object(), 2)

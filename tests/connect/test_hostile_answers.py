@@ -16,6 +16,8 @@ from standin.connect import StandIn
 from standin.faults import Parts
 from standin.fixtures import MakeClient
 from standin.raw_answers import drops, endless, head, whole, worker
+from support.files.tables import rows
+from support.loopback import in_thread
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, RebalanceInProgress
@@ -124,20 +126,9 @@ def test_a_redirect_to_nowhere_is_named(make_client: MakeClient, target: str) ->
         make_client(url).names()
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"5",
-        b'{"configs": 5}',
-        b'{"configs": [5]}',
-        b'{"configs": [{"value": 5}]}',
-        b'{"configs": [{"value": {"name": 5, "errors": 5}}]}',
-        b'{"configs": [{"value": {"errors": {"a": 1}}}]}',
-        b'{"configs": [{"value": {}, "definition": 5}]}',
-    ],
-)
-def test_a_validation_of_wrong_types_is_no_answer_of_connect(make_client: MakeClient, body: bytes) -> None:
-    with worker(whole(body)) as url, pytest.raises(ConnectRefused, match="not an answer of Kafka Connect"):
+@pytest.mark.parametrize("body", rows(__file__, "validations"))
+def test_a_validation_of_wrong_types_is_no_answer_of_connect(make_client: MakeClient, body: str) -> None:
+    with worker(whole(body.encode())) as url, pytest.raises(ConnectRefused, match="not an answer of Kafka Connect"):
         make_client(url).validate("a.B", {})
 
 
@@ -172,12 +163,9 @@ def dripping(begin: bytes, pause: float) -> Iterator[int]:
                 while not ended.wait(pause):
                     self.request.sendall(b"x")
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drip) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Drip)
+    with in_thread(server):
         try:
             yield server.server_address[1]
         finally:
             ended.set()
-            server.shutdown()
-            thread.join()

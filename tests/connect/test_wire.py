@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.connect import wire
 from gitops_connect.model.desired import TargetState
@@ -85,23 +86,7 @@ def broken(*path: str | int, value: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        broken("status", "connector", "state", value="EXPLODED"),
-        broken("status", "connector", "state", value=None),
-        broken("status", "connector", value=None),
-        broken("status", "tasks", 0, "state", value="ZOMBIE"),
-        broken("status", "tasks", 0, "id", value=None),
-        broken("status", "tasks", value=None),
-        broken("status", value=None),
-        broken("info", value=None),
-        broken("info", "config", value=None),
-        broken("info", "config", "n", value=3),
-        {},
-        None,
-    ],
-)
+@pytest.mark.parametrize("bad", [*(broken(*path, value=value) for path, value in rows(__file__, "broken")), {}, None])
 def test_what_cannot_be_read_is_unknown_and_takes_nothing_from_the_others(bad: Any) -> None:
     found, unknown = wire.parse_connectors({"good": entity(GOOD), "bad": bad})
     assert found == {"good": GOOD}
@@ -116,26 +101,9 @@ def test_a_type_that_is_new_is_unknown_and_a_null_value_is_no_value() -> None:
     assert found[GOOD.name].config == {"a": "b"}
 
 
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("4.3.1", ConnectVersion(4, 3, 1)),
-        ("3.6.2-ccs", ConnectVersion(3, 6, 2)),
-        ("3.9", ConnectVersion(3, 9)),
-        ("4.1.0-SNAPSHOT", ConnectVersion(4, 1)),
-        ("3.5.0.redhat-00004", ConnectVersion(3, 5)),
-        ("5.5.1-ccs", ConnectVersion(2, 5)),
-        ("6.2.0-ce", ConnectVersion(2, 8)),
-        ("7.0.1-ccs", ConnectVersion(3, 0)),
-        ("7.9.3-ce", ConnectVersion(3, 9)),
-        ("8.0.0-ccs", ConnectVersion(4, 0)),
-        ("9.1.0-ccs", ConnectVersion(9, 1)),
-        ("unknown", wire.UNKNOWN_VERSION),
-        ("", wire.UNKNOWN_VERSION),
-    ],
-)
-def test_versions(text: str, version: ConnectVersion) -> None:
-    assert wire.parse_version(text) == version
+@pytest.mark.parametrize(("text", "version"), rows(__file__, "versions"))
+def test_versions(text: str, version: list[int]) -> None:
+    assert wire.parse_version(text) == ConnectVersion(*version)
 
 
 def test_info() -> None:
@@ -143,24 +111,10 @@ def test_info() -> None:
     assert info == ClusterInfo(ConnectVersion(3, 9), "7.9.3-ce", "abc", "id")
 
 
-@pytest.mark.parametrize(
-    ("parse", "body"),
-    [
-        (wire.parse_info, {"status": "ok"}),
-        (wire.parse_info, None),
-        (wire.parse_names, {"a": 1}),
-        (wire.parse_names, [1]),
-        (wire.parse_connectors, ["a"]),
-        (wire.parse_plugins, {}),
-        (wire.parse_plugins, ["x"]),
-        (wire.parse_verdict, {}),
-        (wire.parse_verdict, {"configs": [1]}),
-        (wire.parse_definition, {}),
-    ],
-)
-def test_what_is_not_of_connect(parse: Any, body: Any) -> None:
+@pytest.mark.parametrize(("parse", "body"), rows(__file__, "strange"))
+def test_what_is_not_of_connect(parse: str, body: Any) -> None:
     with pytest.raises(wire.UnreadableAnswer):
-        parse(body)
+        getattr(wire, parse)(body)
 
 
 def test_a_key_that_is_not_defined_has_no_definition() -> None:
@@ -224,15 +178,7 @@ def test_offsets_are_canonical_text_and_1_is_not_1_0() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (None, "the offsets: expected an object, found NoneType"),
-        ([], "the offsets: expected an object, found list"),
-        ({}, "the list of offsets is missing"),
-        ({"offsets": {}}, "the list of offsets is missing"),
-        ({"offsets": [{"partition": {}, "offset": {}}, 3]}, r"offsets\[1\]: expected an object, found int"),
-        ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object, found NoneType"),
-        ({"offsets": [{"partition": "x", "offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),
-        ({"offsets": [{"partition": {}, "offset": 3}]}, r"the offset of offsets\[0\]: expected an object, found int"),
-        ({"offsets": [{"partition": {"a": float("inf")}, "offset": {}}]}, r"offsets\[0\]: "),
+        *rows(__file__, "no_offsets"),
         ({"offsets": [{"partition": {"a": "\ud800"}, "offset": {}}]}, r"offsets\[0\]: "),
     ],
 )

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.connect.worker_heap import (
     GIB,
-    KIB,
     LARGEST_BODY,
     LARGEST_CHUNK,
     MIB,
@@ -50,16 +50,14 @@ def test_the_estimate_is_near_to_what_was_measured_and_rather_above(
     assert 0.95 * measured <= estimated <= 1.4 * measured
 
 
-def test_a_million_is_refused_on_one_gibibyte_and_passes_on_two() -> None:
+def test_a_million_is_refused_on_one_gibibyte_and_with_exactly_once_on_two() -> None:
     # On 1 GiB it could be sent, but not read back: that took 101s and the whole heap. On 2 GiB reading took 28s.
     assert heap_refusal(of_a_million(50_000), GIB) is not None
     assert heap_refusal(of_a_million(250_000), 2 * GIB) is None
-
-
-def test_with_exactly_once_a_million_is_refused_on_two_gibibytes() -> None:
     # On 2 GiB it could be sent, more slowly with each chunk; reading it back took more than 90s and the whole heap.
     assert heap_refusal(of_a_million(100_000, copies=3), 2 * GIB) is not None
     assert heap_refusal(of_a_million(100_000, copies=3), 4 * GIB) is None
+    assert heap_refusal(of_a_million(MILLION, copies=9), 0) is None, "without a limit, nothing is refused"
 
 
 def test_a_refusal_has_the_arithmetic_and_says_what_to_do() -> None:
@@ -87,10 +85,6 @@ def test_the_heap_that_a_refusal_asks_for_is_enough(limit: int, copies: int) -> 
     assert words is None or heap_refusal(estimated, int(asked * GIB)) is None
 
 
-def test_without_a_limit_nothing_is_refused() -> None:
-    assert heap_refusal(of_a_million(MILLION, copies=9), 0) is None
-
-
 def test_few_partitions_need_little_more_than_the_worker() -> None:
     assert estimate(0, 0, 0).size < 128 * MIB
     assert estimate(1, 60, 60).size < 128 * MIB
@@ -115,19 +109,7 @@ def test_copies_are_those_of_the_worker_that_runs_most_sources() -> None:
     assert count_copies(CHANGED, cluster, exactly_once=False) == 1
 
 
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [
-        (0, "0 bytes"),
-        (700, "700 bytes"),
-        (KIB, "1 KiB"),
-        (16 * MIB, "16 MiB"),
-        (16 * MIB + 1, "16.1 MiB"),
-        (2 * GIB, "2 GiB"),
-        (2 * GIB + 1, "2.01 GiB"),
-        (1500 * GIB, "1500 GiB"),
-    ],
-)
+@pytest.mark.parametrize(("size", "words"), rows(__file__, "sizes"))
 def test_sizes_are_rounded_up_so_that_what_is_too_much_never_looks_equal(size: int, words: str) -> None:
     assert size_text(size) == words
 

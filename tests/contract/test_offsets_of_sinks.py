@@ -50,14 +50,10 @@ def test_what_connect_refuses_by_itself(contract: Contract, partition: Any, offs
     assert contract.client.offsets(name) == {}
 
 
-def test_no_partition_at_all_is_refused(contract: Contract) -> None:
+def test_no_partition_and_a_negative_offset_change_nothing(contract: Contract) -> None:
     name = contract.stopped("bad", contract.sink())
     text = "The partition for a sink connector offset cannot be null or missing"
     assert contract.patch(name, (None, {"kafka_offset": 1})) == (400, text)
-
-
-def test_a_negative_offset_changes_nothing_and_says_nothing(contract: Contract) -> None:
-    name = contract.stopped("negative", contract.sink(topics=TOPIC))
     with pytest.raises(OffsetsNotChanged, match=f"Failed to modify offsets for sink connector {name}"):
         contract.client.alter_offsets(name, {**sink_entry(OTHER, 1), **sink_entry(TOPIC, -1)})
     assert contract.client.offsets(name) == {}
@@ -136,7 +132,7 @@ def test_a_group_with_another_member_is_in_use(contract: Contract) -> None:
     group = {"consumer.override.group.id": f"connect-{name}"}
     theirs = contract.running("theirs", contract.records(topic, **group))
     file = contract.directory / "records.txt"
-    contract.await_that(lambda: contract.client.connectors() and file.exists(), bool, [])
+    contract.await_that(lambda: contract.client.connectors() and file.exists(), bool)
     words = "its consumer group has members; stop the other consumers"
     for patch in (sink_entry(topic, 0), sink_entry(topic, None), sink_entry(OTHER, 1)):
         with pytest.raises(GroupInUse, match=words):
@@ -158,6 +154,6 @@ def test_offsets_of_a_deleted_sink_wait_for_its_name(contract: Contract) -> None
     name = contract.stopped("again", config)
     contract.client.alter_offsets(name, sink_entry(topic, 1))
     contract.client.delete(name)
-    contract.await_that(lambda: name in contract.client.names(), lambda there: not there, [])
+    contract.await_that(lambda: name in contract.client.names(), lambda there: not there)
     contract.client.create(name, config)
     contract.consumed(name, "r1")

@@ -21,19 +21,15 @@ def test_a_file_source_looks_at_the_shape_and_changes_nothing_where_one_entry_is
             contract.client.alter_offsets(name, {**fine, **entry(partition, offset)})
         assert words in str(caught.value)
     assert contract.client.offsets(name) == {}
-
-
-def test_a_file_source_takes_what_it_will_never_read(contract: Contract) -> None:
-    name = contract.stopped("file", contract.source())
-    patch = {
+    never_read = {
         **entry({"filename": "/another"}, {"position": 1}),
         **entry({"filename": 3}, {"position": 2**63 - 1}),
         **entry({"filename": None, "more": 1}, {"position": 0, "more": "x"}),
     }
-    contract.client.alter_offsets(name, patch)
-    assert contract.client.offsets(name) == patch
+    contract.client.alter_offsets(name, never_read)
+    assert contract.client.offsets(name) == never_read
     contract.client.alter_offsets(name, entry({"wrong": "key"}, None))
-    assert contract.client.offsets(name) == patch
+    assert contract.client.offsets(name) == never_read
 
 
 def test_a_file_source_without_a_file_has_no_offsets_to_change(contract: Contract) -> None:

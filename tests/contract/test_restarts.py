@@ -14,37 +14,26 @@ RESTART_FAILED = "restart?includeTasks=true&onlyFailed=true"
 @pytest.fixture
 def failed_sink(contract: Contract) -> ConnectorName:
     """A sink whose task fails until the directory `missing` exists."""
-    name = contract.create(
-        "sink", contract.sink(file=str(contract.directory / "missing" / "out.txt"), **{"tasks.max": "1"})
-    )
+    file = str(contract.directory / "missing" / "out.txt")
+    name = contract.create("sink", contract.sink(file=file, **{"tasks.max": "1"}))
     contract.await_state(name, "RUNNING", ["FAILED"])
     return name
 
 
-def repair(contract: Contract) -> None:
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_failed_task_runs_again(contract: Contract, failed_sink: ConnectorName, *, alone: bool) -> None:
     (contract.directory / "missing").mkdir()
-
-
-def test_a_failed_task_runs_again(contract: Contract, failed_sink: ConnectorName) -> None:
-    repair(contract)
-    contract.client.restart(failed_sink, include_tasks=True, only_failed=True)
+    if alone:
+        contract.client.restart_part(failed_sink, 0)
+    else:
+        contract.client.restart(failed_sink, include_tasks=True, only_failed=True)
     assert contract.await_state(failed_sink, "RUNNING", ["RUNNING"]).tasks[0].trace == ""
 
 
-def test_a_single_task_runs_again(contract: Contract, failed_sink: ConnectorName) -> None:
-    repair(contract)
-    contract.client.restart_part(failed_sink, 0)
-    contract.await_state(failed_sink, "RUNNING", ["RUNNING"])
-
-
-def test_the_answer_shows_only_failed_parts_as_restarting(contract: Contract, failed_sink: ConnectorName) -> None:
+def test_a_task_whose_cause_is_not_fixed_fails_again(contract: Contract, failed_sink: ConnectorName) -> None:
     status, body = contract.json("POST", f"/connectors/{failed_sink}/{RESTART_FAILED}")
     states = body["connector"]["state"], [task["state"] for task in body["tasks"]]
-    assert (status, states) == (202, ("RUNNING", ["RESTARTING"]))
-
-
-def test_a_task_whose_cause_is_not_fixed_fails_again(contract: Contract, failed_sink: ConnectorName) -> None:
-    contract.client.restart(failed_sink, include_tasks=True, only_failed=True)
+    assert (status, states) == (202, ("RUNNING", ["RESTARTING"])), "only failed parts are restarted"
     found = contract.await_state(failed_sink, "RUNNING", ["FAILED"])
     assert "Couldn't find or create file" in found.tasks[0].trace
 
@@ -60,10 +49,13 @@ def test_a_failed_connector_is_started_again(contract: Contract) -> None:
     contract.await_state(name, "FAILED")
 
 
-def test_nothing_happens_if_nothing_has_failed(contract: Contract) -> None:
+def test_parts_that_have_not_failed_are_restarted_only_on_request(contract: Contract) -> None:
     name = contract.running("run", contract.source())
     status, body = contract.json("POST", f"/connectors/{name}/{RESTART_FAILED}")
     assert (status, body["connector"]["state"], body["tasks"][0]["state"]) == (202, "RUNNING", "RUNNING")
+    status, body = contract.json("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=false")
+    assert (status, body["connector"]["state"], body["tasks"][0]["state"]) == (202, "RESTARTING", "RESTARTING")
+    contract.await_state(name, "RUNNING", ["RUNNING"])
 
 
 def test_an_unknown_connector_cannot_be_restarted(contract: Contract) -> None:
@@ -71,10 +63,3 @@ def test_an_unknown_connector_cannot_be_restarted(contract: Contract) -> None:
         contract.client.restart(ConnectorName("no-such-connector"), include_tasks=True, only_failed=True)
     with pytest.raises(NotFound):
         contract.client.restart_part(ConnectorName("no-such-connector"), 0)
-
-
-def test_a_running_connector_is_restarted_with_its_tasks(contract: Contract) -> None:
-    name = contract.running("run", contract.source())
-    status, body = contract.json("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=false")
-    assert (status, body["connector"]["state"], body["tasks"][0]["state"]) == (202, "RESTARTING", "RESTARTING")
-    contract.await_state(name, "RUNNING", ["RUNNING"])

@@ -121,27 +121,17 @@ class Contract:
         return topic
 
     def await_offsets(self, name: ConnectorName, wanted: OffsetPatch) -> Offsets:
-        seen: list[object] = []
-
-        def reached(found: Offsets) -> bool:
-            seen.append(found)
-            return found == wanted
-
-        return self.await_that(lambda: self.client.offsets(name), reached, seen)  # type: ignore[no-any-return]
+        return self.await_that(lambda: self.client.offsets(name), lambda found: found == wanted)  # type: ignore[no-any-return]
 
     def consumed(self, name: ConnectorName, *values: str) -> None:
         """Wait until a sink of `records` has written exactly these values; then stop it, and delete its file."""
-        file, seen = self.directory / "records.txt", []
+        file = self.directory / "records.txt"
 
         def read() -> list[str]:
             self.client.connectors()
             return [line.split()[-1] for line in file.read_text().splitlines()] if file.exists() else []
 
-        def complete(found: list[str]) -> bool:
-            seen.append(found)
-            return found == [*values]
-
-        self.await_that(read, complete, seen)
+        self.await_that(read, lambda found: found == [*values])
         self.stop(name)
         file.unlink()
 
@@ -153,20 +143,18 @@ class Contract:
 
     def await_state(self, name: ConnectorName, state: str, tasks: list[str] | None = None) -> ObservedConnector:
         """Poll until the connector and, if given, its tasks have these states."""
-        seen: list[object] = []
 
         def reached(found: ObservedConnector | None) -> bool:
-            seen.append(found and (found.state.value, [task.state.value for task in found.tasks]))
             if found is None or found.state.value != state:
                 return False
             return tasks is None or [task.state.value for task in found.tasks] == tasks
 
-        return self.await_that(lambda: self.client.connectors()[0].get(name), reached, seen)
+        return self.await_that(lambda: self.client.connectors()[0].get(name), reached)
 
-    def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool], seen: list[object]) -> Any:
+    def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
         until = time.monotonic() + DEADLINE
         while not good(found := look()):
-            assert time.monotonic() < until, f"never happened; seen: {seen[-5:]}"
+            assert time.monotonic() < until, f"never happened; seen last: {found}"
             time.sleep(0.05)
         return found
 

@@ -115,14 +115,19 @@ class CapturedTable(ABC):
     def move(self, name: str, offset: Offset | None, more: str = "", partition: dict[str, str] | None = None) -> None:
         """Commit an offset change that sets the offset."""
         entry = {"partition": partition or self.partition, "offset": offset}
-        self.place.commit(f"{name}.yaml", self.alter(name, f"offsets: {json.dumps([entry])}\n{more}"))
-
-    def alter(self, name: str, spec: str) -> str:
-        return self.change(name, f"operation: alter\n{spec}")
+        spec = f"operation: alter\noffsets: {json.dumps([entry])}\n{more}"
+        self.place.commit(f"{name}.yaml", self.change(name, spec))
 
     def change(self, name: str, spec: str) -> str:
         """The document of an offset change of the connector."""
         return change(name, self.name, spec)
+
+    def is_refused(self, *words: str) -> None:
+        """Assert that the repository has errors with these words, and that nothing was applied."""
+        refused = self.place.run("apply", "--yes")
+        assert refused.code == 4, refused
+        assert [word for word in words if word not in refused.err] == [], refused
+        assert self.tasks() in ([], ["RUNNING"])
 
     def undo(self, name: str) -> Ran:
         """Write the document that undoes the change, commit and apply it."""
@@ -148,9 +153,9 @@ class CapturedTable(ABC):
         self.patch(offset)
         self.resume()
 
-    def patch(self, offset: Offset) -> None:
+    def patch(self, offset: Offset, partition: dict[str, str] | None = None) -> None:
         """Set the offset by hand."""
-        entry = {"partition": self.partition, "offset": offset}
+        entry = {"partition": partition or self.partition, "offset": offset}
         self.place.rest("PATCH", f"/connectors/{self.name}/offsets", {"offsets": [entry]})
 
     def tasks(self) -> list[str]:
@@ -168,10 +173,25 @@ class CapturedTable(ABC):
         return self.place.rest("GET", f"/connectors/{self.name}/status")
 
 
-_JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": '"false"'}
+class DebeziumSource(CapturedTable):
+    """A connector of Debezium."""
+
+    def config(self) -> dict[str, str]:
+        return {
+            "database.hostname": HOST,
+            "database.port": str(self.server.port),
+            "database.user": USER,
+            "topic.prefix": self.name,
+            "poll.interval.ms": "50",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": '"false"',
+        }
+
+    def id_of(self, line: str) -> int:
+        return int(json.loads(line)["after"]["id"])
 
 
-class PostgresSource(CapturedTable):
+class PostgresSource(DebeziumSource):
     """Debezium for PostgreSQL, with its own slot."""
 
     plugin = "io.debezium.connector.postgresql.PostgresConnector"
@@ -181,25 +201,16 @@ class PostgresSource(CapturedTable):
         self.server.sql("CREATE TABLE items (id serial PRIMARY KEY, name text)", self.database)
 
     def config(self) -> dict[str, str]:
-        return {
-            "database.hostname": HOST,
-            "database.port": str(self.server.port),
-            "database.user": USER,
+        return super().config() | {
             "database.dbname": self.database,
             "plugin.name": "pgoutput",
             "slot.name": self.database,
             "table.include.list": "public.items",
-            "topic.prefix": self.name,
-            "poll.interval.ms": "50",
-            **_JSON,
         }
 
     @property
     def topic(self) -> str:
         return f"{self.name}.public.items"
-
-    def id_of(self, line: str) -> int:
-        return int(json.loads(line)["after"]["id"])
 
     def slot(self) -> tuple[int, int]:
         """The slot's `restart_lsn` and `confirmed_flush_lsn`, as numbers."""
@@ -225,7 +236,7 @@ class PostgresSource(CapturedTable):
         self.await_last(self.rows)
 
 
-class MariaDbSource(CapturedTable):
+class MariaDbSource(DebeziumSource):
     """Debezium for MariaDB, with its own schema history."""
 
     plugin = "io.debezium.connector.mariadb.MariaDbConnector"
@@ -239,25 +250,16 @@ class MariaDbSource(CapturedTable):
         self.server.sql("CREATE TABLE items (id int PRIMARY KEY AUTO_INCREMENT, name text)", self.database)
 
     def config(self) -> dict[str, str]:
-        return {
-            "database.hostname": HOST,
-            "database.port": str(self.server.port),
-            "database.user": USER,
+        return super().config() | {
             "database.server.id": str(10_000 + int(self.place.suffix, 16)),
             "database.include.list": self.database,
-            "topic.prefix": self.name,
             "schema.history.internal.kafka.bootstrap.servers": self.bootstrap,
             "schema.history.internal.kafka.topic": f"{self.name}.history",
-            "poll.interval.ms": "50",
-            **_JSON,
         }
 
     @property
     def topic(self) -> str:
         return f"{self.name}.{self.database}.items"
-
-    def id_of(self, line: str) -> int:
-        return int(json.loads(line)["after"]["id"])
 
 
 class JdbcSource(CapturedTable):

@@ -24,6 +24,13 @@ DEADLINE = 30.0
 pytestmark = pytest.mark.slow
 
 
+def guard_of(tmp_path: Path) -> tuple[Path, list[str]]:
+    """The directory of the data, and the command of the guard."""
+    directory = tmp_path / "data"
+    directory.mkdir()
+    return directory, [sys.executable, str(GUARD), "", str(directory), sys.executable, "-c", SERVER]
+
+
 def await_pid(file: Path) -> int:
     until = time.monotonic() + DEADLINE
     while not (file.exists() and file.read_text()):
@@ -40,9 +47,7 @@ def await_gone(directory: Path, server: int) -> None:
 
 
 def test_a_holder_that_is_killed_leaves_neither_server_nor_data(tmp_path: Path) -> None:
-    directory = tmp_path / "data"
-    directory.mkdir()
-    guard = [sys.executable, str(GUARD), "", str(directory), sys.executable, "-c", SERVER]
+    directory, guard = guard_of(tmp_path)
     with subprocess.Popen([sys.executable, "-c", HOLDER, *guard]) as holder:
         server = await_pid(tmp_path / "pid")
         holder.kill()
@@ -50,9 +55,7 @@ def test_a_holder_that_is_killed_leaves_neither_server_nor_data(tmp_path: Path) 
 
 
 def test_a_server_that_is_stopped_keeps_its_data(tmp_path: Path) -> None:
-    directory = tmp_path / "data"
-    directory.mkdir()
-    command = [sys.executable, str(GUARD), "", str(directory), sys.executable, "-c", SERVER]
+    directory, command = guard_of(tmp_path)
     with subprocess.Popen(command, stdin=subprocess.PIPE) as guard:
         server = await_pid(tmp_path / "pid")
         guard.send_signal(signal.SIGTERM)

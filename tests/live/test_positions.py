@@ -139,11 +139,7 @@ def test_positions_that_fail_the_task(stock: MariaDbSource, offset: dict[str, st
 def test_a_jdbc_partition_that_is_not_in_the_whitelist_is_not_read(invoices: JdbcSource) -> None:
     invoices.run()
     invoices.stop()
-    invoices.place.rest(
-        "PATCH",
-        f"/connectors/{invoices.name}/offsets",
-        {"offsets": [{"partition": {"table": "itemss"}, "offset": {"incrementing": 1}}]},
-    )
+    invoices.patch({"incrementing": 1}, {"table": "itemss"})
     invoices.resume()
     invoices.insert()
     invoices.await_ids(1, 2, 3, 4)
@@ -152,8 +148,7 @@ def test_a_jdbc_partition_that_is_not_in_the_whitelist_is_not_read(invoices: Jdb
 def test_a_jdbc_offset_of_the_older_protocol_is_read_if_there_is_no_other(invoices: JdbcSource) -> None:
     invoices.declare("state: stopped")
     invoices.place.apply()
-    older = {"partition": {"table": "items"}, "offset": {"incrementing": 2}}
-    invoices.place.rest("PATCH", f"/connectors/{invoices.name}/offsets", {"offsets": [older]})
+    invoices.patch({"incrementing": 2}, {"table": "items"})
     invoices.read_topic()
     invoices.resume()
     invoices.await_ids(3)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.files.tables import rows
 from support.planner.situations import current_offsets
 
 from gitops_connect.errors import UsageError
@@ -72,16 +73,7 @@ def test_everything_else_of_the_config_map_is_kept(tmp_path: Path) -> None:
     assert [one.name for one in file.parent.iterdir()] == ["found.yaml"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "a: b\n",
-        "kind: ConfigMap\nmetadata: {name: other}\n",
-        "x: [\n",
-        "kind: ConfigMap\nmetadata: {name: found}\n---\na: b\n",
-    ],
-)
+@pytest.mark.parametrize("text", rows(__file__, "other_files"))
 def test_another_file_is_not_overwritten(tmp_path: Path, text: str) -> None:
     file = tmp_path / "kafka" / "found.yaml"
     file.parent.mkdir()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 from support.planner.situations import change
 
 from gitops_connect.errors import SparkUnusable
@@ -67,35 +68,13 @@ def test_faults_have_their_places(tmp_path: Path) -> None:
     text = '{"offsets": [\n{"partition": {"a": 1, "a": 2}, "offset": null}\n], "more": 1}'
     (tmp_path / "x.json").write_text(text)
     found = read(at_uri(tmp_path, f"file:{tmp_path}/x.json", text.encode(), "file:*"))
-    parsed = manifest_parser.parse(_blob(text))
+    parsed = manifest_parser.parse(Blob("x.json", "", text.encode()))
     assert {(one.rule, one.found, one.location.line) for one in found.faults} == {
         (one.rule, one.found, one.location.line) for one in parsed.faults
     }
 
 
-def _blob(text: str) -> Blob:
-    return Blob("x.json", "", text.encode())
-
-
-@pytest.mark.slow
-def test_a_large_one_is_files(tmp_path: Path) -> None:
-    content = b"".join(json.dumps(ENTRIES[0]).encode() + b"\n" for _ in range(300_000))
-    (tmp_path / "x.jsonl").write_bytes(content)
-    found = at_uri(tmp_path, f"file:{tmp_path}/x.jsonl", content, "file:*")
-    assert isinstance(found, tuple)
-    assert [Path(file.path).stat().st_size for file in found] == [len(content)]
-
-
-@pytest.mark.parametrize(
-    ("uri", "allowed"),
-    [
-        ("file:{0}/x.jsonl", []),
-        ("file:{0}/x.jsonl", ["s3a://*"]),
-        ("file:{0}/public/../x.jsonl", ["file:{0}/public/*"]),
-        ("file:///{0}/public/../x.jsonl", ["file:{0}/public/*"]),
-        ("s3a://other/x.jsonl", ["s3a://mine/*"]),
-    ],
-)
+@pytest.mark.parametrize(("uri", "allowed"), rows(__file__, "not_allowed"))
 def test_what_the_settings_do_not_allow_is_not_looked_at(tmp_path: Path, uri: str, allowed: list[str]) -> None:
     (tmp_path / "x.jsonl").write_text("secret")
     found = at_uri(tmp_path, uri.format(tmp_path), b"", *(one.format(tmp_path) for one in allowed))
@@ -114,7 +93,7 @@ def test_another_content_than_the_reviewed_one_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_files_of_the_repository_are_read_or_staged_by_their_size(tmp_path: Path) -> None:
+def test_files_of_the_repository_and_elsewhere_are_read_or_staged_by_their_size(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()
     (repo / "a.jsonl").write_text(json.dumps(ENTRIES[0]))
@@ -133,6 +112,10 @@ def test_files_of_the_repository_are_read_or_staged_by_their_size(tmp_path: Path
     assert isinstance(large, tuple)
     assert all(isinstance(file, LargeFile) for file in large)
     assert [file.name for file in large] == ["a.jsonl", "c.jsonl"]
+    content = (repo / "c.jsonl").read_bytes()
+    elsewhere = at_uri(tmp_path, f"file:{repo}/c.jsonl", content, "file:*")
+    assert isinstance(elsewhere, tuple)
+    assert [Path(file.path).stat().st_size for file in elsewhere] == [len(content)]
 
 
 SMALL = """

@@ -96,6 +96,7 @@ CONTENTS = [
     ("a.json", b""),
     ("a.json", b"\n \n"),
     ("a.json", b"[]"),
+    ("a.json", json.dumps([{"partition": {"a": number}, "offset": None} for number in range(3)], indent=2).encode()),
     ("a.json", b'{"offset": []}'),
     ("a.json", b'{"offsets": 5}'),
     ("a.json", b'{"offsets": [1], "offsets": []}'),
@@ -235,13 +236,6 @@ def test_the_memory_is_flat(name: str, head: bytes, entry: bytes, tmp_path: Path
         tracemalloc.stop()
         assert Path(file.path).read_bytes().count(b"\n") == count + (name == "a.json")
     assert peaks[1] < 1.5 * peaks[0]
-
-
-def test_entries_over_several_lines_are_in_one(tmp_path: Path) -> None:
-    content = json.dumps([{"partition": {"a": number}, "offset": None} for number in range(3)], indent=2).encode()
-    file = staged("a.json", content, tmp_path / "x")
-    assert Path(file.path).read_bytes().count(b"\n") == 3
-    hold("a.json", content, tmp_path / "y")
 
 
 # Staged files are kept for later reconciliations.

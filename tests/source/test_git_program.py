@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 
-from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
+from gitops_connect.errors import SourceRefused, UsageError
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.git_program import (
@@ -61,18 +62,16 @@ def test_output_is_bytes_and_a_failure_has_gits_words(stub: Stub) -> None:
 
 
 @pytest.mark.slow
-def test_at_the_deadline_git_ends_with_all_that_it_started(stub: Stub, tmp_path: Path) -> None:
-    program = stub(f'sh -c "sleep 600 & echo \\$! >{tmp_path}/pid; wait"', 0.5)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param('sh -c "sleep 600 & echo \\$! >{}/pid; wait"', id="git waits"),
+        pytest.param("sleep 600 & echo $! >{}/pid", id="a child keeps the pipes open"),
+    ],
+)
+def test_at_the_deadline_git_ends_with_all_that_it_started(stub: Stub, tmp_path: Path, script: str) -> None:
     with pytest.raises(GitTimedOut):
-        program.run("anything")
-    assert has_ended(int((tmp_path / "pid").read_text()))
-
-
-@pytest.mark.slow
-def test_a_child_that_keeps_the_pipes_open_is_not_waited_for(stub: Stub, tmp_path: Path) -> None:
-    program = stub(f"sleep 600 & echo $! >{tmp_path}/pid", 0.5)
-    with pytest.raises(GitTimedOut):
-        program.run("anything")
+        stub(script.format(tmp_path), 0.5).run("anything")
     assert has_ended(int((tmp_path / "pid").read_text()))
 
 
@@ -114,16 +113,13 @@ def configuration(variables: dict[str, str]) -> dict[str, str]:
     return {variables[f"GIT_CONFIG_KEY_{n}"]: variables[f"GIT_CONFIG_VALUE_{n}"] for n in range(count)}
 
 
-def test_local_work_can_reach_nothing() -> None:
-    assert local_environment(Path("/clone"))["GIT_ALLOW_PROTOCOL"] == ""
-
-
 @pytest.mark.parametrize(
     ("url", "allowed"),
     [("https://h/a", "https"), ("http://h/a", "http:https"), ("h:a", "ssh"), ("git://h/a", "git"), ("/a", "file")],
 )
 def test_only_the_transport_of_the_settings_is_allowed(url: str, allowed: str) -> None:
     assert environment(RepositorySettings(url=url))["GIT_ALLOW_PROTOCOL"] == allowed
+    assert local_environment(Path("/clone"))["GIT_ALLOW_PROTOCOL"] == "", "local work can reach nothing"
 
 
 def test_a_password_is_for_one_host_and_in_no_configuration() -> None:
@@ -165,26 +161,10 @@ def test_a_file_that_is_not_there_is_named(url: str, setting: str, tmp_path: Pat
 SSH = "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "kind", "expected"),
-    [
-        ("git@h: Permission denied (publickey).\n" + SSH, SourceRefused, "ssh_key"),
-        ("Host key verification failed.\n" + SSH, SourceRefused, "known_hosts"),
-        ("ssh: Could not resolve hostname h: Name or service not known\n" + SSH, SourceUnavailable, "resolved"),
-        ("ssh: connect to host h port 22: Connection timed out\n" + SSH, SourceUnavailable, "reached"),
-        ("kex_exchange_identification: Connection closed by remote host\n" + SSH, SourceUnavailable, "lost"),
-        ("ERROR: Repository not found.\n" + SSH, SourceRefused, "the repository does not exist"),
-        ("fatal: write error: No space left on device\nfatal: index-pack failed\n", SourceUnavailable, "disk"),
-        ("error: RPC failed; curl 18\nfatal: early EOF\nfatal: index-pack failed\n", SourceUnavailable, "lost"),
-        ("fatal: mismatched algorithms: client sha1; server sha256\n", SourceRefused, "SHA-256"),
-        ("fatal: The requested URL returned error: 429\n", SourceUnavailable, "an error of its own"),
-        ("fatal: something new\n", SourceUnavailable, "git failed: fatal: something new"),
-        ("", SourceUnavailable, "git failed: nothing"),
-    ],
-)
-def test_each_failure_says_whether_waiting_helps_and_what_to_do(words: str, kind: type, expected: str) -> None:
-    error = explain("repository x", GitFailed("fetch", 128, words.encode()))
-    assert type(error) is kind
+@pytest.mark.parametrize(("words", "kind", "expected"), rows(__file__, "failures"))
+def test_each_failure_says_whether_waiting_helps_and_what_to_do(words: str, kind: str, expected: str) -> None:
+    error = explain("repository x", GitFailed("fetch", 128, words.replace("{ssh}", SSH).encode()))
+    assert type(error).__name__ == kind
     assert str(error).startswith("repository x: ")
     assert expected in str(error)
 

@@ -38,8 +38,7 @@ def merge(server: GitServer, clone: Path) -> Merge:
 def push(upstream: Upstream, files: dict[str, Content], *, to: str = HEAD, start: str | None = None) -> str:
     """Commit these files for a pull request, on top of `start` or of its last commit, and return the commit."""
     if start is not None:
-        upstream.git("update-ref", "refs/heads/topic", start)
-        upstream.tips["topic"] = start
+        upstream.set_branch("topic", start)
     commit = upstream.commit({**files}, "topic")
     upstream.git("update-ref", to, commit)
     upstream.git("update-ref", "-d", "refs/heads/topic")
@@ -50,12 +49,6 @@ def grow(upstream: Upstream, count: int, files: dict[str, str]) -> None:
     """Add commits to the target branch, each with a small change."""
     for number in range(count):
         upstream.commit({**files, "count": str(number)})
-
-
-def merge_commit(upstream: Upstream, files: dict[str, str], first: str, second: str) -> str:
-    """A merge commit with exactly these files."""
-    tree = upstream.git("rev-parse", f"{upstream.commit({**files}, 'scratch')}^{{tree}}")
-    return upstream.git("commit-tree", tree, "-p", first, "-p", second, "-m", "x")
 
 
 def test_changes_of_both_sides_are_merged_and_the_branch_stays_as_it_is(
@@ -112,13 +105,10 @@ def test_a_base_behind_the_known_history_is_found(upstream: Upstream, merge: Mer
     """The newest common commit is behind a merge, while an older one is close: with too little history, b conflicts."""
     root = upstream.commit({"a": "0", "b": "0"})
     side = push(upstream, {"a": "0", "b": "1"}, to="refs/heads/side", start=root)
-    upstream.git("update-ref", "refs/heads/long", side)
-    upstream.tips["long"] = side
+    upstream.set_branch("long", side)
     for number in range(60):
         long = upstream.commit({"a": "0", "b": "1", "n": str(number)}, "long")
-    tip = merge_commit(upstream, {"a": "0", "b": "2"}, root, long)
-    upstream.git("update-ref", "refs/heads/main", tip)
-    upstream.tips["main"] = tip
+    upstream.set_branch("main", upstream.merge({"a": "0", "b": "2"}, root, long))
     push(upstream, {"a": "1", "b": "1"}, start=side)
     assert contents(merge().fetch()) == {"a": b"1", "b": b"2"}
 
@@ -128,8 +118,8 @@ def test_a_criss_cross_history_is_merged(upstream: Upstream, merge: Merge) -> No
     one = push(upstream, {"a": LINES + "one\n", "b": LINES}, start=root)
     two = push(upstream, {"a": LINES, "b": LINES + "two\n"}, start=root)
     both = {"a": LINES + "one\n", "b": LINES + "two\n"}
-    upstream.git("update-ref", "refs/heads/main", merge_commit(upstream, both, one, two))
-    upstream.git("update-ref", HEAD, merge_commit(upstream, {**both, "c": "3"}, two, one))
+    upstream.git("update-ref", "refs/heads/main", upstream.merge(both, one, two))
+    upstream.git("update-ref", HEAD, upstream.merge({**both, "c": "3"}, two, one))
     assert contents(merge().fetch()) == {**{name: text.encode() for name, text in both.items()}, "c": b"3"}
 
 
@@ -218,24 +208,10 @@ def test_an_unreachable_server_is_a_temporary_error(upstream: Upstream, merge: M
 
 
 HOSTILE = [
-    "",
-    "main",
-    "HEAD",
-    "--upload-pack=touch /tmp/x",
-    "-refs/heads/x",
-    "+refs/heads/x",
-    "^refs/heads/x",
-    "refs/heads/*",
-    "refs/heads/x:refs/heads/main",
-    "refs/heads/x y",
-    "refs/heads/x\nrefs/heads/y",
-    "refs/heads/\0",
-    "refs/heads/../x",
-    "refs/heads/x@{1}",
-    "refs/heads/x~1",
-    "refs/heads/\ud800",
-    "refs/",
-    "1" * 40,
+    *("", "main", "HEAD", "refs/", "1" * 40, "--upload-pack=touch /tmp/x"),
+    *("-refs/heads/x", "+refs/heads/x", "^refs/heads/x", "refs/heads/*", "refs/heads/x:refs/heads/main"),
+    *("refs/heads/x y", "refs/heads/x\nrefs/heads/y", "refs/heads/\0", "refs/heads/../x", "refs/heads/\ud800"),
+    *("refs/heads/x@{1}", "refs/heads/x~1"),
 ]
 
 

@@ -318,11 +318,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _written(body: Any) -> str:
     """JSON as Jackson writes it: without whitespace, and with non-ASCII characters, except for lone surrogates."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    return text if text.isascii() or _is_whole(text) else json.dumps(body, separators=(",", ":"))
-
-
-def _is_whole(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    has_surrogates = not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
+    return json.dumps(body, separators=(",", ":")) if has_surrogates else text
 
 
 def _of_jetty(call: Call, status: int, title: str) -> Reply:

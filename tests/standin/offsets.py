@@ -143,13 +143,10 @@ def _alter_group(cluster: Cluster, connector: Connector, patch: Mapping[TopicPar
     busy = _subscriptions(cluster, group)
     if (busy and any(offset is not None for offset in patch.values())) or any(topic in busy for topic, _ in patch):
         raise Refused(500, _IN_USE.format(do="alter", name=connector.name))
-    refused = [_commit(cluster.stored, group, key, offset) for key, offset in sorted(patch.items(), key=_nulls_last)]
-    if not all(refused):
+    nulls_last = sorted(patch.items(), key=lambda item: item[1] is None)
+    accepted = [_commit(cluster.stored, group, key, offset) for key, offset in nulls_last]
+    if not all(accepted):
         raise Refused(500, f"Failed to alter consumer group offsets for connector {connector.name}")
-
-
-def _nulls_last(item: tuple[TopicPartition, int | None]) -> bool:
-    return item[1] is None
 
 
 def _commit(stored: Stored, group: str, key: TopicPartition, offset: int | None) -> bool:

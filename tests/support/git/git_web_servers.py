@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from support.loopback import in_thread
 
 SMART = {"Content-Type": "application/x-git-upload-pack-advertisement"}
 """The headers of Git's protocol."""
@@ -35,14 +36,8 @@ def web_server(headers: dict[str, str], parts: Parts) -> Iterator[str]:
             """Write nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with in_thread(server):
         yield f"http://127.0.0.1:{server.server_port}/repository.git"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def pkt(line: bytes) -> bytes:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from support.loopback import in_thread
+
 
 @dataclass
 class Behaviour:
@@ -46,24 +48,20 @@ class GitServer:
 
 @contextmanager
 def serving(directory: Path, certificate: Path | None = None) -> Iterator[GitServer]:
-    """Serve the repositories in a directory; over HTTPS if a certificate is given (PEM, with its key)."""
+    """Serve the repositories in a directory; over HTTPS if a certificate is given, whose key is next to it."""
     behaviour = Behaviour()
     server = _Server(("127.0.0.1", 0), _Handler)
     server.directory, server.behaviour = directory, behaviour
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
+        context.load_cert_chain(certificate, certificate.with_suffix(".key"))
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        scheme = "https" if certificate else "http"
-        yield GitServer(f"{scheme}://127.0.0.1:{server.server_port}", server.server_port, behaviour)
-    finally:
-        behaviour.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with in_thread(server):
+        try:
+            scheme = "https" if certificate else "http"
+            yield GitServer(f"{scheme}://127.0.0.1:{server.server_port}", server.server_port, behaviour)
+        finally:
+            behaviour.released.set()
 
 
 class _Server(ThreadingHTTPServer):

@@ -81,6 +81,15 @@ class Upstream:
         self.tips[branch] = (self.directory / "refs" / "heads" / branch).read_text().strip()
         return self.tips[branch]
 
+    def merge(self, files: dict[str, str], *parents: str) -> str:
+        """A merge commit with exactly these files, on no branch."""
+        tree = self.git("rev-parse", f"{self.commit(files, 'scratch')}^{{tree}}")
+        return self.git("commit-tree", tree, *(word for one in parents for word in ("-p", one)), "-m", "x")
+
+    def set_branch(self, branch: str, commit: str) -> None:
+        self.git("update-ref", f"refs/heads/{branch}", commit)
+        self.tips[branch] = commit
+
     def blob_id(self, path: str, revision: str = "main") -> str:
         """Git's object id of a file's content."""
         return self.git("rev-parse", f"{revision}:{path}")
