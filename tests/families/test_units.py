@@ -53,8 +53,7 @@ def test_every_unit_has_a_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "unit"),
-    [("records", RECORDS), ("time", TIME), ("pages", Unit("pages", "pages", "pages")), ("", None)],
+    ("word", "unit"), [("records", RECORDS), ("time", TIME), ("pages", Unit("pages", "pages", "pages")), ("", None)]
 )
 def test_a_unit_of_the_repository_is_one_of_ours_by_its_key_and_else_a_word(word: str, unit: Unit | None) -> None:
     schema = OffsetSchema("com.example.Mine", "p", {}, ("at",), word)

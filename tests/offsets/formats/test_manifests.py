@@ -21,11 +21,7 @@ from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.content import MAX_COUNTED
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE, parse
 
-COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".zst": zstandard.compress,
-}
+COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 GOOD = '{"partition": {"filename": "a"}, "offset": {"position": 1}}'
 ENTRY = {"partition": {"filename": "a"}, "offset": {"position": 1}}
 
@@ -243,10 +239,7 @@ def test_compressed_files_one_behind_the_other_are_one(suffix: str) -> None:
     packed = b"".join(pack(f"{GOOD}\n".encode()) for _ in range(100))
     assert [line for line, _ in entries(f"a.jsonl{suffix}", packed)] == list(range(1, 101))
     many = pack(b"") * 1001
-    assert fault(f"a.jsonl{suffix}", many)[:2] == (
-        "manifest/compression",
-        "it has more than 1000 compressed members",
-    )
+    assert fault(f"a.jsonl{suffix}", many)[:2] == ("manifest/compression", "it has more than 1000 compressed members")
 
 
 def test_a_frame_of_zstd_that_is_to_be_passed_over_is() -> None:

@@ -257,10 +257,7 @@ def test_distances_are_counted_by_their_decades() -> None:
     with TemporaryDirectory() as name:
         (verdict,) = in_process([filed(Case(jsonl(values), MIRROR, current), Path(name) / "m")])
     forward = (2, 2, 1, 0, 0, 0, 1, *[0] * 11, 2)
-    assert verdict.distribution == {
-        Direction.FORWARD: forward,
-        Direction.REWIND: (1, *[0] * 4, 1, *[0] * 12, 2),
-    }
+    assert verdict.distribution == {Direction.FORWARD: forward, Direction.REWIND: (1, *[0] * 4, 1, *[0] * 12, 2)}
 
 
 def test_lsns_as_postgresql_writes_them_are_sent_as_numbers() -> None:

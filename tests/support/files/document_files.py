@@ -52,9 +52,7 @@ def read(contents: Mapping[str, str]) -> Documents:
 
 
 def declare(
-    contents: Mapping[str, str],
-    clusters: Collection[str] | None = (LOCAL,),
-    strimzi: StrimziOptions = DEFAULT_OPTIONS,
+    contents: Mapping[str, str], clusters: Collection[str] | None = (LOCAL,), strimzi: StrimziOptions = DEFAULT_OPTIONS
 ) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
     """Run every stage from files to desired states."""
     checkout = files(contents)

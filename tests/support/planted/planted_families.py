@@ -206,7 +206,7 @@ COUNTER = OffsetSchema(
                 "properties": {"count": {"type": "integer", "minimum": 0}},
                 "additionalProperties": False,
             },
-        },
+        }
     },
     ("count",),
     "records",
