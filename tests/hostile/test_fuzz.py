@@ -16,6 +16,7 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.files.document_files import MemoryFiles
 from support.files.every_field import DOCUMENTS, NEW, OWN, declare, fields, kafka_connector, put, text
 from support.planner.situations import NOW, seen, situation
 
@@ -24,8 +25,7 @@ from gitops_connect.connect import wire
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.documents.yaml import parse
 from gitops_connect.errors import UsageError
-from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.documents import Blob, Entry
+from gitops_connect.model.documents import Blob
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.rules import own_schemas
 from gitops_connect.plan.planner import plan
@@ -88,19 +88,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Content:
-    """A revision with one file."""
-
-    def __init__(self, content: bytes) -> None:
-        self.entries = (Entry("clusters/local/a.yaml", "0", len(content)),)
-        self.diagnostics = Diagnostics()
-        self.complete = True
-        self._content = content
-
-    def blobs(self, entries: Any, at_most: int | None = None) -> Any:
-        return (Blob(entry.path, entry.blob_id, self._content[:at_most]) for entry in entries)
-
-
 def read_documents(content: bytes) -> None:
     """Each problem can be printed, and its location is a line of the file or the line after its end."""
     file = parse(Blob("a.yaml", "0", content))
@@ -111,7 +98,7 @@ def read_documents(content: bytes) -> None:
         assert problem.location.column >= 1
     for found in (*file.documents, *file.broken):
         json.dumps(found.value, ensure_ascii=False).encode()
-    load(Content(content), ParseCache())
+    load(MemoryFiles({"clusters/local/a.yaml": content}), ParseCache())
 
 
 @given(st.binary(max_size=300))

@@ -319,20 +319,6 @@ def test_reading_is_given_up_where_nothing_fits() -> None:
     assert found.faults[-1].found == f"{MAX_COUNTED} places in it cannot be read, and the rest was skipped"
 
 
-@given(st.binary(max_size=200), st.sampled_from([*FORMATS, "a.json.gz", "a.csv.zst"]))
-def test_no_bytes_raise_anything(content: bytes, name: str) -> None:
-    found = manifest(name, content)
-    assert found.entries or found.faults
-
-
-@given(st.data(), st.sampled_from(list(FORMATS)))
-def test_no_damage_raises_anything(data: st.DataObject, name: str) -> None:
-    text = FORMATS[name][0]([ENTRY, {"partition": {"a": "é"}, "offset": None}])
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, len(text)))
-    manifest(name, text[:start] + data.draw(st.text(max_size=3)) + text[end:])
-
-
 @pytest.mark.parametrize(("name", "frame"), [("a.json", '{{"offsets": [{}]}}'), ("a.jsonl", "{}")])
 def test_an_object_with_very_many_fields_is_refused(name: str, frame: str) -> None:
     fields = ", ".join(f'"k{number}": 1' for number in range(60_000))

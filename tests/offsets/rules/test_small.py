@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.arbitrary_entries import arbitrary_entries, names
 from support.files.manifests import (
     FILE,
     FILE_SOURCE,
@@ -165,23 +166,11 @@ def test_the_order_of_entries_does_not_matter(entries: list[Any]) -> None:
     assert verdict(entries, MIRROR).offsets == verdict(sorted(entries, key=str), MIRROR).offsets
 
 
-plain = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
-)
-names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
-anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
-halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
-entries_of_all_kinds = st.one_of(
-    anything,
-    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
-    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
-    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
-)
 configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
 
 
 @pytest.mark.slow
-@given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
+@given(st.lists(arbitrary_entries, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
 def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
     found = verdict(entries, config, current)
     assert (found.offsets is None) == bool(found.diagnostics.errors)
@@ -195,7 +184,7 @@ def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, curren
 lives = st.sampled_from([None, offsets(mirrored(), sunk(), mirrored(cluster="elsewhere"), sunk("other"))])
 
 
-@given(st.lists(entries_of_all_kinds, max_size=3), configs, lives)
+@given(st.lists(arbitrary_entries, max_size=3), configs, lives)
 def test_an_acknowledgement_changes_how_grave_a_thing_is_and_not_what_is_found(
     entries: list[Any], config: Any, current: Any
 ) -> None:
@@ -235,7 +224,7 @@ def test_current_offsets_may_be_written_as_they_are(pairs: list[Any], data: st.D
     assert not verdict(kept, FILE_SOURCE, current).unread or kept == [mirrored()]
 
 
-@given(entries_of_all_kinds, configs, lives)
+@given(arbitrary_entries, configs, lives)
 def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current: Any) -> None:
     """With a schema of the repository, here one that accepts everything, each entry is checked completely."""
     accepts_all = OffsetSchema("com.example.Any", "offset-schemas/any.json", {})

@@ -126,13 +126,6 @@ def test_of_each_kind_something_is_left(name: str, kind: OffsetChangeKind) -> No
     assert len(found) == expected
 
 
-def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
-    current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
-    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OffsetChangeKind.REPLACE)
-    found = [left_alike([case], split_size, tasks) for split_size in (300, 5000, SPLIT_SIZE) for tasks in (1, 3, 7)]
-    assert all(one == found[0] for one in found)
-
-
 def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
     """A task that is ended in the middle leaves no files."""
     current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
