@@ -194,7 +194,6 @@ def test_the_modules_of_packages_are_sent_to_executors(packages: Path, tmp_path:
 
 
 def checked(directory: Path, *more: str) -> str:
-    """What the command of the guide prints."""
     install(directory / "packages", GUIDE["python"].text)
     (directory / "connectors").mkdir()
     (directory / "connectors" / "queue.yaml").write_text(DOCUMENT)

@@ -62,7 +62,6 @@ class Place:
         (self.directory / "gitops-connect.toml").write_text(text)
 
     def write(self, file: str, content: str | bytes) -> Path:
-        """Write a file of the repository, and create its directories."""
         path = self.repository / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)

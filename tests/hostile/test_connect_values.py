@@ -62,7 +62,6 @@ def spoil(worker: StandIn, trace: str, odd: str) -> None:
 
 
 def read_back(output: str, command: str) -> None:
-    """Assert that output in a machine-readable format can be parsed."""
     if command.endswith(("json", "sarif")) and "--out" not in command:
         json.loads(output)
     elif command.endswith("yaml"):

@@ -191,7 +191,6 @@ def test_mutated_manifests(name: str, data: st.DataObject) -> None:
 
 @given(st.sampled_from(_PACKED), st.data())
 def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
-    """Bytes of the compressed form are changed, removed or repeated."""
     pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else zstandard.compress
     content = pack(_MANIFESTS[name.rpartition(".")[0]].encode())
     start = data.draw(st.integers(0, len(content)))

@@ -31,7 +31,6 @@ def manifest(name: str, content: str | bytes) -> Manifest:
 
 
 def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
-    """The entries of a valid manifest, each with its line."""
     found = manifest(name, content)
     assert not found.faults, found.faults
     assert {entry.location.file for entry in found.entries} <= {f"offsets/{name}"}
@@ -39,7 +38,6 @@ def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
 
 
 def fault(name: str, content: str | bytes) -> tuple[str, str, int, int]:
-    """The only fault of an invalid manifest."""
     (found,) = manifest(name, content).faults
     assert found.location.file == f"offsets/{name}"
     return found.rule, found.found, found.location.line, found.location.column
@@ -129,13 +127,6 @@ def test_what_is_written_comes_back_at_its_line(name: str, compression: str, val
     assert [at for at, _ in found] == [line(index) for index in range(len(values))]
 
 
-def test_the_answer_of_connect_is_a_manifest() -> None:
-    answer = '{"offsets":[{"partition":{"kafka_topic":"t","kafka_partition":0},"offset":{"kafka_offset":3}}]}'
-    assert entries("a.json", answer) == [
-        (1, {"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 3}})
-    ]
-
-
 @pytest.mark.parametrize(("name", "content"), rows(__file__, "well"))
 def test_blanks_line_ends_and_a_byte_order_mark_do_no_harm(name: str, content: str) -> None:
     assert [value for _, value in entries(name, content.replace("GOOD", GOOD))] == [ENTRY]
@@ -151,10 +142,6 @@ def test_an_entry_may_be_anything_here(name: str, content: str) -> None:
 
 def test_a_line_separator_inside_a_text_ends_no_line() -> None:
     assert entries("a.jsonl", f'{{"a": "\u2028\x85"}}\n{GOOD}') == [(1, {"a": "\u2028\x85"}), (2, ENTRY)]
-
-
-def test_characters_beyond_the_basic_plane_and_an_escaped_nul_are_texts() -> None:
-    assert entries("a.jsonl", r'{"a": "\ud83d\ude00", "b": "\u0000"}') == [(1, {"a": "\U0001f600", "b": "\0"})]
 
 
 @pytest.mark.parametrize(("cell", "value"), rows(__file__, "cells"))
@@ -290,14 +277,9 @@ def test_what_comes_before_a_fault_is_read() -> None:
     assert [one.location.line for one in found.faults] == [3]
 
 
-def test_each_fault_is_listed() -> None:
-    found = manifest("a.jsonl", "oops\n" * 500)
-    assert [one.location.line for one in found.faults] == list(range(1, 501))
-
-
 def test_reading_is_given_up_where_nothing_fits() -> None:
     found = manifest("a.jsonl", "oops\n" * 100_000)
-    assert len(found.faults) == MAX_COUNTED + 1
+    assert [one.location.line for one in found.faults[:-1]] == list(range(1, MAX_COUNTED + 1))
     assert found.faults[-1].rule == "manifest/format"
     assert found.faults[-1].found == f"{MAX_COUNTED} places in it cannot be read, and the rest was skipped"
 

@@ -7,29 +7,14 @@ from typing import Any
 
 import pytest
 from support.files.manifests import OTHER, UNREAD, declared, entry, mirrored, offsets, rules, verdict
-from support.files.tables import rows
+from support.files.tables import rows, table
 
 from gitops_connect.model.manifests import OffsetSchema
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.rules import own_schemas
 
 PATH = "offset-schemas/com.example.Counter.schema.json"
-COUNTER = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "type": "object",
-    "properties": {
-        "partition": {"$ref": "#/$defs/shard"},
-        "offset": {
-            "type": "object",
-            "required": ["count"],
-            "properties": {"count": {"type": "integer", "minimum": 0}},
-            "additionalProperties": False,
-        },
-    },
-    "$defs": {"shard": {"type": "object", "required": ["shard"]}},
-    "x-position": ["count"],
-    "x-unit": "records",
-}
+COUNTER = table(__file__, "counter")
 
 
 def load(document: Any, path: str = PATH) -> OffsetSchema:

@@ -198,7 +198,6 @@ def test_a_current_partition_may_be_set_whether_it_is_read_or_not(
 
 @pytest.mark.parametrize(("config", "value"), entries("refused", 0))
 def test_what_connect_refuses_or_is_read_wrongly_is_not_acknowledged(config: Mapping[str, str], value: Any) -> None:
-    """Connect would refuse the entry, or the connector would read the partition with a wrong offset."""
     found = verdict([value], config, LIVE, acknowledged=UNREAD)
     assert (found.offsets, found.unread) == (None, 0)
     assert "acknowledge" not in "".join(item.hint for item in found.diagnostics)

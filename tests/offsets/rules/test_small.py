@@ -17,7 +17,6 @@ from support.files.manifests import (
     SINK,
     UNREAD,
     context_of,
-    declared,
     entry,
     manifest,
     mirrored,
@@ -28,13 +27,11 @@ from support.files.manifests import (
 )
 from support.files.manifests import read as filed
 
-from gitops_connect.connect import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import partition_text, to_json
 from gitops_connect.offsets.rules.entries import EntryChecker
-from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.offsets.rules.small import SHOWN, check
 
 CONTEXT = context_of(MIRROR)
@@ -64,12 +61,6 @@ def test_an_lsn_may_be_written_as_postgresql_writes_it() -> None:
     assert rules(verdict([entry({"server": "shop"}, {"lsn": "FFFFFFFF/0"})], config)) == [(1, "range")]
     other = entry({"server": "shop"}, {"lsn": 1, "txId": "0/1"})
     assert rules(verdict([other], config)) == [(1, "type")]
-
-
-def test_a_warning_holds_nothing_up() -> None:
-    found = verdict([entry(mirrored()["partition"], {"offset": 1, "more": 2})], MIRROR)
-    assert [item.severity for item in found.diagnostics] == [Severity.WARNING]
-    assert len(declared(found)) == 1
 
 
 def test_twenty_are_named_and_the_rest_is_counted() -> None:
@@ -153,12 +144,6 @@ def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
     named = [item.location.line for item in found.diagnostics if "more of this rule" not in item.summary]
     assert named == [*range(1, SHOWN + 1), *range(100, 100 + SHOWN)]
     assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in total"] * 2
-
-
-@pytest.mark.parametrize("name", ["ENCODING", "COMPRESSION", "SYNTAX", "DUPLICATE_KEY", "NUMBER", "FORMAT", "EMPTY"])
-def test_what_the_reader_finds_has_its_rule(name: str) -> None:
-    assert RULES[getattr(reader, name)].severity is Severity.ERROR
-    assert RULES[reader.TOO_LARGE].severity is Severity.ERROR
 
 
 @given(st.permutations([mirrored(number, number * 7) for number in range(6)] + [entry(mirrored(9)["partition"], None)]))

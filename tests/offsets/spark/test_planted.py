@@ -96,7 +96,6 @@ def test_each_plant_alone(name: str, kind: OffsetChangeKind, current: float | No
     ids=["some", "all"],
 )
 def test_plants_without_errors_change_the_reported_moves(name: str, kind: OffsetChangeKind, of: list[Any]) -> None:
-    """Plants that are no errors change the moves of offsets and their distances."""
     family = FAMILIES[name]
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
     chosen: list[Any] = [[one] if rest else [] for one in fine for rest in (1, 0, 0, 0)]

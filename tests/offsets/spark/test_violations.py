@@ -72,21 +72,16 @@ def test_the_file_contains_the_violations_of_the_verdicts(chosen: Any, split_siz
         assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
 
 
-def planted(count: int, faults: int) -> tuple[Case, Counter[tuple[str, int]]]:
+def test_all_planted_faults_are_reported_on_spark(spark: Any, tmp_path: Path) -> None:
     rnd = random.Random(5)  # noqa: S311 - the same each time
-    lines = [jsonl([mirrored(n)]) for n in range(count)]
-    chosen = {n: rnd.choice(sorted(SPOILED)) for n in rnd.sample(range(1, count), faults)}
+    lines = [jsonl([mirrored(n)]) for n in range(200_000)]
+    chosen = {n: rnd.choice(sorted(SPOILED)) for n in rnd.sample(range(1, len(lines)), 50_000)}
     for n, rule in chosen.items():
         lines[n] = SPOILED[rule](n)
-    current = offsets(*(mirrored(-n) for n in range(1, 4)))
-    expected = Counter((f"manifest/{rule}", n + 1) for n, rule in chosen.items())
-    return Case(b"".join(lines), MIRROR, current), expected
-
-
-def test_all_planted_faults_are_reported_on_spark(spark: Any, tmp_path: Path) -> None:
-    case, expected = planted(200_000, 50_000)
+    case = Case(b"".join(lines), MIRROR, offsets(*(mirrored(-n) for n in range(1, 4))))
     (verdict,) = on_spark(spark, [filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
     found = violation_rows(tmp_path / "offenders")
+    expected = Counter((f"manifest/{rule}", n + 1) for n, rule in chosen.items())
     assert Counter((row[0], row[3]) for row in found) == expected
     assert {row for row in named(verdict) if "more of this rule" not in row[5]} <= set(found)
 

@@ -62,7 +62,6 @@ def declare(
 
 
 def declare_one(text: str) -> DesiredConnector:
-    """The only connector of a document without problems."""
     states, diagnostics = declare({"a.yaml": text})
     assert not diagnostics.items, diagnostics.items
     (connector,) = states[LOCAL].connectors

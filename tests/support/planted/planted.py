@@ -38,8 +38,6 @@ Place = tuple[str, int, str, Severity]
 
 
 class Expected(NamedTuple):
-    """A problem that has to be reported for a line."""
-
     file: int
     line: int
     rule: str
@@ -86,7 +84,6 @@ class Planted:
         return sorted(found, key=str)
 
     def filed(self, directory: Path) -> LargeManifest:
-        """The manifest in files, for the large engine."""
         return manifest_of_files(directory, WHOLE, self.files, self.context, self.kind)
 
     def by_small(self) -> Said:
@@ -109,7 +106,6 @@ def place(one: Diagnostic) -> Place:
 
 
 def places(diagnostics: Iterable[Diagnostic]) -> list[Place]:
-    """The places of all problems, sorted."""
     return sorted(map(place, diagnostics), key=str)
 
 

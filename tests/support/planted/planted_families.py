@@ -50,7 +50,6 @@ class Plant:
 
     @property
     def is_null(self) -> bool:
-        """Whether the fault is a tombstone."""
         return self.name == "offset None"
 
 
@@ -133,7 +132,6 @@ def _drop(path: str, says: tuple[Says, ...]) -> Plant:
 
 
 def _holder(entry: Entry, touches: FieldPath) -> Any:
-    """The entry, or its half, that has the field."""
     return entry[touches[0]] if len(touches) > 1 else entry
 
 

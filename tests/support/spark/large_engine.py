@@ -120,7 +120,6 @@ def _offset_change(kind: OffsetChangeKind, declared: Offsets) -> OffsetChange:
 
 
 def filed(case: Case, directory: Path) -> LargeManifest:
-    """The case as a `LargeManifest`, with its contents in files."""
     return manifest_of_files(directory, Location(case.name), [(case.name, case.stored)], case.context, case.kind)
 
 
@@ -170,7 +169,6 @@ def on_spark(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """Run the jobs on a Spark session."""
     job = replace(prepare(manifests), directories=job_directories(ready, violations), read_lines=reader)
     return carry_out(manifests, job, SparkEngine(session))
 
