@@ -13,7 +13,6 @@ FILES = [yaml.safe_load(file.read_text()) for file in sorted(Path(__file__).with
 
 
 def cases(kind: str) -> list[list[Any]]:
-    """The cases of that kind of all families."""
     return [case for file in FILES for case in file.get(kind, ())]
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from support.docs.docs_pages import DOCS, code
 from support.files.manifests import entry, offsets
+from support.files.tables import rows
 from support.planner.situations import change, seen, situation, wanted
 from support.spark.large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
 
@@ -172,37 +173,14 @@ def test_a_bug_in_a_package_while_planning_blocks_only_its_connectors(acme: Regi
     assert {step.connector for step in made.steps} == {"other"}
 
 
-WRONG: Sequence[tuple[str, str]] = (
-    (
-        "import nothing_such",
-        "cannot be loaded: ModuleNotFoundError: No module named 'nothing_such'; upgrade or uninstall",
-    ),
-    (
-        "from gitops_connect import families\nFAMILY = families.Family(1, '', {'a': 5})",
-        "a, which is not a ConnectorClass",
-    ),
-    ("from gitops_connect import families\nFAMILY = families.Family(1, '', 5)", "cannot be loaded: AttributeError"),
-    ("FAMILY = 5", "has the type int, expected a Family of gitops_connect.families; upgrade"),
-    (f"{GUIDE['python'].text}\nimport dataclasses\nFAMILY = dataclasses.replace(FAMILY, api=2)", "is for version 2 of"),
-    (
-        GUIDE["python"].text.replace("com.acme.connect.AcmeQueue", "org.apache.kafka.connect.file.FileStream"),
-        "has the class",
-    ),
-    (
-        GUIDE["python"].text.replace('"tickets", "ticket"', '"records", "ticket"'),
-        "has the unit 'records', which is already",
-    ),
-    (
-        GUIDE["python"].text.replace('"ticket", "tickets"', '"ticket", "tickets", "none"'),
-        "is 'none', expected one of records,",
-    ),
-    (GUIDE["python"].text.replace("is_ticket, rank", "lambda value: True, rank"), "cannot be pickled"),
-)
-
-
-@pytest.mark.parametrize(("source", "said"), WRONG)
-def test_a_package_that_cannot_be_used_is_an_error_with_its_name(packages: Path, source: str, said: str) -> None:
-    install(packages, source)
+@pytest.mark.parametrize(("source", "said"), rows(__file__, "wrong"))
+def test_a_package_that_cannot_be_used_is_an_error_with_its_name(packages: Path, source: Any, said: str) -> None:
+    guide = GUIDE["python"].text
+    if isinstance(source, dict):
+        ((old, new),) = source.items()
+        assert old in guide
+        source = guide.replace(old, new)
+    install(packages, source.replace("<GUIDE>", guide))
     with pytest.raises(UsageError, match=r"^the connector family 'acme' of acme-queue 1\.0 ") as error:
         installed(packages)
     assert said in str(error.value)
@@ -216,7 +194,6 @@ def test_the_modules_of_packages_are_sent_to_executors(packages: Path, tmp_path:
 
 
 def checked(directory: Path, *more: str) -> str:
-    """What the command of the guide prints."""
     install(directory / "packages", GUIDE["python"].text)
     (directory / "connectors").mkdir()
     (directory / "connectors" / "queue.yaml").write_text(DOCUMENT)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
-from support.files.tables import table
+from support.files.tables import rows
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.resume import ResumeCondition, ResumeRules, one_of
@@ -25,15 +23,6 @@ def lines(class_name: str, *directions: Direction, **config: str) -> tuple[Resum
     return shape.resume.lines(directions)
 
 
-def is_external(class_name: str, direction: Direction, config: Mapping[str, str]) -> bool:
-    return any(line.external for line in lines(class_name, direction, **config))
-
-
-@pytest.mark.parametrize(("direction", "config", "external"), table(__file__, "slot"))
-def test_moves_for_which_the_replication_slot_decides(direction: str, config: dict[str, str], external: bool) -> None:
-    assert is_external(POSTGRES, Direction(direction), config) is external
-
-
 def test_the_effect_of_a_rewind_of_postgresql_depends_on_its_config() -> None:
     def risks(**config: str) -> str:
         return " ".join(line.message for line in lines(POSTGRES, REWIND, **config) if line.aspect is ResumeAspect.RISK)
@@ -45,11 +34,11 @@ def test_the_effect_of_a_rewind_of_postgresql_depends_on_its_config() -> None:
     assert risks(lsn_flush_mode="manual") == ""
 
 
-@pytest.mark.parametrize(("class_name", "direction", "config", "external"), table(__file__, "external"))
+@pytest.mark.parametrize(("class_name", "direction", "config", "external"), rows(__file__, "external"))
 def test_an_acknowledgement_is_asked_for_only_if_the_offset_alone_does_not_decide(
     class_name: str, direction: str, config: dict[str, str], external: bool
 ) -> None:
-    assert is_external(class_name, Direction(direction), config) is external
+    assert any(line.external for line in lines(class_name, Direction(direction), **config)) is external
 
 
 def test_only_rules_that_concern_the_moves_are_listed_and_each_once() -> None:

@@ -151,9 +151,6 @@ def test_a_sink_is_recognized_by_its_topics() -> None:
     assert BUILT_IN.shape({"connector.class": "com.example.Any", "topics": " "}) is None
     assert BUILT_IN.shape({"connector.class": "com.example.Any"}) is None
     assert BUILT_IN.shape({}) is None
-
-
-def test_a_source_with_topics_is_not_a_sink() -> None:
     mirror = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
     assert BUILT_IN.shape({"connector.class": mirror, "topics": "orders.*"}) == shape(mirror)
     assert BUILT_IN.shape({"connector.class": "com.example.MqttSourceConnector", "topics": "a"}) is None

@@ -14,10 +14,7 @@ def topic_filter(config: dict[str, str]) -> Expectation | TopicFilter | None:
     return next(iter(shape.ties(config).expectations), None) if shape is not None else None
 
 
-@pytest.mark.parametrize(
-    ("pattern", "topic", "reads"),
-    rows(__file__, "patterns"),
-)
+@pytest.mark.parametrize(("pattern", "topic", "reads"), rows(__file__, "patterns"))
 def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool) -> None:
     assert translate(pattern) is not None
     found = topic_filter({"topics.regex": pattern})
@@ -25,10 +22,7 @@ def test_a_pattern_matches_from_end_to_end(pattern: str, topic: str, reads: bool
     assert found.admits(topic) is reads
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    rows(__file__, "unknown"),
-)
+@pytest.mark.parametrize("pattern", rows(__file__, "unknown"))
 def test_nothing_is_reported_if_the_match_is_unknown(pattern: str) -> None:
     assert translate(pattern) is None
     found = topic_filter({"topics.regex": pattern})

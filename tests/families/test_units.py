@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
-from gitops_connect.families.debezium import BINLOG_BYTES, WAL_BYTES
 from gitops_connect.families.debezium import PG_LSN as PG_LSN_KIND
-from gitops_connect.families.file_stream import FILE_BYTES
-from gitops_connect.families.jdbc import IDS, MILLISECONDS, TIME
+from gitops_connect.families.debezium import WAL_BYTES
+from gitops_connect.families.jdbc import MILLISECONDS, TIME
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.sinks import RECORDS
 from gitops_connect.model.manifests import OffsetSchema
@@ -21,40 +21,26 @@ assert MILLISECONDS.notation is not None
 PG_LSN, parse_pg_lsn, AS_TIME = PG_LSN_KIND.notation, PG_LSN_KIND.notation.read, MILLISECONDS.notation
 
 
-@pytest.mark.parametrize(
-    ("unit", "distance", "words"),
-    [
-        (RECORDS, 1, "1 record"),
-        (RECORDS, 1200, "1,200 records"),
-        (FILE_BYTES, 1, "1 byte of the file"),
-        (WAL_BYTES, 832, "832 bytes of WAL"),
-        (BINLOG_BYTES, 2, "2 bytes of binlog"),
-        (IDS, 1, "1 id"),
-        (TIME, 7_500_000, "2 h 5 min"),
-        (None, 5, "5"),
-    ],
-)
-def test_amounts(unit: Unit | None, distance: int, words: str) -> None:
-    assert Scale(unit).amount(distance) == words
+UNITS = {unit.key: unit for family in BUILT_IN.families for unit in family.units}
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "words"),
-    [(0, "0 ms"), (250, "250 ms"), (61_000, "1 min 1 s"), (93_784_005, "1 d 2 h"), (3_600_000, "1 h")],
-)
+@pytest.mark.parametrize(("unit", "distance", "words"), rows(__file__, "amounts"))
+def test_amounts(unit: str, distance: int, words: str) -> None:
+    assert Scale(UNITS.get(unit)).amount(distance) == words
+
+
+@pytest.mark.parametrize(("milliseconds", "words"), rows(__file__, "durations"))
 def test_durations(milliseconds: int, words: str) -> None:
     assert duration(milliseconds) == words
 
 
 def test_every_unit_has_a_limit() -> None:
-    units = [unit for family in BUILT_IN.families for unit in family.units]
-    assert {unit.limit for unit in units} | {"other"} == DEFAULT_SKIP_LIMITS.keys()
-    assert len({unit.key for unit in units}) == len(units)
+    assert {unit.limit for unit in UNITS.values()} | {"other"} == DEFAULT_SKIP_LIMITS.keys()
+    assert len(UNITS) == sum(len(family.units) for family in BUILT_IN.families)
 
 
 @pytest.mark.parametrize(
-    ("word", "unit"),
-    [("records", RECORDS), ("time", TIME), ("pages", Unit("pages", "pages", "pages")), ("", None)],
+    ("word", "unit"), [("records", RECORDS), ("time", TIME), ("pages", Unit("pages", "pages", "pages")), ("", None)]
 )
 def test_a_unit_of_the_repository_is_one_of_ours_by_its_key_and_else_a_word(word: str, unit: Unit | None) -> None:
     schema = OffsetSchema("com.example.Mine", "p", {}, ("at",), word)

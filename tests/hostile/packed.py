@@ -37,11 +37,6 @@ def gigabyte() -> Iterator[bytes]:
     yield from itertools.repeat(b"a" * 65536)
 
 
-def zstd_of_zeros(size: int) -> bytes:
-    """A frame of zeros, see `zstd_of`."""
-    return zstd_of(b"\0", size)
-
-
 def zstd_of(byte: bytes, size: int) -> bytes:
     """One zstd frame (RFC 8878, section 3.1.1) with a window of 2 MiB; each of its blocks repeats one byte."""
     block = struct.pack("<I", (ZSTD_BLOCK << 3) | (1 << 1))[:3] + byte

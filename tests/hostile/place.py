@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,6 @@ class Place:
         (self.directory / "gitops-connect.toml").write_text(text)
 
     def write(self, file: str, content: str | bytes) -> Path:
-        """Write a file of the repository, and create its directories."""
         path = self.repository / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -104,7 +103,8 @@ def document(name: str = "orders", spec: str = "", file: str = "/tmp/in.txt", ki
     )
 
 
-def graded(rows: Iterable[Any]) -> list[Any]:
-    """The first row for `make test`, the others for `make test-thorough`; each row is a text, or has an `id`."""
+def graded(rows: Iterable[Any] | Mapping[str, Any]) -> list[Any]:
+    """The first row for `make test`, the others for `make test-thorough`; each is a text, or has an `id` or a name."""
     marks = itertools.chain([pytest.mark.slow], itertools.repeat(pytest.mark.thorough))
-    return [pytest.param(row, id=getattr(row, "id", row), marks=mark) for row, mark in zip(rows, marks, strict=False)]
+    named = rows.items() if isinstance(rows, Mapping) else ((getattr(row, "id", row), row) for row in rows)
+    return [pytest.param(row, id=name, marks=mark) for (name, row), mark in zip(named, marks, strict=False)]

@@ -101,28 +101,11 @@ def converted(row: Row, directory: Path, options: tuple[str, ...] = ()) -> None:
     assert ran.code in (0, 4)
 
 
-@pytest.mark.parametrize("row", graded(FLOODS))
-def test_floods(row: Row, tmp_path: Path) -> None:
-    converted(row, tmp_path)
+KINDS = (FLOODS, KEYS, CONNECTORS, rows("nested"), rows("values"))
 
 
-@pytest.mark.parametrize("row", graded(KEYS))
-def test_many_keys(row: Row, tmp_path: Path) -> None:
-    converted(row, tmp_path)
-
-
-@pytest.mark.parametrize("row", graded(CONNECTORS))
-def test_many_connectors(row: Row, tmp_path: Path) -> None:
-    converted(row, tmp_path)
-
-
-@pytest.mark.parametrize("row", graded(rows("nested")))
-def test_nested_values(row: Row, tmp_path: Path) -> None:
-    converted(row, tmp_path)
-
-
-@pytest.mark.parametrize("row", graded(rows("values")))
-def test_long_values(row: Row, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", [row for kind in KINDS for row in graded(kind)])
+def test_a_file(row: Row, tmp_path: Path) -> None:
     converted(row, tmp_path)
 
 

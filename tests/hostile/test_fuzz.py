@@ -16,7 +16,9 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.files.document_files import MemoryFiles
 from support.files.every_field import DOCUMENTS, NEW, OWN, declare, fields, kafka_connector, put, text
+from support.files.tables import table
 from support.planner.situations import NOW, seen, situation
 
 from gitops_connect.bounded_http import decode
@@ -24,8 +26,7 @@ from gitops_connect.connect import wire
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.documents.yaml import parse
 from gitops_connect.errors import UsageError
-from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.documents import Blob, Entry
+from gitops_connect.model.documents import Blob
 from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.rules import own_schemas
 from gitops_connect.plan.planner import plan
@@ -38,11 +39,7 @@ from hostile.place import document
 
 pytestmark = pytest.mark.slow
 
-_DOCUMENT = document() + (
-    "---\n# next\napiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: 2026-11-21-skip}\nspec:\n"
-    "  connector: orders\n  operation: alter\n  offsets:\n  - &a {partition: {filename: /a}, offset: {position: 1}}\n"
-    "  - {<<: *a, offset: {position: 1e3}}\n  acknowledge: [rewind]\n  reason: |\n    a text\n    of lines\n"
-)
+_DOCUMENT = document() + table(__file__, "document_after_orders")
 _ENTRIES = [
     {"partition": {"filename": "/a"}, "offset": {"position": 1}},
     {"partition": {"kafka_topic": "ü", "kafka_partition": 0}, "offset": None},
@@ -51,16 +48,9 @@ _MANIFESTS: Mapping[str, str] = {
     "a.json": json.dumps({"offsets": _ENTRIES}, indent=1),
     "b.json": json.dumps(_ENTRIES),
     "a.jsonl": "\n".join(map(json.dumps, _ENTRIES)),
-    "a.yaml": "offsets:\n- partition: {filename: /a}\n  offset: {position: 1}\n- {partition: {b: 1}, offset: ~}\n",
-    "a.csv": "partition.filename,offset.position\n/a,1\n'/b',\n",
+    **table(__file__, "manifests"),
 }
 _PACKED = ("a.json.gz", "a.jsonl.zst", "a.yaml.gz", "a.csv.zst")
-_TOML = (
-    '[repository]\nurl = "https://h/r.git"\ninterval = "60s"\npassword = {env = "T"}\n[state]\nurl = "sqlite:///a.db"\n'
-    '[clusters.local]\nurl = ["http://h:8083"]\nprune = true\ntimeout = "1m"\nheaders = {X-A = "b"}\n'
-    'worker_heap = "2g"\n'
-    "[clusters.local.max_skip]\nrecords = 10\n[secrets]\nenv = ['A*']\nfiles = ['/s']\n[daemon]\njitter = 0.5\n"
-)
 _PIECES = (
     *"[]{}:,-&*!|>%@`'\"#?~ \n\t\r\0\\",
     *("\ufeff", "\u2028", "\x85", "\x1b[31m", "\U0001f600", "\\ud800", "\\u0000", "[[", "[" * 200, '{"a":' * 200),
@@ -88,19 +78,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class Content:
-    """A revision with one file."""
-
-    def __init__(self, content: bytes) -> None:
-        self.entries = (Entry("clusters/local/a.yaml", "0", len(content)),)
-        self.diagnostics = Diagnostics()
-        self.complete = True
-        self._content = content
-
-    def blobs(self, entries: Any, at_most: int | None = None) -> Any:
-        return (Blob(entry.path, entry.blob_id, self._content[:at_most]) for entry in entries)
-
-
 def read_documents(content: bytes) -> None:
     """Each problem can be printed, and its location is a line of the file or the line after its end."""
     file = parse(Blob("a.yaml", "0", content))
@@ -111,7 +88,7 @@ def read_documents(content: bytes) -> None:
         assert problem.location.column >= 1
     for found in (*file.documents, *file.broken):
         json.dumps(found.value, ensure_ascii=False).encode()
-    load(Content(content), ParseCache())
+    load(MemoryFiles({"clusters/local/a.yaml": content}), ParseCache())
 
 
 @given(st.binary(max_size=300))
@@ -214,7 +191,6 @@ def test_mutated_manifests(name: str, data: st.DataObject) -> None:
 
 @given(st.sampled_from(_PACKED), st.data())
 def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
-    """Bytes of the compressed form are changed, removed or repeated."""
     pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else zstandard.compress
     content = pack(_MANIFESTS[name.rpartition(".")[0]].encode())
     start = data.draw(st.integers(0, len(content)))
@@ -222,28 +198,7 @@ def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
     read_manifest(name, content[:start] + data.draw(st.binary(max_size=8)) + content[end:])
 
 
-_ENTITIES: Mapping[str, Any] = {
-    "info": {"version": "4.3.1", "commit": "a", "kafka_cluster_id": "b"},
-    "names": ["orders"],
-    "connectors": {
-        "orders": {
-            "status": {
-                "connector": {"state": "FAILED", "worker_id": "w", "trace": "t"},
-                "tasks": [{"id": 0, "state": "RUNNING", "worker_id": "w"}],
-                "type": "source",
-            },
-            "info": {"config": {"name": "orders", "connector.class": "a.B"}},
-        }
-    },
-    "config": {"name": "orders", "topic": None},
-    "plugins": [{"class": "a.B", "type": "source", "version": "1"}],
-    "verdict": {
-        "configs": [{"definition": {"name": "a", "type": "PASSWORD"}, "value": {"name": "a", "errors": ["e"]}}]
-    },
-    "definition": [{"name": "a", "type": "PASSWORD", "required": True, "default_value": None}],
-    "offsets": {"offsets": [{"partition": {"a": 1}, "offset": {"b": 2.5}}, {"partition": {}, "offset": None}]},
-    "warning": {"message": "The offsets for this connector have been altered successfully"},
-}
+_ENTITIES: Mapping[str, Any] = table(__file__, "answers")
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {name: getattr(wire, f"parse_{name}") for name in _ENTITIES}
 
 
@@ -299,7 +254,7 @@ def test_offsets_as_they_come(content: Any) -> None:
         str(error).encode("utf-8", "backslashreplace")
 
 
-@given(mutated(_TOML) | st.text(max_size=200))
+@given(mutated(table(__file__, "settings")) | st.text(max_size=200))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(f"a = {'[' * 100_000}")
 @example(f"a = {'9' * 5000}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,75 +21,51 @@ TEXTS = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """The settings, and a part of what `doctor` and `status` report."""
-
-    id: str
-    text: str
-    says: str
-
-
-def rows() -> Iterator[Row]:
-    for name, (text, says) in yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text()).items():
-        for known, other in TEXTS.items():
-            text = text.replace(f"<{known}>", other)  # noqa: PLW2901 - one after the other
-        yield Row(name, text, says)
-
-
-@pytest.mark.parametrize("row", graded(rows()))
-def test_settings(row: Row, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", graded(yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text())))
+def test_settings(row: tuple[str, str], tmp_path: Path) -> None:
+    text, says = row
+    for name, other in TEXTS.items():
+        text = text.replace(f"<{name}>", other)
     place = Place(tmp_path)
-    place.settings(row.text)
+    place.settings(text)
     place.write("clusters/local/a.yaml", document())
     said = ""
     for command in (("doctor", "-o", "json"), ("status", "repository")):
         ran = place.run(*command, bounds=Bounds(128, 60))
         assert ran.code in (1, 64)
         said += ran.said
-    assert row.says in said
-
-
-@dataclass(frozen=True)
-class Damage:
-    """A value that is written to a column of the only row."""
-
-    table: str
-    column: str
-    value: Any
-
-    @property
-    def id(self) -> str:
-        return f"{self.table}.{self.column}={str(self.value)[:20]!r}"
+    assert says in said
 
 
 DAMAGES = [
-    Damage("ownership", "applied", "[" * 100_000),
-    Damage("ownership", "origin", "stolen"),
-    Damage("ownership", "since", "yesterday"),
-    Damage("ownership", "revision", b"\xff"),
-    Damage("operations", "kind", "explode"),
-    Damage("operations", "state", "\x1b[31m"),
-    Damage("operations", "acknowledged", '{"a":' * 100_000),
-    Damage("operations", "snapshot", "text"),
-    Damage("operations", "entries", "x" * 10_000_000),
-    Damage("operation_pieces", "content", "text"),
-    Damage("revisions", "at", "2026-11-21"),
-    Damage("leases", "expires", "1795262400"),
+    ("ownership", "applied", "[" * 100_000),
+    ("ownership", "origin", "stolen"),
+    ("ownership", "since", "yesterday"),
+    ("ownership", "revision", b"\xff"),
+    ("operations", "kind", "explode"),
+    ("operations", "state", "\x1b[31m"),
+    ("operations", "acknowledged", '{"a":' * 100_000),
+    ("operations", "snapshot", "text"),
+    ("operations", "entries", "x" * 10_000_000),
+    ("operation_pieces", "content", "text"),
+    ("revisions", "at", "2026-11-21"),
+    ("leases", "expires", "1795262400"),
 ]
+"""Values that are written to a column of the only row of a table."""
 
 
-@pytest.mark.parametrize("row", graded(DAMAGES))
-def test_a_damaged_ledger(row: Damage, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", graded({f"{row[0]}.{row[1]}={str(row[2])[:20]!r}": row for row in DAMAGES}))
+def test_a_damaged_ledger(row: tuple[str, str, Any], tmp_path: Path) -> None:
+    table, column, _ = row
     with StandIn() as worker:
         place = Place(tmp_path)
         place.settings(f'[repository]\nurl = "repository"\n[clusters.local]\nurl = "{worker.url}"\n')
         place.write("clusters/local/a.yaml", document())
         place.commit()
         fill_file(tmp_path)
-        edit(tmp_path, row.table, row.column, row.value)
+        edit(tmp_path, *row)
         ran = place.run("apply", "--yes", bounds=BOUNDS)
         assert worker.count("POST|PUT|PATCH|DELETE", "/connectors.*") == 0
-    assert f"is damaged: table {row.table}" in ran.err
-    assert f"column {row.column}" in ran.err
+    assert f"is damaged: table {table}" in ran.err
+    assert f"column {column}" in ran.err
     assert len(ran.err) < 2000

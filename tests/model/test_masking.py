@@ -18,10 +18,7 @@ from gitops_connect.model.masking import clear_secret, mask, masked_value, sensi
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 
-@pytest.mark.parametrize(
-    ("text", "secret", "expected"),
-    rows(__file__, "known"),
-)
+@pytest.mark.parametrize(("text", "secret", "expected"), rows(__file__, "known"))
 def test_a_known_secret(text: str, secret: str, expected: str) -> None:
     assert mask(text, [secret]) == expected
 
@@ -60,29 +57,20 @@ def test_no_known_secret_is_left(secret: str, before: str, after: str) -> None:
     assert secret not in mask(before + secret + after, [secret])
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    rows(__file__, "certain"),
-)
+@pytest.mark.parametrize(("value", "expected"), rows(__file__, "certain"))
 def test_only_the_secret_is_masked_if_its_end_is_certain(value: str, expected: str) -> None:
     assert mask(value) == expected
     assert clear_secret("plain", value)
     assert mask(mask(value)) == mask(value)
 
 
-@pytest.mark.parametrize(
-    "value",
-    rows(__file__, "uncertain"),
-)
+@pytest.mark.parametrize("value", rows(__file__, "uncertain"))
 def test_everything_is_masked_if_nobody_can_tell_where_the_secret_ends(value: str) -> None:
     assert mask(value) == "***"
     assert mask(f"first line\n{value}") == "first line\n***"
 
 
-@pytest.mark.parametrize(
-    "value",
-    rows(__file__, "harmless"),
-)
+@pytest.mark.parametrize("value", rows(__file__, "harmless"))
 def test_what_holds_no_secret_is_shown(value: str) -> None:
     assert mask(value) == value
     assert not clear_secret("plain", value)

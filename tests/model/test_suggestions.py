@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.model.suggestions import Vocabulary, _distance, closest, did_you_mean
 
@@ -12,28 +13,13 @@ FIELDS = ("class", "tasksMax", "state", "config", "secrets", "ignore", "mode", "
 STATES = ("running", "paused", "stopped", "absent")
 
 
-@pytest.mark.parametrize(
-    ("word", "known", "meant"),
-    [
-        ("taskMax", FIELDS, "tasksMax"),
-        ("tasks.max", FIELDS, "tasksMax"),
-        ("TASKS_MAX", FIELDS, "tasksMax"),
-        ("sate", FIELDS, "state"),
-        ("cofnig", FIELDS, "config"),
-        ("RUNNING", STATES, "running"),
-        ("pause", STATES, "paused"),
-        ("restart", FIELDS, None),
-        ("topics", FIELDS, None),
-        ("started", STATES, None),
-        ("x", FIELDS, None),
-        ("", FIELDS, None),
-        ("anything", (), None),
-        ("y" * 1_000_000, FIELDS, None),
-    ],
-    ids=lambda value: value[:20] if isinstance(value, str) else "",
-)
-def test_the_closest_word(word: str, known: tuple[str, ...], meant: str | None) -> None:
-    assert closest(word, known) == meant
+@pytest.mark.parametrize(("word", "known", "meant"), rows(__file__, "closest"))
+def test_the_closest_word(word: str, known: str, meant: str | None) -> None:
+    assert closest(word, {"fields": FIELDS, "states": STATES, "nothing": ()}[known]) == meant
+
+
+def test_a_very_long_word_is_close_to_none() -> None:
+    assert closest("y" * 1_000_000, FIELDS) is None
 
 
 def test_of_two_equally_close_words_the_alphabetically_first_is_suggested() -> None:

@@ -19,8 +19,6 @@ from gitops_connect.spark.session import SharedSession
 
 @dataclass
 class Started:
-    """A fake session."""
-
     alive: bool = True
     closed: int = 0
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.files.manifests import FILE_SOURCE, MIRROR, context_of
+from support.files.tables import table
 
 from gitops_connect.documents import offset_change_fields, yaml
 from gitops_connect.documents.offset_change_fields import ManifestFiles
@@ -21,31 +22,6 @@ from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.field_places import is_json
 from gitops_connect.offsets.rules.small import check
 
-BODY = """{"offsets": [
-  {"partition": {"filename": "/data/order.txt"}, "offset": {"position": 5}}, {"offset":
-    {"position": -1}, "partition" :
-      { "filename"\t: "/data/orders.txt", "zone": 1}},
-  {"partition": {"filename": "/data/b.txt"}, "offset": null, "note": 1}
-]}
-"""
-DOCUMENT = """apiVersion: gitops-connect/v1
-kind: OffsetChange
-metadata: {name: back}
-spec:
-  connector: orders
-  operation: alter
-  offsets:
-    - partition: {cluster: source, topic: orders, partition: "0"}
-      offset: {offset: 5}
-    - partition:
-        cluster: sorce
-        topic: orders
-        partition: 1
-      offset:
-        offset: -5
-    - {partition: {cluster: source, topic: orders}, offset: {offset: 5}}
-"""
-
 
 def places(manifest: Manifest, config: dict[str, str]) -> list[tuple[str, int, int]]:
     verdict = check(manifest, context_of(config), OffsetChangeKind.ALTER)
@@ -54,7 +30,7 @@ def places(manifest: Manifest, config: dict[str, str]) -> list[tuple[str, int, i
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
-    manifest = manifest_parser.parse(Blob("a.json", "", BODY.replace("\n", end).encode()))
+    manifest = manifest_parser.parse(Blob("a.json", "", table(__file__, "BODY").replace("\n", end).encode()))
     assert places(manifest, FILE_SOURCE) == [
         ("file", 2, 18),
         ("negative", 3, 6),
@@ -64,7 +40,7 @@ def test_an_error_of_a_json_manifest_points_at_the_field(end: str) -> None:
 
 
 def test_an_error_of_an_inline_manifest_points_at_the_field() -> None:
-    (document,) = yaml.parse(Blob("changes/back.yaml", "", DOCUMENT.encode())).documents
+    (document,) = yaml.parse(Blob("changes/back.yaml", "", table(__file__, "DOCUMENT").encode())).documents
     offset_change = offset_change_fields.change(document, ManifestFiles([]))
     assert isinstance(offset_change, DesiredOffsetChange)
     assert isinstance(offset_change.manifest, Manifest)

@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ import yaml
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows, table
 
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.manifests import Manifest
@@ -21,17 +21,9 @@ from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.content import MAX_COUNTED
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE, parse
 
-COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".zst": zstandard.compress,
-}
+COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 GOOD = '{"partition": {"filename": "a"}, "offset": {"position": 1}}'
 ENTRY = {"partition": {"filename": "a"}, "offset": {"position": 1}}
-
-
-def table(name: str) -> Any:
-    return yaml.safe_load(Path(__file__).with_name(name).read_text())
 
 
 def manifest(name: str, content: str | bytes) -> Manifest:
@@ -39,7 +31,6 @@ def manifest(name: str, content: str | bytes) -> Manifest:
 
 
 def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
-    """The entries of a valid manifest, each with its line."""
     found = manifest(name, content)
     assert not found.faults, found.faults
     assert {entry.location.file for entry in found.entries} <= {f"offsets/{name}"}
@@ -47,7 +38,6 @@ def entries(name: str, content: str | bytes) -> list[tuple[int, Any]]:
 
 
 def fault(name: str, content: str | bytes) -> tuple[str, str, int, int]:
-    """The only fault of an invalid manifest."""
     (found,) = manifest(name, content).faults
     assert found.location.file == f"offsets/{name}"
     return found.rule, found.found, found.location.line, found.location.column
@@ -137,29 +127,9 @@ def test_what_is_written_comes_back_at_its_line(name: str, compression: str, val
     assert [at for at, _ in found] == [line(index) for index in range(len(values))]
 
 
-def test_the_answer_of_connect_is_a_manifest() -> None:
-    answer = '{"offsets":[{"partition":{"kafka_topic":"t","kafka_partition":0},"offset":{"kafka_offset":3}}]}'
-    assert entries("a.json", answer) == [
-        (1, {"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 3}})
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.json", f'\ufeff{{"offsets": [{GOOD}]}}'),
-        ("a.json", f'\r\n\t {{ "offsets" :\r\n[ {GOOD} ]\r\n}} \r\n'),
-        ("A.JSON", f"[{GOOD}]"),
-        ("a.jsonl", f"\n  \r\n\t{GOOD}\r\n\r\n"),
-        ("a.yaml", "# what was read\n---\noffsets:\n- partition: {filename: a}\n  offset: {position: 1}\n"),
-        ("a.yaml", "- partition: {filename: a}\n  offset: {position: 1}\n---\n"),
-        ("a.csv", "\ufeffpartition.filename,offset.position\r\na,1\r\n"),
-        ("a.csv", "\n partition.filename ,offset.position\n\na, 1\n\n"),
-        ("a.csv", 'offset.position,partition.filename\n1,"a"'),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), rows(__file__, "well"))
 def test_blanks_line_ends_and_a_byte_order_mark_do_no_harm(name: str, content: str) -> None:
-    assert [value for _, value in entries(name, content)] == [ENTRY]
+    assert [value for _, value in entries(name, content.replace("GOOD", GOOD))] == [ENTRY]
 
 
 @pytest.mark.parametrize(
@@ -174,11 +144,7 @@ def test_a_line_separator_inside_a_text_ends_no_line() -> None:
     assert entries("a.jsonl", f'{{"a": "\u2028\x85"}}\n{GOOD}') == [(1, {"a": "\u2028\x85"}), (2, ENTRY)]
 
 
-def test_characters_beyond_the_basic_plane_and_an_escaped_nul_are_texts() -> None:
-    assert entries("a.jsonl", r'{"a": "\ud83d\ude00", "b": "\u0000"}') == [(1, {"a": "\U0001f600", "b": "\0"})]
-
-
-@pytest.mark.parametrize(("cell", "value"), table("cells.yaml"))
+@pytest.mark.parametrize(("cell", "value"), rows(__file__, "cells"))
 def test_what_a_cell_means(cell: str, value: Any) -> None:
     """An empty cell is no field."""
     ((_, entry),) = entries("a.csv", f"partition.a,partition.b,offset.c\nx,{cell},1\n")
@@ -200,7 +166,7 @@ def test_a_cell_of_several_lines_moves_what_follows() -> None:
 
 
 UNREADABLE = [
-    *((*row[:2], rule, *row[2:]) for rule, rows in table("unreadable.yaml").items() for row in rows),
+    *((*row[:2], rule, *row[2:]) for rule, listed in table(__file__, "unreadable").items() for row in listed),
     ("a.json", b"\xff\xfe[\0]\0", "encoding", [1, 1], "UTF-16"),
     ("a.jsonl", GOOD.encode("utf-16-le"), "encoding", [1, 2], "NUL"),
     ("a.csv", b"partition.a,offset.b\nx\xe9,1\n", "encoding", [2, 2], "0xe9"),
@@ -243,10 +209,7 @@ def test_compressed_files_one_behind_the_other_are_one(suffix: str) -> None:
     packed = b"".join(pack(f"{GOOD}\n".encode()) for _ in range(100))
     assert [line for line, _ in entries(f"a.jsonl{suffix}", packed)] == list(range(1, 101))
     many = pack(b"") * 1001
-    assert fault(f"a.jsonl{suffix}", many)[:2] == (
-        "manifest/compression",
-        "it has more than 1000 compressed members",
-    )
+    assert fault(f"a.jsonl{suffix}", many)[:2] == ("manifest/compression", "it has more than 1000 compressed members")
 
 
 def test_a_frame_of_zstd_that_is_to_be_passed_over_is() -> None:
@@ -314,30 +277,11 @@ def test_what_comes_before_a_fault_is_read() -> None:
     assert [one.location.line for one in found.faults] == [3]
 
 
-def test_each_fault_is_listed() -> None:
-    found = manifest("a.jsonl", "oops\n" * 500)
-    assert [one.location.line for one in found.faults] == list(range(1, 501))
-
-
 def test_reading_is_given_up_where_nothing_fits() -> None:
     found = manifest("a.jsonl", "oops\n" * 100_000)
-    assert len(found.faults) == MAX_COUNTED + 1
+    assert [one.location.line for one in found.faults[:-1]] == list(range(1, MAX_COUNTED + 1))
     assert found.faults[-1].rule == "manifest/format"
     assert found.faults[-1].found == f"{MAX_COUNTED} places in it cannot be read, and the rest was skipped"
-
-
-@given(st.binary(max_size=200), st.sampled_from([*FORMATS, "a.json.gz", "a.csv.zst"]))
-def test_no_bytes_raise_anything(content: bytes, name: str) -> None:
-    found = manifest(name, content)
-    assert found.entries or found.faults
-
-
-@given(st.data(), st.sampled_from(list(FORMATS)))
-def test_no_damage_raises_anything(data: st.DataObject, name: str) -> None:
-    text = FORMATS[name][0]([ENTRY, {"partition": {"a": "é"}, "offset": None}])
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, len(text)))
-    manifest(name, text[:start] + data.draw(st.text(max_size=3)) + text[end:])
 
 
 @pytest.mark.parametrize(("name", "frame"), [("a.json", '{{"offsets": [{}]}}'), ("a.jsonl", "{}")])

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support.files.manifests import OTHER, UNREAD, declared, entry, mirrored, offsets, rules, verdict
+from support.files.tables import rows, table
 
 from gitops_connect.model.manifests import OffsetSchema
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.rules import own_schemas
 
-TABLES = yaml.safe_load(Path(__file__).with_name("broken_schemas.yaml").read_text())
 PATH = "offset-schemas/com.example.Counter.schema.json"
-COUNTER = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "type": "object",
-    "properties": {
-        "partition": {"$ref": "#/$defs/shard"},
-        "offset": {
-            "type": "object",
-            "required": ["count"],
-            "properties": {"count": {"type": "integer", "minimum": 0}},
-            "additionalProperties": False,
-        },
-    },
-    "$defs": {"shard": {"type": "object", "required": ["shard"]}},
-    "x-position": ["count"],
-    "x-unit": "records",
-}
+COUNTER = table(__file__, "counter")
 
 
 def load(document: Any, path: str = PATH) -> OffsetSchema:
@@ -68,20 +51,9 @@ def test_a_message_names_a_field_without_its_control_characters() -> None:
     assert [item.summary.split()[0] for item in found.diagnostics] == ['offset."\\u001b[31m"', "offset.list"]
 
 
-@pytest.mark.parametrize(
-    ("value", "problems"),
-    [
-        (entry({"shard": 1}, {"count": 5}), []),
-        (entry({"shard": 1}, None), []),
-        (entry({"any": 1}, None), []),
-        (entry({"shard": 1}, {"count": "5"}), ["offset.count"]),
-        (entry({"shard": 1}, {"count": -5, "more": 1}), ["offset", "offset.count"]),
-        (entry({}, {"count": 5}), ["partition"]),
-        (entry({}, {}), ["offset", "partition"]),
-    ],
-)
-def test_an_entry_is_checked_with_its_schema(value: Any, problems: list[str]) -> None:
-    found = verdict([entry({"shard": 0}, {"count": 0}), value], OTHER, schema=load(COUNTER))
+@pytest.mark.parametrize(("partition", "offset", "problems"), rows(__file__, "entries"))
+def test_an_entry_is_checked_with_its_schema(partition: Any, offset: Any, problems: list[str]) -> None:
+    found = verdict([entry({"shard": 0}, {"count": 0}), entry(partition, offset)], OTHER, schema=load(COUNTER))
     assert rules(found) == [(2, "own-schema")] * len(problems)
     assert [item.summary.split()[0] for item in found.diagnostics] == problems
     assert (found.offsets is None) == bool(problems)
@@ -112,7 +84,7 @@ def test_a_schema_does_not_allow_null_in_a_replace() -> None:
 @pytest.mark.parametrize(
     ("content", "line", "words"),
     [
-        *((document, 1, words) for document, words in TABLES["broken"]),
+        *((document, 1, words) for document, words in rows(__file__, "broken")),
         (b'{\n"type": }', 2, "it cannot be read as JSON"),
         (b"", 1, "it cannot be read as JSON"),
         (b"\xff{}", 1, "it is not UTF-8"),
@@ -143,7 +115,7 @@ def doubling(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        *TABLES["costly"],
+        *rows(__file__, "costly"),
         (doubling(40), "with its references resolved, it has more than 5,000 values"),
         ({"enum": [*range(501)]}, "a list of 501 items, expected at most 500"),
         ({"required": [[], {}] * 20_000}, "a list of 40,000 items"),

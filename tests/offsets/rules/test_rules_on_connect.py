@@ -8,53 +8,23 @@ from typing import Any
 
 import pytest
 import requests
-from support.files.manifests import MIRROR, UNREAD, declared, entry, mirrored, offsets, rules, sunk, verdict
+from support.files.manifests import MIRROR, UNREAD, declared, entry, mirrored, offsets, rules, verdict
+from support.files.tables import rows, table
 
 from gitops_connect.sandbox.cluster import Sandbox
 
 pytestmark = pytest.mark.e2e
 
-TAKEN, REFUSED = 200, 500
-FILE = {"connector.class": "FileStreamSource", "file": "/data/orders.txt", "topic": "orders"}
-CHECKPOINT = {**MIRROR, "connector.class": "MirrorCheckpoint"}
-SINK = {"connector.class": "FileStreamSink", "topics": "orders, invoices"}
-GROUP = {"group": "g", "topic": "orders", "partition": 0}
+TAKEN = 200
+CONFIGS: Mapping[str, Mapping[str, str]] = table(__file__, "configs")
+FILE = CONFIGS["file"]
 NAMED = {"filename": "/data/orders.txt"}
 
-Case = tuple[Mapping[str, str], Any, list[str], int]
 
-CASES: list[Case] = [
-    (MIRROR, mirrored(cluster="WRONG"), ["alias"], TAKEN),
-    (MIRROR, mirrored(zone="a"), ["shape"], TAKEN),
-    (MIRROR, {"partition": mirrored()["partition"]}, ["no-offset"], TAKEN),
-    (MIRROR, entry({"cluster": "WRONG", "zone": "a"}, None), [], TAKEN),
-    (MIRROR, entry(mirrored()["partition"], {"offset": 1, "more": 2}), ["unknown-field"], TAKEN),
-    (MIRROR, mirrored(), [], TAKEN),
-    (MIRROR, mirrored(0, "5"), ["type"], REFUSED),
-    (MIRROR, mirrored(0, 5.0), ["type"], REFUSED),
-    (MIRROR, mirrored(0, 2**63), ["range"], REFUSED),
-    (MIRROR, mirrored(2**31), ["range"], REFUSED),
-    (MIRROR, mirrored(topic=["orders"]), ["type"], REFUSED),
-    (MIRROR, {**mirrored(), "note": 1}, ["unknown-field"], REFUSED),
-    (MIRROR, {"offset": {"offset": 5}}, ["no-partition"], REFUSED),
-    (MIRROR, "text", ["entry"], REFUSED),
-    (CHECKPOINT, entry(GROUP, {"offset": 0}), [], TAKEN),
-    (CHECKPOINT, entry(GROUP, {"offset": 7}), ["range"], REFUSED),
-    (FILE, entry({"filename": "/data/other.txt"}, {"position": 5}), ["file"], TAKEN),
-    (FILE, entry({"filename": 5}, {"position": 5}), ["type"], TAKEN),
-    (FILE, entry({"filename": "/data/other.txt", "zone": "a"}, {"position": 5}), ["file", "shape"], TAKEN),
-    (FILE, entry({"zone": "a"}, {"position": 5}), ["shape", "shape"], REFUSED),
-    (MIRROR, entry({"cluster": "WRONG", "topic": "orders"}, {"offset": 5}), ["alias", "shape"], REFUSED),
-    (FILE, entry(NAMED, {"position": 5}), [], TAKEN),
-    (FILE, entry(NAMED, {"position": 5, "more": [1]}), ["type"], REFUSED),
-    (SINK, sunk("invoices", 0, -1), ["negative"], REFUSED),
-    (SINK, sunk("never-there"), ["topic"], REFUSED),
-]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_what_connect_makes_of_it(sandbox: Sandbox, connector_name: Callable[[str], str], case: Case) -> None:
-    config, value, expected, answer = case
+@pytest.mark.parametrize("case", rows(__file__, "entries"))
+def test_what_connect_makes_of_it(sandbox: Sandbox, connector_name: Callable[[str], str], case: Any) -> None:
+    name, value, expected, answer = case
+    config = CONFIGS[name]
     assert [rule for _, rule in rules(verdict([value], config))] == expected
     status, existing = alter(sandbox, connector_name("rules"), config, [value])
     assert status == answer

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.arbitrary_entries import arbitrary_entries, names
 from support.files.manifests import (
     FILE,
     FILE_SOURCE,
@@ -16,7 +17,6 @@ from support.files.manifests import (
     SINK,
     UNREAD,
     context_of,
-    declared,
     entry,
     manifest,
     mirrored,
@@ -27,13 +27,11 @@ from support.files.manifests import (
 )
 from support.files.manifests import read as filed
 
-from gitops_connect.connect import unreadable as reader
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.manifests import Manifest, ManifestFault, OffsetSchema
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import partition_text, to_json
 from gitops_connect.offsets.rules.entries import EntryChecker
-from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.offsets.rules.small import SHOWN, check
 
 CONTEXT = context_of(MIRROR)
@@ -63,12 +61,6 @@ def test_an_lsn_may_be_written_as_postgresql_writes_it() -> None:
     assert rules(verdict([entry({"server": "shop"}, {"lsn": "FFFFFFFF/0"})], config)) == [(1, "range")]
     other = entry({"server": "shop"}, {"lsn": 1, "txId": "0/1"})
     assert rules(verdict([other], config)) == [(1, "type")]
-
-
-def test_a_warning_holds_nothing_up() -> None:
-    found = verdict([entry(mirrored()["partition"], {"offset": 1, "more": 2})], MIRROR)
-    assert [item.severity for item in found.diagnostics] == [Severity.WARNING]
-    assert len(declared(found)) == 1
 
 
 def test_twenty_are_named_and_the_rest_is_counted() -> None:
@@ -154,34 +146,16 @@ def test_of_each_rule_of_the_reader_the_first_faults_are_named() -> None:
     assert [item.summary for item in found.diagnostics][:2] == [f"2 more of this rule, {SHOWN + 2} in total"] * 2
 
 
-@pytest.mark.parametrize("name", ["ENCODING", "COMPRESSION", "SYNTAX", "DUPLICATE_KEY", "NUMBER", "FORMAT", "EMPTY"])
-def test_what_the_reader_finds_has_its_rule(name: str) -> None:
-    assert RULES[getattr(reader, name)].severity is Severity.ERROR
-    assert RULES[reader.TOO_LARGE].severity is Severity.ERROR
-
-
 @given(st.permutations([mirrored(number, number * 7) for number in range(6)] + [entry(mirrored(9)["partition"], None)]))
 def test_the_order_of_entries_does_not_matter(entries: list[Any]) -> None:
     assert verdict(entries, MIRROR).offsets == verdict(sorted(entries, key=str), MIRROR).offsets
 
 
-plain = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
-)
-names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
-anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
-halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
-entries_of_all_kinds = st.one_of(
-    anything,
-    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
-    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
-    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
-)
 configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
 
 
 @pytest.mark.slow
-@given(st.lists(entries_of_all_kinds, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
+@given(st.lists(arbitrary_entries, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
 def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
     found = verdict(entries, config, current)
     assert (found.offsets is None) == bool(found.diagnostics.errors)
@@ -195,7 +169,7 @@ def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, curren
 lives = st.sampled_from([None, offsets(mirrored(), sunk(), mirrored(cluster="elsewhere"), sunk("other"))])
 
 
-@given(st.lists(entries_of_all_kinds, max_size=3), configs, lives)
+@given(st.lists(arbitrary_entries, max_size=3), configs, lives)
 def test_an_acknowledgement_changes_how_grave_a_thing_is_and_not_what_is_found(
     entries: list[Any], config: Any, current: Any
 ) -> None:
@@ -235,7 +209,7 @@ def test_current_offsets_may_be_written_as_they_are(pairs: list[Any], data: st.D
     assert not verdict(kept, FILE_SOURCE, current).unread or kept == [mirrored()]
 
 
-@given(entries_of_all_kinds, configs, lives)
+@given(arbitrary_entries, configs, lives)
 def test_the_short_way_agrees_with_the_long_one(value: Any, config: Any, current: Any) -> None:
     """With a schema of the repository, here one that accepts everything, each entry is checked completely."""
     accepts_all = OffsetSchema("com.example.Any", "offset-schemas/any.json", {})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.files.manifests import UNREAD
 from support.planted.planted import Planted, held_to_plants, violations_in
-from support.planted.planted_connectors import FAMILIES
+from support.planted.planted_families import FAMILIES
 from support.planted.planted_lines import REPEATS, UNKEPT_LINES, Plan
 from support.planted.planting import make
 from support.spark.large_engine import on_spark, said_by_large

@@ -110,7 +110,6 @@ def program(master: str, options: Mapping[str, str], directory: Path, **more: st
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of the executors, which cannot import the repository."""
     return executors_python(tmp_path_factory.mktemp("python") / "of executors")
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.files.arbitrary_entries import arbitrary_entries
 from support.files.manifests import FILE_SOURCE, MIRROR, OTHER, SINK, UNREAD, entry, mirrored, offsets, sunk
 from support.spark.large_engine import (
     PATTERN_SINK,
@@ -49,19 +50,11 @@ ODD_LINES = {
     "digits": jsonl([mirrored(n, 10**n) for n in range(19)]) + jsonl([mirrored(10**n) for n in range(10)]),
     "long": jsonl([mirrored(1), mirrored(2, topic="x" * 3_000_000), mirrored(3), mirrored(3)]),
     "long keys": jsonl([mirrored(1, topic="x" * 600 + str(n % 3)) for n in range(5)]),
-    "other orders": b'{"offset":{"offset":1},"partition":{"topic":"orders","cluster":"source","partition":1}}\n'
-    + jsonl([mirrored(1)]),
-    "with blanks": b'{"partition": {"cluster": "source", "partition": 1, "topic": "orders"}, "offset": {"offset": 5}}\n'
-    + jsonl([mirrored(1)]),
-    "as json.dumps writes it": "".join(laid_out(mirrored(n % 5)) + "\n" for n in range(9)).encode(),
     "in several forms": b"".join(
         laid_out(mirrored(n % 7, n % 3 if n % 4 else None), separators, backwards=backwards).encode() + b"\r\n"
         for n in range(9)
         for separators in ((",", ":"), (", ", ": "), ("\t,", " :"))
         for backwards in (False, True)
-    ),
-    "tombstones": b"".join(
-        laid_out({**mirrored(n), "offset": None}, backwards=n % 2 > 0).encode() + b"\n" for n in range(9)
     ),
     "megabytes of blanks": jsonl([mirrored(1), mirrored(2), mirrored(1)]).replace(
         b'"offset"', b" " * 1_000_000 + b'"offset"'
@@ -69,7 +62,6 @@ ODD_LINES = {
     "marks in names": jsonl(mirrored(n, **{'say "\\u0022"': '"' * (n % 2)}) for n in range(4))
     + jsonl(entry({'\u00e9"': f"\u00e9{n % 2}"}, {"\U0001f600": n}) for n in range(4)),
     "topics": jsonl(sunk(topic, n % 2) for n, topic in enumerate(["orders", "invoices", "others", "innnvoices"] * 2)),
-    "topics laid out": "".join(laid_out(sunk(topic)) + "\n" for topic in ("orders", "in", "invoices") * 3).encode(),
 }
 
 
@@ -170,37 +162,17 @@ def test_only_findings_that_a_current_offset_may_change_wait_for_it_and_only_a_f
     assert list(found.values()) == [(0, False), (0, False), (9, False), (9, True)]
 
 
-def test_the_first_violations_are_listed_even_if_a_line_among_them_is_checked_singly() -> None:
-    lines = jsonl(mirrored(n, cluster="elsewhere") for n in range(2 * SHOWN)).splitlines(keepends=True)
-    lines[3] = b" " + lines[3]
-    checked(Case(b"".join(lines), MIRROR))
-
-
-plain = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**65), 2**65), st.integers(-2, 3), st.floats(), st.text(max_size=3)
-)
-names = st.sampled_from(["cluster", "topic", "partition", "offset", "kafka_topic", "kafka_partition", "kafka_offset"])
-anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner), max_leaves=6)
-halves = st.none() | st.dictionaries(names | st.text(max_size=2), plain | anything) | plain
-values = st.one_of(
-    anything,
-    st.dictionaries(st.sampled_from(["partition", "offset", "note"]), halves),
-    st.builds(mirrored, plain | st.integers(0, 5), plain | st.integers(0, 5)),
-    st.builds(mirrored, st.integers(0, 3), st.integers(0, 5)),
-    st.builds(sunk, st.sampled_from(["orders", "other"]), plain | st.integers(0, 5), plain | st.integers(0, 5)),
-    st.builds(entry, st.builds(lambda n: {"shard": n}, st.integers(0, 3)), st.builds(lambda s: {"seq": s}, plain)),
-)
 blanks = st.sampled_from([(",", ":"), (", ", ": "), (",\t", ":"), (" ,", " :  ")])
 texts = st.one_of(
     st.builds(
         lambda value, separators, ascii_only: line_of(value, separators, ascii_only=ascii_only),
-        values,
+        arbitrary_entries,
         st.sampled_from([(",", ":"), (",", ":"), (", ", ": ")]),
         st.booleans(),
     ),
     st.builds(
         lambda value, separators, backwards: laid_out(value, separators, backwards=backwards),
-        values,
+        arbitrary_entries,
         blanks,
         st.booleans(),
     ),

@@ -126,13 +126,6 @@ def test_of_each_kind_something_is_left(name: str, kind: OffsetChangeKind) -> No
     assert len(found) == expected
 
 
-def test_the_same_bytes_however_many_tasks_there_are(tmp_path: Path) -> None:
-    current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
-    case = Case(jsonl(mirrored(n, n % 3) for n in range(500)), MIRROR, current, OffsetChangeKind.REPLACE)
-    found = [left_alike([case], split_size, tasks) for split_size in (300, 5000, SPLIT_SIZE) for tasks in (1, 3, 7)]
-    assert all(one == found[0] for one in found)
-
-
 def test_a_task_that_is_run_twice_does_no_harm(tmp_path: Path) -> None:
     """A task that is ended in the middle leaves no files."""
     current = offsets(*(mirrored(n, n % 4) for n in range(0, 900, 2)))
@@ -257,10 +250,7 @@ def test_distances_are_counted_by_their_decades() -> None:
     with TemporaryDirectory() as name:
         (verdict,) = in_process([filed(Case(jsonl(values), MIRROR, current), Path(name) / "m")])
     forward = (2, 2, 1, 0, 0, 0, 1, *[0] * 11, 2)
-    assert verdict.distribution == {
-        Direction.FORWARD: forward,
-        Direction.REWIND: (1, *[0] * 4, 1, *[0] * 12, 2),
-    }
+    assert verdict.distribution == {Direction.FORWARD: forward, Direction.REWIND: (1, *[0] * 4, 1, *[0] * 12, 2)}
 
 
 def test_lsns_as_postgresql_writes_them_are_sent_as_numbers() -> None:

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.files.manifests import UNREAD
 from support.planted.planted import NOT_PLANTED, Planted, held_to_plants, place, violations_in
-from support.planted.planted_connectors import FAMILIES
-from support.planted.planted_families import ODD_LINES
+from support.planted.planted_families import FAMILIES, ODD_LINES
 from support.planted.planted_lines import REPEATS, UNKEPT_LINES, Plan, is_fine
 from support.planted.planting import make
 from support.spark.large_engine import in_process, said_by_large
@@ -97,7 +96,6 @@ def test_each_plant_alone(name: str, kind: OffsetChangeKind, current: float | No
     ids=["some", "all"],
 )
 def test_plants_without_errors_change_the_reported_moves(name: str, kind: OffsetChangeKind, of: list[Any]) -> None:
-    """Plants that are no errors change the moves of offsets and their distances."""
     family = FAMILIES[name]
     fine = [one.name for one in family.plants.values() if is_fine(one) and not (one.is_null and kind in NO_NULLS)]
     chosen: list[Any] = [[one] if rest else [] for one in fine for rest in (1, 0, 0, 0)]
@@ -142,7 +140,8 @@ def test_all_planted_faults_are_found(several: list[Planted], split_size: int) -
 def test_the_first_of_many_violations_are_named() -> None:
     """The first violations across all files are named, because the places of all violations are known."""
     family = FAMILIES["mirror"]
-    names = ["offset.offset negative", "partition.cluster elsewhere", "entry: list", "duplicate", "note", "no offset"]
+    names = ["offset.offset negative", "partition.cluster elsewhere", "entry: list"]
+    names += ["duplicate", "note number", "offset missing"]
     chosen = [[names[number % 7]] if number % 7 < 6 else [] for number in range(400)]
     for acknowledged in (frozenset(), UNREAD):
         plan = Plan(family, OffsetChangeKind.ALTER, acknowledged, 0.5, NAMES[1])

@@ -16,17 +16,14 @@ LARGE = 60_000_000
 
 
 def both(_: Any) -> int:
-    """Return when two threads of the process wait here."""
     return BOTH.wait(60)
 
 
 def large(_: Any, content: bytes) -> bytes:
-    """Return the argument."""
     return content
 
 
 def fails(_: Any) -> None:
-    """Fail like a bug."""
     raise LookupError("not there")
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.files.manifests import MIRROR, OTHER, UNREAD, entry, mirrored, offsets
+from support.files.manifests import MIRROR, UNREAD, mirrored, offsets
 from support.spark.large_engine import Case, filed, in_process, jsonl, line_of, on_spark
 
 from gitops_connect.model.diagnostics import Location
@@ -72,37 +72,18 @@ def test_the_file_contains_the_violations_of_the_verdicts(chosen: Any, split_siz
         assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
 
 
-def planted(count: int, faults: int) -> tuple[Case, Counter[tuple[str, int]]]:
+def test_all_planted_faults_are_reported_on_spark(spark: Any, tmp_path: Path) -> None:
     rnd = random.Random(5)  # noqa: S311 - the same each time
-    lines = [jsonl([mirrored(n)]) for n in range(count)]
-    chosen = {n: rnd.choice(sorted(SPOILED)) for n in rnd.sample(range(1, count), faults)}
+    lines = [jsonl([mirrored(n)]) for n in range(200_000)]
+    chosen = {n: rnd.choice(sorted(SPOILED)) for n in rnd.sample(range(1, len(lines)), 50_000)}
     for n, rule in chosen.items():
         lines[n] = SPOILED[rule](n)
-    current = offsets(*(mirrored(-n) for n in range(1, 4)))
-    expected = Counter((f"manifest/{rule}", n + 1) for n, rule in chosen.items())
-    return Case(b"".join(lines), MIRROR, current), expected
-
-
-def test_all_planted_faults_are_reported(tmp_path: Path) -> None:
-    case, expected = planted(3000, 2000)
-    in_process([filed(case, tmp_path / "m")], split_size=9000, violations=tmp_path / "offenders")
-    assert Counter((row[0], row[3]) for row in violation_rows(tmp_path / "offenders")) == expected
-
-
-def test_all_planted_faults_are_reported_on_spark(spark: Any, tmp_path: Path) -> None:
-    case, expected = planted(200_000, 50_000)
+    case = Case(b"".join(lines), MIRROR, offsets(*(mirrored(-n) for n in range(1, 4))))
     (verdict,) = on_spark(spark, [filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
     found = violation_rows(tmp_path / "offenders")
+    expected = Counter((f"manifest/{rule}", n + 1) for n, rule in chosen.items())
     assert Counter((row[0], row[3]) for row in found) == expected
     assert {row for row in named(verdict) if "more of this rule" not in row[5]} <= set(found)
-
-
-def test_each_entry_of_a_mixed_class_that_is_checked_individually_is_reported(tmp_path: Path) -> None:
-    current = offsets(entry({"shard": 1}, {"seq": 1}), entry({"shard": 2}, {"seq": "x"}))
-    case = Case(jsonl(entry({"shard": n % 3}, {"seq": True}) for n in range(3)), OTHER, current)
-    (verdict,) = in_process([filed(case, tmp_path / "m")], violations=tmp_path / "offenders")
-    assert verdict.errors
-    assert sorted(violation_rows(tmp_path / "offenders")) == sorted(named(verdict))
 
 
 def test_of_an_unreadable_manifest_only_that_error_is_reported(tmp_path: Path) -> None:
@@ -113,21 +94,6 @@ def test_of_an_unreadable_manifest_only_that_error_is_reported(tmp_path: Path) -
     rows = violation_rows(tmp_path / "offenders")
     assert sorted(rows) == sorted(row for verdict in verdicts for row in named(verdict))
     assert [row[0] for row in rows] == ["manifest/compression", "manifest/empty"]
-
-
-def test_repeats_across_files_name_the_first_file(tmp_path: Path) -> None:
-    manifest = filed(Case(jsonl([mirrored(1), mirrored(2)]), MIRROR, name="a.jsonl"), tmp_path / "a")
-    second = filed(Case(jsonl([mirrored(3), mirrored(1), mirrored(2, 9)]), MIRROR, name="b.jsonl"), tmp_path / "b")
-    both = LargeManifest(Location("all"), (*manifest.files, *second.files), manifest.context, manifest.kind)
-    (verdict,) = in_process([both], violations=tmp_path / "offenders")
-    rows = sorted(violation_rows(tmp_path / "offenders"), key=lambda row: row[3])
-    assert rows == named(verdict)
-    assert [row[5].split(" have ")[0] for row in rows] == ["lines 1 of a.jsonl and 2", "lines 2 of a.jsonl and 3"]
-
-
-def test_without_violations_the_file_has_no_rows(tmp_path: Path) -> None:
-    in_process([filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "m")], violations=tmp_path / "offenders")
-    assert violation_rows(tmp_path / "offenders") == []
 
 
 def test_lines_of_a_rewritten_file_are_reported_as_in_the_original(tmp_path: Path) -> None:

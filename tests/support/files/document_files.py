@@ -52,9 +52,7 @@ def read(contents: Mapping[str, str]) -> Documents:
 
 
 def declare(
-    contents: Mapping[str, str],
-    clusters: Collection[str] | None = (LOCAL,),
-    strimzi: StrimziOptions = DEFAULT_OPTIONS,
+    contents: Mapping[str, str], clusters: Collection[str] | None = (LOCAL,), strimzi: StrimziOptions = DEFAULT_OPTIONS
 ) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
     """Run every stage from files to desired states."""
     checkout = files(contents)
@@ -64,7 +62,6 @@ def declare(
 
 
 def declare_one(text: str) -> DesiredConnector:
-    """The only connector of a document without problems."""
     states, diagnostics = declare({"a.yaml": text})
     assert not diagnostics.items, diagnostics.items
     (connector,) = states[LOCAL].connectors

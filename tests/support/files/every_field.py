@@ -62,7 +62,6 @@ def fields(value: Any, pointer: Pointer = ()) -> Iterator[Pointer]:
 
 
 def put(document: Any, pointer: Pointer, value: Any) -> Any:
-    """The document with another value in that field."""
     if not pointer:
         return value
     key, *rest = pointer

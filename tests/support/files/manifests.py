@@ -39,7 +39,6 @@ def sunk(topic: Any = "orders", partition: Any = 0, offset: Any = 5) -> dict[str
 
 
 def read(name: Any = "/data/orders.txt", position: Any = 5) -> dict[str, Any]:
-    """An entry of `FILE_SOURCE`."""
     return entry({"filename": name}, {"position": position})
 
 

@@ -35,12 +35,7 @@ PROTOCOLS = ("source.cluster.security.protocol", "target.cluster.security.protoc
 def resource(spec: Mapping[str, Any], api: str = "v1", namespace: str | None = "kafka") -> Document:
     """A resource named mm2. Its document is JSON with a line for each field, so that it has positions."""
     metadata = {"name": "mm2"} | ({"namespace": namespace} if namespace else {})
-    value = {
-        "apiVersion": f"kafka.strimzi.io/{api}",
-        "kind": "KafkaMirrorMaker2",
-        "metadata": metadata,
-        "spec": spec,
-    }
+    value = {"apiVersion": f"kafka.strimzi.io/{api}", "kind": "KafkaMirrorMaker2", "metadata": metadata, "spec": spec}
     (document,) = parse(Blob("mm2.json", "1", json.dumps(value, indent=1).encode())).documents
     return document
 

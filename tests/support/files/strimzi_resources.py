@@ -39,7 +39,6 @@ def read(contents: Mapping[str, str] | str, options: StrimziOptions = OPTIONS) -
 
 
 def one(text: str, options: StrimziOptions = OPTIONS) -> DesiredConnector:
-    """The only connector of a file without problems."""
     state, diagnostics = read(text, options)
     assert not diagnostics.items, diagnostics.items
     (connector,) = state.connectors

@@ -13,17 +13,12 @@ from pyarrow import parquet
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.manifests import LargeFile, Manifest
-from gitops_connect.model.names import Digest, OffsetChangeName, Revision
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
-from gitops_connect.offsets.rules import small
 from gitops_connect.offsets.rules.small import SHOWN
-from gitops_connect.plan.offset_review import effect_of, find_difference
-from support.files.manifests import ORDERS
 from support.planted.planted_families import ODD_LINES
-from support.spark.large_engine import Said
+from support.spark.large_engine import Said, manifest_of_files, small_verdict
 
 NOT_PLANTED = {
     "compression": "it ends the whole file: test_oddities.py",
@@ -43,8 +38,6 @@ Place = tuple[str, int, str, Severity]
 
 
 class Expected(NamedTuple):
-    """A problem that has to be reported for a line."""
-
     file: int
     line: int
     rule: str
@@ -63,7 +56,6 @@ class Planted:
     moves: Counter[Direction] = field(default_factory=Counter)
     """How many partitions move in which direction; a move of unknown distance is CHANGED."""
     distances: Counter[Direction] = field(default_factory=Counter)
-    location: Location = WHOLE
 
     @property
     def counts(self) -> Counter[str]:
@@ -88,39 +80,15 @@ class Planted:
         for one in sorted(self.expected, key=lambda one: one[:2]):
             listed.setdefault((one.rule, one.severity), []).append(one)
         found = [(self.files[one.file][0], *one[1:]) for some in listed.values() for one in some[:SHOWN]]
-        found += [(self.location.file, 1, *kind) for kind, some in listed.items() if len(some) > SHOWN]
+        found += [(WHOLE.file, 1, *kind) for kind, some in listed.items() if len(some) > SHOWN]
         return sorted(found, key=str)
 
     def filed(self, directory: Path) -> LargeManifest:
-        """The manifest in files, for the large engine."""
-        directory.mkdir(parents=True)
-        files = []
-        for name, content in self.files:
-            path = directory / Path(name).name
-            path.write_bytes(content)
-            files.append(LargeFile(name, str(path)))
-        current = None
-        if self.context.current is not None:
-            current = LargeFile("live.jsonl", str(directory / "live.jsonl"))
-            lines = (f'{{"partition":{one},"offset":{other}}}\n' for one, other in self.context.current.items())
-            (directory / "live.jsonl").write_text("".join(lines))
-        return LargeManifest(self.location, tuple(files), replace(self.context, current=None), self.kind, current)
+        return manifest_of_files(directory, WHOLE, self.files, self.context, self.kind)
 
     def by_small(self) -> Said:
-        """What the small engine reports."""
-        parsed = [reading.parse(Blob(name, "", content)) for name, content in self.files]
-        entries = tuple(entry for one in parsed for entry in one.entries)
-        faults = tuple(fault for one in parsed for fault in one.faults)
-        found = small.check(Manifest(self.location, entries, faults), self.context, self.kind)
-        said = Said(found.diagnostics.items, found.counts, found.errors, found.unread)
-        current = self.context.current
-        if found.offsets is None or current is None:
-            return said
-        offset_change = OffsetChange(OffsetChangeName("-"), ORDERS, self.kind, Digest(""), Revision(""), found.offsets)
-        shape = self.context.shape
-        difference = find_difference(current, effect_of(offset_change, current), shape)
-        moves = {direction: count for direction, count in difference.counts.items() if count}
-        return replace(said, moves=moves, distances=dict(difference.distances), largest=difference.moves)
+        manifest = reading.parse_all(Blob(name, "", content) for name, content in self.files)
+        return small_verdict(replace(manifest, location=WHOLE), self.context, self.kind)
 
 
 def violations_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
@@ -138,7 +106,6 @@ def place(one: Diagnostic) -> Place:
 
 
 def places(diagnostics: Iterable[Diagnostic]) -> list[Place]:
-    """The places of all problems, sorted."""
     return sorted(map(place, diagnostics), key=str)
 
 

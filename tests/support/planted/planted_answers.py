@@ -80,7 +80,6 @@ def _said_of_null(
 
 
 def _exists(plant: Plant, current: Offsets | None) -> bool:
-    """True if an unknown field of an offset is in the current offsets."""
     return plant.touches[0] == "offset" and any(plant.touches[1] in json.loads(one) for one in (current or {}).values())
 
 

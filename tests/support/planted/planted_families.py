@@ -6,13 +6,14 @@ Written from docs/reference/manifest-rules.md, and not from the tables of the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from gitops_connect.model.manifests import OffsetSchema
+from support.files.manifests import entry as entry_of
 
 Entry = dict[str, Any]
 FieldPath = tuple[str, ...]
@@ -49,7 +50,6 @@ class Plant:
 
     @property
     def is_null(self) -> bool:
-        """Whether the fault is a tombstone."""
         return self.name == "offset None"
 
 
@@ -75,24 +75,12 @@ class Family:
 
 
 _FAULTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
-_OF: Mapping[str, Callable[[int], Any]] = {
-    "n": lambda n: n,
-    "-n": lambda n: -n,
-    "n + 0.5": lambda n: n + 0.5,
-    "-n / 4": lambda n: -n / 4,
-    "n + 10 ** 6": lambda n: n + 10**6,
-    "n * 1000 + 5": lambda n: n * 1000 + 5,
-    "2 ** 31 + n": lambda n: 2**31 + n,
-    "2 ** 31 - n": lambda n: 2**31 - n,
-    "2 ** 63 + n": lambda n: 2**63 + n,
-    "-2 ** 63 - n": lambda n: -(2**63) - n,
-    "str(n)": str,
-    "float(n)": float,
-    "n if n % 2 else str(n)": lambda n: n if n % 2 else str(n),
-    "[n]": lambda n: [n],
-    "{'a': n}": lambda n: {"a": n},
-}
-"""The values that depend on the number of the line."""
+
+
+def _expression(text: str) -> Callable[[int], Any]:
+    """The values of an expression of our own tables, which depend on the number n of a line."""
+    found: Callable[[int], Any] = eval(f"lambda n: ({text})", {"str": str, "float": float})  # noqa: S307 - see above
+    return found
 
 
 def faults(group: str, at: str = "", *, eased: bool = False) -> Iterator[Plant]:
@@ -128,20 +116,23 @@ def _says(words: str, eased: bool) -> Says:
 
 
 def _put(path: str, row: Mapping[str, Any], says: tuple[Says, ...]) -> Plant:
-    where, one = path.split(".")
+    touches = tuple(path.split("."))
+    made = _expression(row["of"]) if "of" in row else None
 
     def change(entry: Entry, number: int) -> None:
-        if "of" in row:
-            entry[where][one] = _OF[row["of"]](number)
-        else:
-            entry[where][one] = row["text"].replace("{n}", str(number)) if "text" in row else row["value"]
+        value = row["text"].replace("{n}", str(number)) if "text" in row else row.get("value")
+        _holder(entry, touches)[touches[-1]] = value if made is None else made(number)
 
-    return Plant(f"{path} {row.get('name', row.get('value'))}", (where, one), says, change, row.get("may_exist", False))
+    return Plant(f"{path} {row.get('name', row.get('value'))}", touches, says, change, row.get("may_exist", False))
 
 
 def _drop(path: str, says: tuple[Says, ...]) -> Plant:
-    where, one = path.split(".")
-    return Plant(f"{path} missing", (where, one), says, lambda entry, _: entry[where].pop(one))
+    touches = tuple(path.split("."))
+    return Plant(f"{path} missing", touches, says, lambda entry, _: _holder(entry, touches).pop(touches[-1]))
+
+
+def _holder(entry: Entry, touches: FieldPath) -> Any:
+    return entry[touches[0]] if len(touches) > 1 else entry
 
 
 def _misspell(path: str, wrong: str, says: tuple[Says, ...]) -> Plant:
@@ -153,24 +144,6 @@ def _misspell(path: str, wrong: str, says: tuple[Says, ...]) -> Plant:
     return Plant(f"{path} misspelt", (where, one), says, change)
 
 
-def _put_whole(where: str, value: Any, *says: Says) -> Plant:
-    return Plant(f"{where} {value}", (where,), says, lambda entry, _: entry.update({where: value}))
-
-
-EVERYWHERE = [
-    Plant("note", ("note",), (Says("unknown-field"),), lambda entry, n: entry.update(note=n)),
-    Plant("remark", ("remark",), (Says("unknown-field"),), lambda entry, _: entry.update(remark={"a": [None]})),
-    Plant(
-        "no partition", ("partition",), (Says("no-partition", unkept=True),), lambda entry, _: entry.pop("partition")
-    ),
-    Plant("no offset", ("offset",), (Says("no-offset", unkept=True),), lambda entry, _: entry.pop("offset")),
-    _put_whole("partition", None, Says("no-partition", unkept=True)),
-    _put_whole("offset", None),
-    *(_put_whole("partition", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], True, 1.5)),
-    *(_put_whole("offset", value, Says("type", unkept=True)) for value in ("text", 5, [], [{}], False, 1.5)),
-]
-"""Faults for any family. A null offset is a tombstone; what is reported for it depends on the kind of change."""
-
 ODD_ENTRIES: Mapping[str, Any] = {"list": [], "text": "text", "number": 5, "null": None, "true": True, "float": 1.5}
 ODD_LINES: Mapping[str, Sequence[bytes]] = {
     rule: tuple(line.replace("NINES", "9" * 401).encode() for line in lines)
@@ -181,33 +154,39 @@ ODD_LINES: Mapping[str, Sequence[bytes]] = {
 
 def plants(group: str) -> Mapping[str, Plant]:
     """The faults of that group and those for any family, by name."""
-    listed = [*EVERYWHERE, *faults(group)]
+    listed = [*faults("everywhere"), *faults(group)]
     assert len({one.name for one in listed}) == len(listed), "two plants of one name"
     return {one.name: one for one in listed}
 
 
-PATTERN = OffsetSchema(
-    "org.apache.kafka.connect.mirror.MirrorSourceConnector",
-    "offset-schemas/org.apache.kafka.connect.mirror.MirrorSourceConnector.schema.json",
-    {"properties": {"partition": {"properties": {"topic": {"pattern": "^t"}}}, "offset": {"maxProperties": 1}}},
-)
-COUNTER = OffsetSchema(
-    "com.example.Counter",
-    "offset-schemas/com.example.Counter.schema.json",
-    {
-        "properties": {
-            "partition": {
-                "required": ["shard"],
-                "properties": {"shard": {"type": "integer"}, "zone": {"type": "string"}},
-                "additionalProperties": False,
-            },
-            "offset": {
-                "required": ["count"],
-                "properties": {"count": {"type": "integer", "minimum": 0}},
-                "additionalProperties": False,
-            },
-        },
-    },
-    ("count",),
-    "records",
-)
+_LISTS = {"TOPICS": " , ".join(f"t{n}" for n in range(400)), "TABLES": ", ".join(f"t{n}" for n in range(400))}
+"""Long values of config keys."""
+
+
+def _faults_of(name: str, facts: Mapping[str, Any]) -> Mapping[str, Plant]:
+    if name == "mirror with a schema":
+        changed = ("partition.topic not ASCII", "partition.topic escapes", "offset.\0\x1b extra")
+        return {one: plant for one, plant in plants("mirror").items() if one not in changed} | {**plants(name)}
+    found = plants(facts.get("faults", name))
+    if not facts.get("untied"):
+        return found
+    return {one: replace(plant, says=tuple(say for say in plant.says if not say.tie)) for one, plant in found.items()}
+
+
+def _family(name: str, facts: Mapping[str, Any]) -> Family:
+    config = facts["config"] and {key: _LISTS.get(value, value) for key, value in facts["config"].items()}
+    halves, schema = _expression(facts["well"]), None
+    if given := facts.get("schema"):
+        class_name = config["connector.class"]
+        path, position = f"offset-schemas/{class_name}.schema.json", tuple(given.get("position", ()))
+        schema = OffsetSchema(class_name, path, given["document"], position, given.get("unit", ""))
+    given = {key: facts[key] for key in ("spare", "keeps_all", "all_exist", "counted") if key in facts}
+    lenient = frozenset(facts.get("lenient", ()))
+    return Family(
+        name, config, lambda n: entry_of(*halves(n)), _faults_of(name, facts), lenient=lenient, schema=schema, **given
+    )
+
+
+_READ = yaml.safe_load(Path(__file__).with_name("planted_families.yaml").read_text())
+FAMILIES: Mapping[str, Family] = {name: _family(name, facts) for name, facts in _READ.items()}
+"""All families, by name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import partition_text
 from support.planted.planted_families import ODD_ENTRIES, ODD_LINES, Entry, Family, Plant, Says
+from support.spark.large_engine import laid_out, line_of
 
 UNKEPT_LINES = frozenset({*ODD_LINES, *(f"entry: {name}" for name in ODD_ENTRIES)})
 """Faults that replace an entry instead of changing it."""
@@ -83,29 +83,11 @@ def written(line: Line, style: str) -> bytes:
     return _STYLES[style](line.value).encode()
 
 
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: dict(sorted(one.items())) if isinstance(one, dict) else one for key, one in value.items()}
-    return value
-
-
-def _dumped(value: Any, **options: Any) -> str:
-    return json.dumps(_sorted(value), **{"ensure_ascii": False, "separators": (",", ":"), **options})
-
-
-def _turned(value: Any) -> str:
-    if isinstance(value, dict):
-        value = {
-            key: dict(reversed(one.items())) if isinstance(one, dict) else one for key, one in reversed(value.items())
-        }
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 _STYLES: Mapping[str, Callable[[Any], str]] = {
-    "": _dumped,
-    "blanks": lambda value: _dumped(value, separators=(", ", ": ")),
-    "turned": _turned,
-    "escaped": lambda value: _dumped(value, ensure_ascii=True),
-    "indented": lambda value: f" \t{_dumped(value)} ",
-    "carriage return": lambda value: f"{_dumped(value)}\r",
+    "": line_of,
+    "blanks": lambda value: line_of(value, (", ", ": ")),
+    "turned": lambda value: laid_out(value, (",", ":"), backwards=True),
+    "escaped": lambda value: line_of(value, ascii_only=True),
+    "indented": lambda value: f" \t{line_of(value)} ",
+    "carriage return": lambda value: f"{line_of(value)}\r",
 }

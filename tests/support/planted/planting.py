@@ -88,7 +88,6 @@ def _apart(wanted: Iterable[Plant]) -> tuple[Plant, ...]:
 
 
 def _repeat(family: Family, number: int, name: str, so_far: tuple[list[Line], random.Random]) -> Line | None:
-    """A line that repeats an earlier partition."""
     lines, rnd = so_far
     earlier = [one for one in lines if one.key is not None and not one.said and (name == "duplicate" or not one.plants)]
     if not earlier:

@@ -19,10 +19,10 @@ from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.manifests import LargeFile, LargeVerdict
+from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest
 from gitops_connect.model.names import Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.offsets import Offsets, merged, patch_between, to_json
+from gitops_connect.model.offsets import Offsets, merged, patch_between
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
 from gitops_connect.offsets.formats.manifest_parser import read_lines
@@ -103,32 +103,46 @@ def laid_out(value: Any, separators: tuple[str, str] = (", ", ": "), *, backward
 
 
 def by_small(case: Case) -> Said:
-    manifest = reading.parse(Blob(case.name, "", case.stored))
-    found = small.check(manifest, case.context, case.kind)
+    return small_verdict(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind)
+
+
+def small_verdict(manifest: Manifest, context: ManifestContext, kind: OffsetChangeKind) -> Said:
+    found = small.check(manifest, context, kind)
     difference = None
-    if found.offsets is not None and case.current is not None:
-        offset_change = OffsetChange(OffsetChangeName("-"), ORDERS, case.kind, Digest(""), Revision(""), found.offsets)
-        patch = effect_of(offset_change, case.current)
-        difference = find_difference(case.current, patch, case.context.shape)
+    if found.offsets is not None and context.current is not None:
+        patch = effect_of(_offset_change(kind, found.offsets), context.current)
+        difference = find_difference(context.current, patch, context.shape)
     return _said(found.diagnostics.items, found.counts, (found.errors, found.unread), difference)
 
 
+def _offset_change(kind: OffsetChangeKind, declared: Offsets) -> OffsetChange:
+    return OffsetChange(OffsetChangeName("-"), ORDERS, kind, Digest(""), Revision(""), declared)
+
+
 def filed(case: Case, directory: Path) -> LargeManifest:
-    """The case as a `LargeManifest`, with its contents in files."""
+    return manifest_of_files(directory, Location(case.name), [(case.name, case.stored)], case.context, case.kind)
+
+
+def manifest_of_files(
+    directory: Path,
+    location: Location,
+    contents: Iterable[tuple[str, bytes]],
+    context: ManifestContext,
+    kind: OffsetChangeKind,
+) -> LargeManifest:
+    """A manifest with its contents and its current offsets in files of the new directory."""
     directory.mkdir(parents=True)
-    path = directory / Path(case.name).name
-    path.write_bytes(case.stored)
+    files = []
+    for name, content in contents:
+        path = directory / Path(name).name
+        path.write_bytes(content)
+        files.append(LargeFile(name, str(path)))
     current = None
-    if case.current is not None:
-        (directory / "live.jsonl").write_bytes(
-            b"".join(
-                (json.dumps(one, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-                for one in to_json(case.current)
-            )
-        )
+    if context.current is not None:
         current = LargeFile("live.jsonl", str(directory / "live.jsonl"))
-    files = (LargeFile(case.name, str(path)),)
-    return LargeManifest(Location(case.name), files, replace(case.context, current=None), case.kind, current)
+        lines = (f'{{"partition":{one},"offset":{other}}}\n' for one, other in sorted(context.current.items()))
+        Path(current.path).write_text("".join(lines), encoding="utf-8")
+    return LargeManifest(location, tuple(files), replace(context, current=None), kind, current)
 
 
 def in_process(
@@ -155,7 +169,6 @@ def on_spark(
     ready: Path | None = None,
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
-    """Run the jobs on a Spark session."""
     job = replace(prepare(manifests), directories=job_directories(ready, violations), read_lines=reader)
     return carry_out(manifests, job, SparkEngine(session))
 
@@ -192,8 +205,7 @@ def patch_by_small(case: Case) -> list[str] | None:
     declared = small.check(reading.parse(Blob(case.name, "", case.stored)), case.context, case.kind).offsets
     if declared is None or case.current is None:
         return None
-    offset_change = OffsetChange(OffsetChangeName("-"), ORDERS, case.kind, Digest(""), Revision(""), declared)
-    patch = effect_of(offset_change, case.current)
+    patch = effect_of(_offset_change(case.kind, declared), case.current)
     if case.kind is OffsetChangeKind.REPLACE:
         patch = patch_between(case.current, merged(case.current, patch))
     order = [*(one for one in declared if one in patch), *(one for one in sorted(case.current) if one not in declared)]

@@ -26,7 +26,6 @@ _LINES = 120_000
 
 
 def planted(directory: Path) -> list[LargeManifest]:
-    """The cases in files."""
     return [filed(case, directory / str(number)) for number, case in enumerate(planted_cases())]
 
 

@@ -37,7 +37,6 @@ def gated(gate: Path, text: str) -> LinesRead:
 
 
 def where_from(batches: Iterable[Any]) -> Iterator[Any]:
-    """Return the path from which executors import gitops_connect."""
     import pyarrow as pa  # noqa: PLC0415 - runs on executors
 
     import gitops_connect  # noqa: PLC0415 - imported when it is used
@@ -64,13 +63,11 @@ def pickle_by_value(_: Any) -> None:
 
 
 def modules(spark: Any) -> list[str]:
-    """The paths from which executors import gitops_connect."""
     rows = spark.range(0, 4, 1, 4).mapInArrow(where_from, "file string").collect()
     return sorted({row.file for row in rows})
 
 
 def option(spark: Any, name: str) -> str:
-    """The value of an option in Spark's configuration."""
     return spark.sparkContext.getConf().get(name) or ""
 
 
@@ -81,7 +78,6 @@ def bulk(spark: Any) -> int:
 
 
 def main(arguments: dict[str, Any]) -> None:
-    """Run one task for each line of standard input."""
     directory = Path(arguments["directory"])
     settings = SparkSettings(
         arguments["master"],

@@ -44,7 +44,6 @@ class Service:
     _up: threading.Event = field(default_factory=threading.Event, init=False)
 
     def start(self) -> None:
-        """Start the process; it is ready when `wait` returns."""
         assert self.process is None
         self.directory.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
@@ -63,7 +62,6 @@ class Service:
         self._up = up
 
     def wait(self) -> None:
-        """Wait until it is ready."""
         assert self._up.wait(_READY_TIMEOUT), f"not up: {self.log}"
         assert self.process is not None
         assert self.process.poll() is None, self.log
@@ -151,7 +149,6 @@ def _environment(directory: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
