@@ -109,21 +109,6 @@ def test_a_lock_that_is_held_for_too_long(ledger: Ledger, tmp_path: Path) -> Non
         pass
 
 
-def test_a_full_disk_undoes_the_whole_transaction(ledger: Ledger, tmp_path: Path) -> None:
-    database = Database(URL, tmp_path)
-
-    def fill() -> None:
-        with database.write() as connection:
-            connection.exec_driver_sql("PRAGMA max_page_count = 20")
-            for number in range(100):
-                connection.execute(insert(REVISIONS).values(**row(number, "x" * 4000)))
-
-    with pytest.raises(LedgerUnusable, match="the disk is full"):
-        fill()
-    assert ledger.revisions("c0").applied is None
-    assert ledger.revisions("c0").attempted is None
-
-
 def test_two_that_insert_the_same_record(ledger: Ledger, tmp_path: Path) -> None:
     """This happens on PostgreSQL, where writers do not lock the whole database. No value is in the message."""
 
