@@ -154,19 +154,6 @@ def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetCha
         assert offset_changes.records(LOCAL).get(SKIP.name) == before
 
 
-def test_failures_are_counted_in_a_row_and_for_one_digest(offset_changes: OffsetChangeStore) -> None:
-    counts = []
-    for offset_change in (SKIP, SKIP, REWRITTEN, REWRITTEN, REWRITTEN, SKIP):
-        offset_changes.begin(LOCAL, offset_change, STOOD, NOON)
-        offset_changes.fail(LOCAL, offset_change, "no", final=False, at=NOON)
-        counts.append(offset_changes.records(LOCAL)[SKIP.name].failures)
-    assert counts == [1, 2, 1, 2, 3, 1]
-    offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    assert offset_changes.records(LOCAL)[SKIP.name].failures == 1
-    offset_changes.settle(LOCAL, SKIP.name, STOOD, "", NOON)
-    assert offset_changes.records(LOCAL)[SKIP.name].failures == 0
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_a_note_a_release_and_a_drop_change_that_operation_alone(
     offset_changes: OffsetChangeStore, state: OffsetChangeState | None
