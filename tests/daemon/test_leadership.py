@@ -25,12 +25,10 @@ class Replica:
         self.ledger = Ledger.open(URL, directory, None)
         self.elected = 0
         self.leadership = Leadership(self.ledger, clock, self._count)
+        self.step = self.leadership.step
 
     def _count(self) -> None:
         self.elected += 1
-
-    def step(self) -> float:
-        return self.leadership.step()
 
 
 @pytest.fixture

@@ -94,17 +94,7 @@ def test_a_manifest_may_be_larger_than_a_document(path: str, monkeypatch: pytest
     assert sorted(checkout.reads) == ["b.yaml", path], "nothing is read twice"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "offsets:\n  - partition: {filename: a}\n    offset: {position: 1}\n",
-        "- partition: {filename: a}\n  offset: {position: 1}\n",
-        'offsets:\n  - partition: {kind: "Connector"}\n    offset: {position: 1}\n',
-        'offsets:\n  - partition: {file: "docs/gitops-connect/v1"}\n    offset: {position: 1}\n',
-        '{"offsets": [{"partition": {"a": 1}, "offset": {"a": 1}, "offset": {"a": 2}}]}',
-        "[" * 100_000,
-    ],
-)
+@pytest.mark.parametrize("text", [*rows(__file__, "manifests"), "[" * 100_000])
 def test_a_manifest_is_no_document(text: str) -> None:
     documents = read({"offsets/a.yaml": text})
     assert not documents.documents
