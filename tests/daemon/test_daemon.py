@@ -55,7 +55,7 @@ def test_failures_are_retried_with_doubling_waits(at: Workplace, standin: StandI
         daemon.wait("step_applied")
 
 
-def test_an_unreachable_repository_leaves_the_last_revision_in_force(at: Workplace) -> None:
+def test_an_unreachable_repository_leaves_the_last_revision_in_force_also_after_a_restart(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     aside = at.directory / "aside"
     with InThread(at) as daemon:
@@ -74,17 +74,11 @@ def test_an_unreachable_repository_leaves_the_last_revision_in_force(at: Workpla
         daemon.wait("repository_recovered")
         at.commit("more.yaml", at.source("more"))
         daemon.wait("step_applied", connector=at.name("more"))
-
-
-def test_a_start_without_the_repository_uses_the_revision_of_an_earlier_process(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    with InThread(at) as daemon:
-        daemon.wait("reconciliation_finished", applied=1)
     at.by_hand("pause", "orders")
-    at.repository.rename(at.directory / "aside")
+    at.repository.rename(aside)
     with InThread(at) as daemon:
         kept = daemon.wait("repository_unreachable")["enforced"]
-        assert daemon.wait("revision_changed")["revision"] == kept
+        assert daemon.wait("revision_changed")["revision"] == kept, "the revision of the earlier process"
         daemon.wait("step_applied", action="resume")
 
 
