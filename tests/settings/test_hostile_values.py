@@ -49,17 +49,6 @@ NEVER: tuple[Any, ...] = (
 )
 CASES = yaml.safe_load(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
 SECRET = "hunter2hunter2"  # no message may show it
-HOSTS = {
-    "a long label": "h" * 64,
-    "a long name": ".".join(["h" * 60] * 5),
-    "256 KiB": "h" * 2**18,
-    "an empty label": "a..b",
-    "no host": "",
-    "another alphabet": "\u2603.example",
-    "a control character": "a\u0001b",
-    "half an IPv6 address": "[::1",
-}
-PORTS = ("0", "65536", "-1", "99999999999999999999", "port", "\u0664\u0662x")
 
 
 def numbers() -> Iterator[tuple[type, dataclasses.Field[Any]]]:
@@ -112,8 +101,8 @@ def use_address(directory: Path, setting: str, address: str) -> None:
 
 @pytest.mark.parametrize("setting", [*USES, "--server"])
 def test_an_address_that_no_library_accepts_is_rejected(setting: str, tmp_path: Path) -> None:
-    addresses = [f"{host}:8083" for host in HOSTS.values()]
-    addresses += [f"h:{port}" for port in PORTS if port != "0" or "listen" not in setting]  # 0: any free port
+    addresses = [f"{host}:8083" for host in (*CASES["hosts"], "h" * 2**18)]
+    addresses += [f"h:{port}" for port in CASES["ports"] if port != "0" or "listen" not in setting]  # 0: any free port
     for address in addresses:
         with pytest.raises(UsageError, match=re.escape(setting)):
             use_address(tmp_path, setting, address)
