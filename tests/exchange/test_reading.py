@@ -173,13 +173,3 @@ def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFor
 )
 def test_deep_and_long_files_are_refused_fast(file: str, content: str) -> None:
     reading(file, content)
-
-
-@pytest.mark.slow
-def test_a_cluster_with_a_thousand_connectors_is_read() -> None:
-    config = {"connector.class": "A", **{f"key.{number}": "x" for number in range(60)}}
-    answer = {f"c{number}": {"info": {"name": f"c{number}", "config": config}} for number in range(1000)}
-    assert len(reading("all.json", json.dumps(answer)).declarations) == 1000
-    listed = {"kind": "List", "items": [{"name": name, "config": config} for name in answer]}
-    found = reading("all.json", json.dumps(listed, indent=1)).declarations
-    assert len({one.location.line for one in found}) == 1000

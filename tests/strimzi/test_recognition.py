@@ -32,12 +32,6 @@ def test_other_kinds_in_the_file_are_ignored_with_their_errors() -> None:
     assert not diagnostics.items
 
 
-def test_windows_line_ends() -> None:
-    state, diagnostics = read(kafka_connector(SPEC + "  config:\n    a: |\n      x\n      y\n").replace("\n", "\r\n"))
-    assert [connector.config["a"] for connector in state.connectors] == ["x\ny\n"]
-    assert not diagnostics.items
-
-
 @pytest.mark.parametrize(
     ("label", "cluster"), [("local", "local"), ("my-connect", "local"), ("other", "other"), ("third", None)]
 )
