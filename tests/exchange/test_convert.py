@@ -29,7 +29,6 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
 
 CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-BODY = f'{{"name": "orders", "config": {{"connector.class": "{CLASS}", "topic": "x"}}}}'
 OWN, *_ = rows(__file__, "texts")
 
 
@@ -82,39 +81,6 @@ def test_stdin_is_a_file(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"name=orders\nconnector.class=A\n")))
     ran = convert("-", "--to", "json")
     assert (ran.code, json.loads(ran.out)) == (0, {"name": "orders", "config": {"connector.class": "A"}})
-
-
-def test_a_directory_is_read_with_everything_below_it_except_hidden_files_and_the_output(convert: Convert) -> None:
-    write("in/a/orders.json", BODY)
-    write("in/b.properties", "name=other\nconnector.class=A\n")
-    write("in/.hidden/orders.json", BODY)
-    write("in/notes.txt", BODY)
-    write("in/kustomization.yaml", "resources: []\n")
-    for _ in range(2):
-        ran = convert("in", "--out", "in/out", "--force")
-        assert ran.code == 0, ran
-        assert sorted(str(file) for file in Path("in/out").rglob("*.yaml")) == [
-            "in/out/orders.yaml",
-            "in/out/other.yaml",
-        ]
-    rows = [line.split() for line in ran.err.splitlines()[:3]]
-    assert rows[1:] == [
-        ["orders", "json", "in/a/orders.json:1", "in/out/orders.yaml"],
-        ["other", "properties", "in/b.properties:1", "in/out/other.yaml"],
-    ]
-    assert "in/kustomization.yaml:1:1: note: the document is no connector" in ran.err
-
-
-def test_no_file_is_overwritten_without_force(convert: Convert) -> None:
-    write("in/orders.json", BODY)
-    write("in/aaa.json", BODY.replace("orders", "aaa"))
-    write("out/orders.yaml", "mine")
-    ran = convert("in", "--out", "out")
-    assert ran.code == 64
-    assert "out/orders.yaml exists already" in ran.err
-    assert [file.name for file in Path("out").iterdir()] == ["orders.yaml"]
-    assert convert("in", "--out", "out", "--force").code == 0
-    assert Path("out/orders.yaml").read_text() != "mine"
 
 
 def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -> None:
