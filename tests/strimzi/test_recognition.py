@@ -59,11 +59,15 @@ def test_a_resource_without_the_label_is_ignored() -> None:
     assert state.complete
 
 
-@pytest.mark.parametrize(("old", "new", "rule"), rows(__file__, "a_typo_does_not_make_a_resource_vanish"))
-def test_a_typo_does_not_make_a_resource_vanish(old: str, new: str, rule: str) -> None:
+@pytest.mark.parametrize(("old", "new", "rule"), rows(__file__, "a_broken_resource_holds_its_connector"))
+def test_a_broken_resource_holds_its_connector_also_if_its_kind_or_version_has_a_typo(
+    old: str, new: str, rule: str
+) -> None:
+    name = new.removeprefix("name: ").strip('"') if old.startswith("name:") else "orders"
     state, diagnostics = read(kafka_connector().replace(old, new))
-    assert [item.rule for item in diagnostics.errors] == [rule]
-    assert state.held == {"orders"}
+    assert [(item.rule, item.connector) for item in diagnostics.errors] == [(rule, name)]
+    assert state.held == {name}
+    assert state.complete
 
 
 @pytest.mark.parametrize("version", ["eventstreams.ibm.com/v1beta2", "kafka.jikkou.io/v1beta1", "aiven.io/v1alpha1"])
