@@ -67,14 +67,10 @@ def test_a_secret_version_is_a_restart_request_with_the_version_as_it_is_written
     assert found.restarts == (RestartRequest(RestartKind.SECRETS, version),)
 
 
-def test_a_version_in_the_config_is_the_same_as_spec_version() -> None:
-    found = declare_one(connector("a", "  class: X\n  config: {connector.plugin.version: 1.10}\n"))
-    assert found.config["connector.plugin.version"] == "1.10"
-    assert str(found.locate_config("connector.plugin.version")) == "a.yaml:7:12"
-
-
-def test_a_whole_number_may_be_written_as_a_float() -> None:
-    assert declare_one(connector("a", "  class: X\n  tasksMax: 3.0\n")).config["tasks.max"] == "3"
+def test_a_version_may_be_in_the_config_and_a_whole_number_may_be_a_float() -> None:
+    found = declare_one(connector("a", "  class: X\n  tasksMax: 3.0\n  config: {connector.plugin.version: 1.10}\n"))
+    assert (found.config["tasks.max"], found.config["connector.plugin.version"]) == ("3", "1.10")
+    assert str(found.locate_config("connector.plugin.version")) == "a.yaml:8:12"
 
 
 def document(given: str | dict[str, str]) -> str:
