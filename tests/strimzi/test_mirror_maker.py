@@ -24,30 +24,18 @@ PATTERNS = {
     "groupsPattern": "team-.*",
     "groupsExcludePattern": "team-test-.*",
 }
-PATTERN_KEYS = {
-    "topics": "orders-.*",
-    "topics.exclude": "orders-old-.*",
-    "groups": "team-.*",
-    "groups.exclude": "team-test-.*",
-}
-SHAPES = [
-    ("v1", new_shape, "1.2"),
-    ("v1", new_shape, "0.49"),
-    ("v1beta2", new_shape, "0.51"),
-    ("v1beta2", old_shape, "1.2"),
-    ("v1beta2", old_shape, "0.45"),
-    ("v1alpha1", old_shape, "0.51"),
-]
+PATTERN_KEYS = dict(zip(("topics", "topics.exclude", "groups", "groups.exclude"), PATTERNS.values(), strict=True))
+SHAPES = {"new": new_shape, "old": old_shape}
 
 
-@pytest.mark.parametrize(("api", "shape", "version"), SHAPES)
-def test_all_shapes_declare_the_same_connectors(api: str, shape: Any, version: str) -> None:
+@pytest.mark.parametrize(("api", "shape", "version"), rows(__file__, "shapes"))
+def test_all_shapes_declare_the_same_connectors(api: str, shape: str, version: str) -> None:
     mirror = {
         "sourceConnector": {"tasksMax": 5, "config": {"sync.topic.acls.enabled": "false"}},
         "checkpointConnector": {"tasksMax": 3, "config": {"sync.group.offsets.enabled": True}},
         **PATTERNS,
     }
-    expansion = expanded(resource(shape(mirror), api), version)
+    expansion = expanded(resource(SHAPES[shape](mirror), api), version)
     source, checkpoint = expansion.connectors
     assert len(expansion.diagnostics) == 0
     assert source.name == "a->b.MirrorSourceConnector"
