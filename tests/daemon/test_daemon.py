@@ -17,10 +17,10 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import Runtime, SystemClock
 
+pytestmark = pytest.mark.slow
 MANUAL = "autoRestart: {enabled: false}"
 
 
-@pytest.mark.slow
 def test_a_new_revision_ends_the_wait_after_a_failure(at: Workplace) -> None:
     at.commit("orders.yaml", at.mirror("orders"))
     with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
@@ -29,7 +29,6 @@ def test_a_new_revision_ends_the_wait_after_a_failure(at: Workplace) -> None:
         daemon.wait("step_applied", connector=at.name("more"))
 
 
-@pytest.mark.slow
 def test_a_revision_that_arrives_during_a_reconciliation_is_applied_without_a_wait(
     at: Workplace, standin: StandIn
 ) -> None:
@@ -45,7 +44,6 @@ def test_a_revision_that_arrives_during_a_reconciliation_is_applied_without_a_wa
         daemon.wait("step_applied", connector=at.name("more"))
 
 
-@pytest.mark.slow
 def test_failures_are_retried_with_doubling_waits(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     standin.refuse("GET", "/", 500, "out of order", times=FOR_EVER)
@@ -57,8 +55,7 @@ def test_failures_are_retried_with_doubling_waits(at: Workplace, standin: StandI
         daemon.wait("step_applied")
 
 
-@pytest.mark.slow
-def test_an_unreachable_repository_leaves_the_last_revision_in_force(at: Workplace) -> None:
+def test_an_unreachable_repository_leaves_the_last_revision_in_force_also_after_a_restart(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     aside = at.directory / "aside"
     with InThread(at) as daemon:
@@ -77,22 +74,14 @@ def test_an_unreachable_repository_leaves_the_last_revision_in_force(at: Workpla
         daemon.wait("repository_recovered")
         at.commit("more.yaml", at.source("more"))
         daemon.wait("step_applied", connector=at.name("more"))
-
-
-@pytest.mark.slow
-def test_a_start_without_the_repository_uses_the_revision_of_an_earlier_process(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    with InThread(at) as daemon:
-        daemon.wait("reconciliation_finished", applied=1)
     at.by_hand("pause", "orders")
-    at.repository.rename(at.directory / "aside")
+    at.repository.rename(aside)
     with InThread(at) as daemon:
         kept = daemon.wait("repository_unreachable")["enforced"]
-        assert daemon.wait("revision_changed")["revision"] == kept
+        assert daemon.wait("revision_changed")["revision"] == kept, "the revision of the earlier process"
         daemon.wait("step_applied", action="resume")
 
 
-@pytest.mark.slow
 def test_a_first_start_waits_for_an_unreachable_repository(at: Workplace, standin: StandIn) -> None:
     at.repository.rename(at.directory / "aside")
     with InThread(at) as daemon:
@@ -103,7 +92,6 @@ def test_a_first_start_waits_for_an_unreachable_repository(at: Workplace, standi
         daemon.wait("step_applied")
 
 
-@pytest.mark.slow
 def test_a_forced_push_is_followed_and_logged(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     before = at.git("rev-parse", "HEAD")
@@ -116,7 +104,6 @@ def test_a_forced_push_is_followed_and_logged(at: Workplace) -> None:
         daemon.wait("step_applied", action="pause")
 
 
-@pytest.mark.slow
 def test_a_cluster_that_hangs_delays_neither_other_clusters_nor_the_shutdown(at: Workplace, standin: StandIn) -> None:
     with StandIn() as hung:
         hung.hang("GET", ".*", times=FOR_EVER)
@@ -134,7 +121,6 @@ def test_a_cluster_that_hangs_delays_neither_other_clusters_nor_the_shutdown(at:
             assert daemon.lines[-1]["event"] == "daemon_stopped", "what is left behind is not heard of again"
 
 
-@pytest.mark.slow
 def test_reconciliations_without_changes_log_only_a_heartbeat(at: Workplace, standin: StandIn) -> None:
     clock = Ahead()
     at.commit("orders.yaml", at.source("orders"))
@@ -146,7 +132,6 @@ def test_reconciliations_without_changes_log_only_a_heartbeat(at: Workplace, sta
         assert daemon.wait("reconciliation_finished", count=2)["planned"] == 0
 
 
-@pytest.mark.slow
 def test_a_lasting_problem_is_logged_once(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders", MANUAL), at.source("broken", "state: runing"))
     at.commit("rejected.yaml", at.source("rejected", **{"batch.size": "lots"}))
@@ -164,7 +149,6 @@ def test_a_lasting_problem_is_logged_once(at: Workplace, standin: StandIn) -> No
         assert (rejected["cluster"], rejected["rule"]) == ("local", "connect/invalid-config")
 
 
-@pytest.mark.slow
 def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, standin: StandIn) -> None:
     name = at.name("orders")
     at.commit("orders.yaml", at.source("orders", MANUAL))
@@ -188,7 +172,6 @@ def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, stan
         assert len(daemon.all("connector_recovered")) == 1
 
 
-@pytest.mark.slow
 def test_a_bug_is_logged_and_the_daemon_continues(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, lambda runtime: replace(runtime, clients={"local": Flawed(runtime.clients["local"])})) as daemon:
@@ -198,7 +181,6 @@ def test_a_bug_is_logged_and_the_daemon_continues(at: Workplace) -> None:
         daemon.wait("step_applied")
 
 
-@pytest.mark.slow
 def test_a_cluster_that_another_process_holds_is_not_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     ledger = Ledger.open("sqlite:///state.db", at.directory, None)
@@ -215,7 +197,6 @@ def test_a_cluster_that_another_process_holds_is_not_changed(at: Workplace, stan
         assert daemon.all("reconciliation_failed") == []
 
 
-@pytest.mark.slow
 def test_without_a_usable_ledger_nothing_is_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at) as daemon:

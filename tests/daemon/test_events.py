@@ -57,21 +57,17 @@ def test_a_warning_of_connect_is_logged_as_a_warning(caplog: pytest.LogCaptureFi
     assert [record.__dict__["fields"]["offset_change"] for record in caplog.records] == ["a", "a"]
 
 
-def test_a_blocked_offset_change_is_reported_once() -> None:
-    given = situation([wanted("orders", "absent")], [], changes=[change("a", "orders"), change("b", "nobody")])
-    noted = events.notes(plan(given))
-    assert noted == [("orders", "offset change a (alter) is blocked: its connector is declared absent")], (
-        "that the connector of b is not declared is reported as a problem of its document"
-    )
-
-
-def test_offsets_that_a_step_leaves_unread_are_noted() -> None:
+def test_a_blocked_offset_change_and_offsets_that_a_step_leaves_unread_are_noted_once() -> None:
     given = situation(
-        [wanted("orders", config={"file": "/b"})], [seen("orders", config={"file": "/a"})], owned=["orders"]
+        [wanted("orders", "absent"), wanted("more", config={"file": "/b"})],
+        [seen("more", config={"file": "/a"})],
+        owned=["more"],
+        changes=[change("a", "orders"), change("b", "nobody")],
     )
-    ((connector, message),) = events.notes(plan(given))
-    assert connector == "orders"
-    assert message.startswith('offsets: the offsets of file "/a" are no longer read')
+    noted = dict(events.notes(plan(given)))
+    assert noted.pop(ConnectorName("orders")) == "offset change a (alter) is blocked: its connector is declared absent"
+    assert noted.pop(ConnectorName("more")).startswith('offsets: the offsets of file "/a" are no longer read')
+    assert not noted, "that the connector of b is not declared is reported as a problem of its document"
 
 
 def test_a_connector_that_the_cluster_does_not_report_has_not_recovered(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
 from support.cluster.manual_clock import ManualClock
+from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.daemon.leadership import RETRY, Leadership
 from gitops_connect.errors import LedgerBusy
-from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import LEASE_SECONDS
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.tables import LEASES
 
 URL = "sqlite:///state.db"
 
@@ -25,12 +23,13 @@ class Replica:
         self.ledger = Ledger.open(URL, directory, None)
         self.elected = 0
         self.leadership = Leadership(self.ledger, clock, self._count)
+        self.step = self.leadership.step
 
     def _count(self) -> None:
         self.elected += 1
 
-    def step(self) -> float:
-        return self.leadership.step()
+
+Pair = tuple[Replica, Replica]
 
 
 @pytest.fixture
@@ -39,19 +38,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, clock: ManualClock) -> tuple[Replica, Replica]:
+def pair(tmp_path: Path, clock: ManualClock) -> Pair:
     return Replica(tmp_path, clock), Replica(tmp_path, clock)
 
 
-def move_elsewhere(directory: Path) -> None:
-    """Change the leader to a process on another machine, whose end cannot be seen from here."""
-    with Database(URL, directory).write() as connection:
-        connection.execute(update(LEASES).values(host="far-away", place="elsewhere"))
-
-
-def test_the_first_is_elected_and_renews_and_the_second_follows(
-    pair: tuple[Replica, Replica], clock: ManualClock
-) -> None:
+def test_the_first_is_elected_and_renews_and_the_second_follows(pair: Pair, clock: ManualClock) -> None:
     first, second = pair
     assert first.step() == LEASE_SECONDS / 3
     for _ in range(10):
@@ -63,11 +54,11 @@ def test_the_first_is_elected_and_renews_and_the_second_follows(
 
 
 def test_a_follower_takes_over_when_the_leader_is_silent_and_the_leader_steps_down(
-    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+    pair: Pair, clock: ManualClock, tmp_path: Path
 ) -> None:
     first, second = pair
     first.step()
-    move_elsewhere(tmp_path)
+    LedgerPlace(URL, tmp_path).move_leases()
     waited = 0.0
     while not second.leadership.is_leader:
         waited += (wait := second.step())
@@ -84,7 +75,7 @@ def test_a_follower_takes_over_when_the_leader_is_silent_and_the_leader_steps_do
 
 
 def test_a_leader_that_cannot_renew_is_no_leader_when_its_lease_is_over(
-    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+    pair: Pair, clock: ManualClock, tmp_path: Path
 ) -> None:
     first, _ = pair
     first.step()
@@ -103,7 +94,7 @@ def test_a_leader_that_cannot_renew_is_no_leader_when_its_lease_is_over(
     assert (first.leadership.is_leader, first.elected) == (True, 2)
 
 
-def test_a_leader_that_ends_is_followed_at_once(pair: tuple[Replica, Replica]) -> None:
+def test_a_leader_that_ends_is_followed_at_once(pair: Pair) -> None:
     first, second = pair
     first.step()
     first.leadership.end()
@@ -112,7 +103,7 @@ def test_a_leader_that_ends_is_followed_at_once(pair: tuple[Replica, Replica]) -
 
 
 def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_by_the_name_of_the_first(
-    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+    pair: Pair, clock: ManualClock, tmp_path: Path
 ) -> None:
     """At once if the first one is here and runs; otherwise when its lease should be over, but was renewed."""
     first, second = pair
@@ -123,7 +114,7 @@ def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_by_the_name_of_the_fi
     with pytest.raises(LedgerBusy, match=text.replace(":", ";")):
         second.leadership.begin()
     assert clock.slept == []
-    move_elsewhere(tmp_path)
+    LedgerPlace(URL, tmp_path).move_leases()
     clock.meanwhile = first.step  # type: ignore[assignment]
     with pytest.raises(LedgerBusy, match=r"process .* on far-away"):
         second.leadership.begin()
@@ -131,11 +122,11 @@ def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_by_the_name_of_the_fi
 
 
 def test_a_daemon_that_was_killed_in_another_container_is_replaced_when_its_lease_is_over(
-    pair: tuple[Replica, Replica], clock: ManualClock, tmp_path: Path
+    pair: Pair, clock: ManualClock, tmp_path: Path
 ) -> None:
     first, second = pair
     first.step()
-    move_elsewhere(tmp_path)
+    LedgerPlace(URL, tmp_path).move_leases()
     second.leadership.begin()
     assert second.leadership.is_leader
     assert sum(clock.slept) == LEASE_SECONDS

@@ -15,6 +15,7 @@ from acceptance.workplace import SINK, Workplace
 from standin.connect import StandIn
 from support.cluster.manual_clock import ManualClock
 from support.daemon_log import InThread
+from support.files.tables import rows
 
 from gitops_connect.daemon.notifications import (
     Notification,
@@ -46,17 +47,7 @@ def test_a_notification_names_the_connector_the_cause_and_the_page() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("event", "fields", "settings", "is_sent"),
-    [
-        ("connector_given_up", FAILED, {}, True),
-        ("connector_unhealthy", FAILED, {}, False),
-        ("reconciliation_finished", {"applied": 0, "failed": 0}, {}, False),
-        ("reconciliation_finished", {"applied": 2, "failed": 0}, {}, True),
-        ("connector_recovered", FAILED, {"events": ("connector_*",)}, True),
-        ("step_failed", FAILED, {"events": ("connector_*",)}, False),
-    ],
-)
+@pytest.mark.parametrize(("event", "fields", "settings", "is_sent"), rows(__file__, "sent"))
 def test_what_is_sent_by_default_and_by_pattern(
     event: str, fields: dict[str, Any], settings: dict[str, Any], is_sent: bool
 ) -> None:

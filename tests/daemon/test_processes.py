@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,18 @@ def is_sent(at: Workplace, standin: StandIn, method: str, path: str = ".*") -> N
     at.await_that(lambda: standin.count(method, path), bool)
 
 
+def hang_in_a_reset(at: Workplace, standin: StandIn, *, effect: bool) -> None:
+    """Apply a connector, and commit a reset of its offsets that Connect does not answer."""
+    at.commit("orders.yaml", at.source("orders"))
+    at.apply()
+    standin.cluster.stored.set_source(at.name("orders"), {"filename": "f"}, {"position": 1})
+    standin.hang("DELETE", ".*/offsets", effect=effect)
+    at.commit("reset.yaml", change("again", at.name("orders"), "operation: reset\nacknowledge: [reset]"))
+
+
 def ours(at: Workplace) -> set[ConnectorName]:
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
-    try:
+    with closing(Ledger.open("sqlite:///state.db", at.directory, None)) as ledger:
         return set(ledger.ownership(ClusterName("local")))
-    finally:
-        ledger.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -62,11 +69,7 @@ def test_the_step_in_progress_is_finished_and_the_next_start_continues(
 
 
 def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
-    standin.cluster.stored.set_source(at.name("orders"), {"filename": "f"}, {"position": 1})
-    standin.hang("DELETE", ".*/offsets")
-    at.commit("reset.yaml", change("again", at.name("orders"), "operation: reset\nacknowledge: [reset]"))
+    hang_in_a_reset(at, standin, effect=False)
     with AsProcess(at) as daemon:
         is_sent(at, standin, "DELETE")
         daemon.send(signal.SIGTERM)
@@ -82,11 +85,7 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
 
 def test_a_step_that_outlasts_the_shutdown_is_finished_by_the_next_start(at: Workplace, standin: StandIn) -> None:
     name = at.name("orders")
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
-    standin.cluster.stored.set_source(name, {"filename": "f"}, {"position": 1})
-    standin.hang("DELETE", ".*/offsets", effect=True)
-    at.commit("reset.yaml", change("again", name, "operation: reset\nacknowledge: [reset]"))
+    hang_in_a_reset(at, standin, effect=True)
     with AsProcess(at, environment={"GITOPS_CONNECT_DAEMON__SHUTDOWN_TIMEOUT": "0.2s"}) as daemon:
         is_sent(at, standin, "DELETE")
         daemon.send(signal.SIGTERM)

@@ -10,15 +10,13 @@ import pytest
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.daemon_log import FOR_EVER, AsProcess, InThread, release
+from support.files.tables import rows
 
 from gitops_connect.daemon.daemon import differences, in_effect
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 
-CURRENT = """
-[clusters.local]
-url = ["http://127.0.0.1:8083"]
-"""
+CURRENT = "[clusters.local]\nurl = ['http://127.0.0.1:8083']\n"
 
 
 def read(directory: Path, text: str) -> Settings:
@@ -26,23 +24,7 @@ def read(directory: Path, text: str) -> Settings:
     return load_settings(directory / "gitops-connect.toml", {})
 
 
-OLD = "[clusters.old]\nurl = ['http://127.0.0.1:8084']"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "changed", "needed"),
-    [
-        ("", "prune = true", ["[clusters.local] prune"], []),
-        ("", "[secrets]\nenv = ['A_*']", ["[secrets] env"], []),
-        ("", "[daemon]\njitter = '1s'\nshutdown_timeout = '9s'", ["[daemon] jitter", "[daemon] shutdown_timeout"], []),
-        ("", "[state]\nurl = 'sqlite:///other.db'", [], ["[state] url"]),
-        ("", "[spark]\nmaster = 'local[1]'", [], ["[spark] master"]),
-        ("", "[daemon]\nlog_format = 'text'", [], ["[daemon] log_format"]),
-        ("", OLD, [], ["[clusters.old]"]),
-        (OLD, "prune = true", ["[clusters.local] prune"], ["[clusters.old]"]),
-        ("", "[repository]\nurl = 'other'\ninterval = '7s'", ["[repository] interval"], ["[repository] url"]),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "changed", "needed"), rows(__file__, "settings"))
 def test_which_settings_change_at_once_and_which_need_a_restart(
     tmp_path: Path, before: str, after: str, changed: list[str], needed: list[str]
 ) -> None:

@@ -17,7 +17,6 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.runtime import open_runtime, open_source
 from gitops_connect.settings.settings_file import load_settings
-from gitops_connect.source.checkout import Checkout
 
 A, B = ClusterName("a"), ClusterName("b")
 HOURLY = {"GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h"}
@@ -79,20 +78,14 @@ class GatedSource:
     begun: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     count: int = 0
 
-    @property
-    def last_good(self) -> Checkout | None:
-        found: Checkout | None = self.source.last_good
-        return found
-
-    def fetch(self) -> Checkout:
+    def fetch(self) -> Any:
         self.count += 1
         self.begun.release()
         assert self.gate.wait(30)
-        found: Checkout = self.source.fetch()
-        return found
+        return self.source.fetch()
 
-    def close(self) -> None:
-        self.source.close()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.source, name)
 
 
 @pytest.mark.slow

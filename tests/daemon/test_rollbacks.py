@@ -17,6 +17,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.status import ConditionStatus, ConditionType
 
 LOCAL = ClusterName("local")
+pytestmark = pytest.mark.slow
 WATCHED = "rollback: {watch: 10m}"
 
 
@@ -69,7 +70,6 @@ def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
     assert "was rolled back" not in at.run("plan").out
 
 
-@pytest.mark.slow
 def test_a_config_that_breaks_a_running_sink_is_rolled_back_until_its_document_changes(at: Workplace) -> None:
     require_rolled_back_until_the_document_changes(at)
 
@@ -79,7 +79,6 @@ def test_a_config_that_breaks_a_sink_on_kafka_is_rolled_back_until_its_document_
     require_rolled_back_until_the_document_changes(really)
 
 
-@pytest.mark.slow
 def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, standin: StandIn) -> None:
     name = at.name("sink")
     at.commit("sink.yaml", sink(at))
@@ -97,9 +96,10 @@ def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, stand
         assert daemon.all("config_rolled_back") == []
 
 
-@pytest.mark.slow
 def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
     stems = ("a", "b", "c")
+    cause = f"because connectors failed with it: {at.name('a')}"
+    stopped = f"the rollout of this commit is stopped, {cause}; commit a fix"
     at.settings("rollout_size = 1\nrollout_max_failures = 1")
     at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt") for stem in stems))
     with InThread(at) as daemon:
@@ -107,7 +107,7 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
             await_healthy(daemon, at, stem)
         at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt") for stem in stems))
         daemon.wait("config_rolled_back", connector=at.name("a"))
-        note = daemon.wait("note", connector=at.name("b"), message=stopped(at))
+        note = daemon.wait("note", connector=at.name("b"), message=stopped)
         assert note["level"] == "WARNING"
         at.await_that(lambda: file_of(at, "a"), lambda file: file == "a.txt")
         assert [file_of(at, stem) for stem in stems] == ["a.txt", "b.txt", "c.txt"]
@@ -118,14 +118,9 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
     assert configured[-3:] == [at.name(stem) for stem in stems], "one after the other, in the order of their names"
 
 
-def stopped(at: Workplace) -> str:
-    name = at.name("a")
-    return f"the rollout of this commit is stopped, because connectors failed with it: {name}; commit a fix"
-
-
 def test_the_default_of_the_settings_applies_to_every_document(at: Workplace) -> None:
     at.settings('rollback_watch = "2m"')
     with InThread(at) as daemon:
         options = daemon.runtime.policy(LOCAL).rollback
-    assert options is not None
+    assert options
     assert options.watch == timedelta(minutes=2)

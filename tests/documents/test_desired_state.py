@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.files.document_files import LOCAL, config, connector, declare, declare_one, rules
+from support.files.tables import rows
 
-from gitops_connect.documents.desired_state import UNNAMED
 from gitops_connect.model.desired import Mode, OnDelete, OnManualPause, TargetState
-from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRequest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "repo"
-BACKUP = ClusterName("backup")
 
 
 def test_defaults() -> None:
@@ -62,56 +61,39 @@ def test_every_field() -> None:
     assert str(found.locate_config("tasks.max")) == "a.yaml:7:3"
 
 
-@pytest.mark.parametrize(
-    ("written", "version"), [("2", "2"), ('"2"', "2"), ("007", "007"), ("2026-11-22", "2026-11-22")]
-)
+@pytest.mark.parametrize(("written", "version"), rows(__file__, "secret_versions"))
 def test_a_secret_version_is_a_restart_request_with_the_version_as_it_is_written(written: str, version: str) -> None:
     found = declare_one(connector("a", f"  class: X\n  secretVersion: {written}\n"))
     assert found.restarts == (RestartRequest(RestartKind.SECRETS, version),)
 
 
-def test_a_version_in_the_config_is_the_same_as_spec_version() -> None:
-    found = declare_one(connector("a", "  class: X\n  config: {connector.plugin.version: 1.10}\n"))
-    assert found.config["connector.plugin.version"] == "1.10"
-    assert str(found.locate_config("connector.plugin.version")) == "a.yaml:7:12"
+def test_a_version_may_be_in_the_config_and_a_whole_number_may_be_a_float() -> None:
+    found = declare_one(connector("a", "  class: X\n  tasksMax: 3.0\n  config: {connector.plugin.version: 1.10}\n"))
+    assert (found.config["tasks.max"], found.config["connector.plugin.version"]) == ("3", "1.10")
+    assert str(found.locate_config("connector.plugin.version")) == "a.yaml:8:12"
 
 
-def test_a_whole_number_may_be_written_as_a_float() -> None:
-    assert declare_one(connector("a", "  class: X\n  tasksMax: 3.0\n")).config["tasks.max"] == "3"
+def document(given: str | dict[str, str]) -> str:
+    if isinstance(given, str):
+        return given
+    if "config" in given:
+        return config(given["config"], given["name"])
+    return connector(given["name"], metadata=f"  cluster: {given['cluster']}\n" if "cluster" in given else "")
 
 
-def test_connectors_are_sorted_and_go_to_their_clusters() -> None:
-    contents = {
-        "clusters/local/z.yaml": connector("b") + "---\n" + connector("a"),
-        "clusters/backup/z.yaml": connector("a"),
-        "any/where.yaml": connector("c", metadata="  cluster: backup\n"),
+@pytest.mark.parametrize("row", rows(__file__, "states"), ids=lambda row: row["case"])
+def test_documents_become_the_states_of_their_clusters(row: dict[str, Any]) -> None:
+    contents = {path: "---\n".join(map(document, given)) for path, given in row["files"].items()}
+    states, diagnostics = declare(contents, row.get("clusters", [LOCAL]))
+    found = {str(cluster): [one.name for one in state.connectors] for cluster, state in states.items()}
+    assert found == row["connectors"]
+    held = {str(cluster): sorted(state.held) for cluster, state in states.items() if state.held}
+    assert held == row.get("held", {})
+    assert [cluster for cluster, state in states.items() if not state.complete] == row.get("incomplete", [])
+    assert sorted(rules(diagnostics)) == row.get("rules", [])
+    assert {item.connector for item in diagnostics if item.connector} >= {
+        one for names in held.values() for one in names
     }
-    states, diagnostics = declare(contents, ["local", "backup", "empty"])
-    assert not diagnostics.items
-    names = {cluster: [one.name for one in state.connectors] for cluster, state in states.items()}
-    assert names == {"local": ["a", "b"], "backup": ["a", "c"], "empty": []}
-
-
-def test_without_settings_any_cluster_is_accepted() -> None:
-    states, diagnostics = declare({"clusters/x/a.yaml": connector("a"), "b.yaml": connector("b")}, None)
-    assert not diagnostics.items
-    assert set(states) == {"x", UNNAMED}
-
-
-def test_without_settings_a_name_still_has_one_owner() -> None:
-    _, diagnostics = declare({"a.yaml": connector("a"), "b.yaml": connector("a")}, None)
-    assert rules(diagnostics) == ["connector/two-owners"] * 2
-
-
-def test_a_deeper_clusters_directory_names_no_cluster() -> None:
-    states, diagnostics = declare({"infra/clusters/other/a.yaml": connector("a")})
-    assert not diagnostics.items
-    assert [one.name for one in states[LOCAL].connectors] == ["a"]
-
-
-def test_a_file_next_to_the_cluster_directories_names_no_cluster() -> None:
-    states, _ = declare({"clusters/a.yaml": connector("a")})
-    assert [one.name for one in states[LOCAL].connectors] == ["a"]
 
 
 def test_two_documents_of_one_connector_are_both_named_and_block_it() -> None:
@@ -126,66 +108,11 @@ def test_two_documents_of_one_connector_are_both_named_and_block_it() -> None:
     assert states[LOCAL].complete
 
 
-def test_a_broken_second_document_counts_as_one() -> None:
-    states, diagnostics = declare({"a.yaml": connector("orders"), "b.yaml": config("a: []")})
-    assert sorted(rules(diagnostics)) == ["connector/two-owners", "connector/two-owners", "schema/type"]
-    assert states[LOCAL].held == {"orders"}
-
-
-def test_the_same_name_on_two_clusters_is_two_connectors() -> None:
-    contents = {"clusters/local/a.yaml": connector("a"), "clusters/backup/a.yaml": config("a: []", "a")}
-    states, _ = declare(contents, [LOCAL, BACKUP])
-    assert [one.name for one in states[LOCAL].connectors] == ["a"]
-    assert not states[LOCAL].held
-    assert states[BACKUP].held == {"a"}
-
-
-def test_each_kind_of_error_blocks_its_own_connector_and_no_other() -> None:
-    contents = {
-        "a.yaml": config("a: 1\na: 2", "duplicate") + "---\n" + connector("good"),
-        "b.yaml": config("a: []", "shape") + "---\n" + connector("fine"),
-        "c.yaml": config("name: other", "rule"),
-        "d.yaml": connector("version").replace("gitops-connect/v1", "gitopsconnect/v1"),
-    }
-    states, diagnostics = declare(contents)
-    assert {item.connector for item in diagnostics} == {"duplicate", "shape", "rule", "version"}
-    assert states[LOCAL].held == {"duplicate", "shape", "rule", "version"}
-    assert [one.name for one in states[LOCAL].connectors] == ["fine", "good"]
-    assert states[LOCAL].complete
-
-
-def test_a_warning_blocks_nothing() -> None:
-    states, diagnostics = declare({"a.yaml": config("database.password: hunter2")})
-    assert rules(diagnostics) == ["connector/clear-secret"]
-    assert not states[LOCAL].held
-    assert "hunter2" not in "".join(item.summary + item.hint for item in diagnostics)
-
-
-def test_a_document_of_an_unknown_cluster_blocks_its_name_where_no_other_document_declares_it() -> None:
-    """If the directory has a typo, the connector must not be pruned as undeclared."""
-    contents = {"clusters/lcoal/a.yaml": connector("a"), "clusters/backup/a.yaml": connector("a")}
-    states, diagnostics = declare(contents, [LOCAL, BACKUP])
-    assert rules(diagnostics) == ["connector/unknown-cluster"]
-    assert states[LOCAL].held == {ConnectorName("a")}
-    assert not states[BACKUP].held
-
-
-def test_a_document_without_a_name_leaves_every_state_incomplete() -> None:
-    states, _ = declare({"a.yaml": connector("12"), "b.yaml": connector("b")}, [LOCAL])
-    assert not states[LOCAL].complete
-    assert [one.name for one in states[LOCAL].connectors] == ["b"]
-
-
-def test_an_unreadable_file_leaves_every_state_incomplete() -> None:
-    states, _ = declare({"clusters/local/a.yaml": connector() + "a: [", "b.yaml": ""}, [LOCAL, BACKUP])
-    assert not states[LOCAL].complete
-    assert not states[BACKUP].complete
-
-
 def test_no_config_value_is_in_a_representation() -> None:
     contents = {"a.yaml": config("database.password: hunter2")}
     states, diagnostics = declare(contents)
     assert "hunter2" not in repr(states) + repr(diagnostics)
+    assert "hunter2" not in "".join(item.summary + item.hint for item in diagnostics)
 
 
 def test_the_example_repository_is_sound() -> None:

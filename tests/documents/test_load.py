@@ -20,13 +20,8 @@ def test_only_what_changed_is_read_and_parsed_again() -> None:
     assert after.documents[0] is before.documents[0]
     assert after.documents[1] is not before.documents[1]
     assert after.ignored == 1
-
-
-def test_the_cache_forgets_what_is_gone() -> None:
-    cache = ParseCache()
-    load(files({"a.yaml": connector("a"), "b.yaml": connector("b")}), cache)
     load(files({"b.yaml": connector("b")}), cache)
-    assert len(cache.files) == 1
+    assert len(cache.files) == 1, "it forgets what is gone"
 
 
 def test_the_same_content_at_another_path_has_its_own_places() -> None:
@@ -47,17 +42,12 @@ def test_a_place_leads_to_its_document() -> None:
     assert documents.at(Location("zzz.yaml", 9, 9)) is None
 
 
-@pytest.mark.parametrize("path", [".github/a.yaml", ".a.yaml", "x/.hidden/y/a.yaml", "a.txt", "a.yaml.bak", "a.jsonl"])
-def test_hidden_and_other_files_are_not_even_read(path: str) -> None:
-    checkout = files({path: connector("a")})
-    documents = load(checkout, ParseCache())
-    assert not documents.documents
-    assert checkout.reads == []
-
-
-@pytest.mark.parametrize("path", ["a.yaml", "a.yml", "a.json", "deep/er/a.yaml", "a.b/c.yaml"])
-def test_documents_may_be_anywhere(path: str) -> None:
-    assert len(read({path: connector("a")}).documents) == 1
+def test_documents_may_be_anywhere_and_hidden_and_other_files_are_not_even_read() -> None:
+    documents = ["a.json", "a.yaml", "a.yml", "a.b/c.yaml", "deep/er/a.yaml"]
+    others = [".github/a.yaml", ".a.yaml", "x/.hidden/y/a.yaml", "a.txt", "a.yaml.bak", "a.jsonl"]
+    checkout = files({path: connector(f"c{number}") for number, path in enumerate([*others, *documents])})
+    assert len(load(checkout, ParseCache()).documents) == len(documents)
+    assert sorted(checkout.reads) == sorted(documents)
 
 
 @pytest.mark.parametrize("text", rows(__file__, "what_is_not_ours_is_left_alone"))
@@ -94,17 +84,7 @@ def test_a_manifest_may_be_larger_than_a_document(path: str, monkeypatch: pytest
     assert sorted(checkout.reads) == ["b.yaml", path], "nothing is read twice"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "offsets:\n  - partition: {filename: a}\n    offset: {position: 1}\n",
-        "- partition: {filename: a}\n  offset: {position: 1}\n",
-        'offsets:\n  - partition: {kind: "Connector"}\n    offset: {position: 1}\n',
-        'offsets:\n  - partition: {file: "docs/gitops-connect/v1"}\n    offset: {position: 1}\n',
-        '{"offsets": [{"partition": {"a": 1}, "offset": {"a": 1}, "offset": {"a": 2}}]}',
-        "[" * 100_000,
-    ],
-)
+@pytest.mark.parametrize("text", [*rows(__file__, "manifests"), "[" * 100_000])
 def test_a_manifest_is_no_document(text: str) -> None:
     documents = read({"offsets/a.yaml": text})
     assert not documents.documents

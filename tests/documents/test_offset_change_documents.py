@@ -211,25 +211,21 @@ NAMED = rows(__file__, "files_with_names_of_connectors")
 TREE = rows(__file__, "tree")
 
 
-@pytest.mark.parametrize(("path", "wanted"), rows(__file__, "the_file_that_a_path_means"))
-def test_the_file_that_a_path_means(path: str, wanted: str) -> None:
-    assert paths_of(path, *NAMED) == [wanted]
-
-
-@pytest.mark.parametrize(("path", "wanted"), rows(__file__, "the_files_that_a_directory_or_a_glob_means"))
-def test_the_files_that_a_directory_or_a_glob_means(path: str, wanted: list[str]) -> None:
-    assert paths_of(path, *TREE, document="clusters/x.yaml") == [f"offsets/{one}" for one in wanted]
+@pytest.mark.parametrize(
+    ("names", "document", "path", "wanted"),
+    [
+        *((NAMED, DOCUMENT, *row) for row in rows(__file__, "the_file_that_a_path_means")),
+        *((TREE, "clusters/x.yaml", *row) for row in rows(__file__, "the_files_that_a_directory_or_a_glob_means")),
+    ],
+)
+def test_the_files_that_a_path_means(names: list[str], document: str, path: str, wanted: list[str]) -> None:
+    assert paths_of(path, *reversed(names), document=document) == wanted
 
 
 def test_a_directory_with_files_of_other_connectors_never_means_these_files() -> None:
     files = ("offsets/east.json", "offsets/west.json", "offsets/deep/a.jsonl")
     assert missing("offsets/", *files).hint.endswith("to use all files of the directory, write offsets/*.json")
     assert paths_of("offsets/*.json", *files) == ["offsets/east.json", "offsets/west.json"]
-
-
-def test_files_are_in_the_order_of_their_names_character_by_character() -> None:
-    names = ["orders/part-0.jsonl.zst", "orders/part-10.jsonl.zst", "orders/part-2.jsonl.zst"]
-    assert paths_of("orders/", *reversed(TREE)) == names
 
 
 @pytest.mark.parametrize(("path", "said"), rows(__file__, "a_glob_that_meets_nothing_says_what_is_near"))

@@ -80,18 +80,15 @@ def test_source_texts_are_kept_where_the_value_is_no_text() -> None:
     assert document.texts == {("ratio",): "1.10", ("port",): "0777", ("flag",): "True"}
 
 
-def test_a_tag_may_say_that_it_is_a_text() -> None:
-    assert only("a: !!str 5\nb: ! 5\nc: !!map {}\nd: !!seq []\n").value == {"a": "5", "b": "5", "c": {}, "d": []}
+@pytest.mark.parametrize(("text", "value"), rows(__file__, "values"))
+def test_values(text: str, value: object) -> None:
+    assert only(text).value == value
 
 
 def test_aliases_and_merge_keys() -> None:
     document = only("base: &base {a: 1, b: 2}\nother: &other {b: 3, c: 4}\nme:\n  <<: [*base, *other]\n  a: 9\n")
     assert document.value["me"] == {"a": 9, "b": 2, "c": 4}
     assert str(document.locate(("me", "c"))) == "a.yaml:2:22"
-
-
-def test_a_quoted_merge_key_is_a_key() -> None:
-    assert only("'<<': x\n").value == {"<<": "x"}
 
 
 def test_an_anchor_is_gone_in_the_next_document() -> None:
@@ -118,10 +115,6 @@ def test_a_document_that_was_read_in_part_still_says_which_connector_it_is() -> 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "---\n# nothing\n---\n...\n", "%YAML 1.2\n# x\n"])
 def test_nothing_is_no_document(text: str) -> None:
     assert parsed(text) == Documents()
-
-
-def test_a_directive_before_the_first_document() -> None:
-    assert only("%YAML 1.2\n---\na: 1\n").value == {"a": 1}
 
 
 def test_line_ends_of_windows_and_a_byte_order_mark() -> None:

@@ -132,8 +132,15 @@ def imported(at: Workplace, *options: str) -> Ran:
     return at.run("import", "--out", str(at.repository), *options)
 
 
-def config_of(file: Path) -> dict[str, str]:
-    return dict(read_back(file.read_text()).config)
+def require_adopted(at: Workplace, *names: str) -> None:
+    """Commit what was imported: its plan adopts exactly these connectors, and sends no request to Connect."""
+    at.git("add", "--all")
+    at.git("commit", "--quiet", "--message", "imported")
+    assert at.run("validate").code == 0
+    (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
+    steps = {one["name"]: [step["action"] for step in one["steps"]] for one in cluster["resource_changes"]}
+    assert steps == {name: ["adopt"] for name in names}
+    assert sorted(cluster["adopted"]) == sorted(names)
 
 
 @pytest.mark.slow
@@ -159,49 +166,34 @@ class TestTheCommand:
         for variable, value in values.items():
             monkeypatch.setenv(variable, value)
         at.settings(more=ran.out)
-        at.git("add", "--all")
-        at.git("commit", "--quiet", "--message", "imported")
-        assert at.run("validate").code == 0
-        plan = at.run("plan", "-o", "json")
-        (cluster,) = json.loads(plan.out)["clusters"]
-        steps = {one["name"]: [step["action"] for step in one["steps"]] for one in cluster["resource_changes"]}
-        assert steps == {name: ["adopt"] for name in ("orders", "paused", "pin", "stopped")}, "no request to Connect"
-        assert sorted(cluster["adopted"]) == ["orders", "paused", "pin", "stopped"]
+        require_adopted(at, "orders", "paused", "pin", "stopped")
 
-    def test_a_reference_is_kept_and_a_mask_becomes_a_secret(self, at: Workplace, standin: StandIn, out: Path) -> None:
-        kept = {"a.password": "${file:/run/db:password}", "b.password": ""}
-        create(standin, "orders", **kept, shown="********", **{"x.basic.auth.user.info": "me:hunter22"})
-        ran = imported(at)
-        found = read_back((out / "orders.yaml").read_text())
-        assert kept.items() <= found.config.items()
-        assert {key: one.name for key, one in found.secrets.items()} == {
-            "shown": "ORDERS_SHOWN",
-            "x.basic.auth.user.info": "ORDERS_X_BASIC_AUTH_USER_INFO",
-        }
-        assert '"ORDERS_SHOWN",  # orders: shown' in ran.out
-
-    def test_a_password_of_a_transform_or_a_converter_is_a_secret(
-        self, at: Workplace, standin: StandIn, out: Path
-    ) -> None:
-        package = "org.apache.kafka.connect"
-        storage, part = f"{package}.storage.StringConverter", f"{package}.json.JsonConverter"
+    def test_what_is_a_secret(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        """Masks, keys of transforms and converters, and all values of a plugin that no worker has; no references."""
+        kept = {"a.password": "${file:/run/db:password}", "b.password": "", "key.converter.pin": "1"}
+        kept["key.converter"] = "org.apache.kafka.connect.storage.StringConverter"
+        part = "org.apache.kafka.connect.json.JsonConverter"
         standin.answer("GET", f"/connector-plugins/{part}/config.*", 200, [{"name": "pin", "type": "PASSWORD"}])
-        classes = dict.fromkeys(("transforms.a.type", "predicates.b.type", "value.converter"), part)
-        pins = dict.fromkeys(("transforms.a.pin", "predicates.b.pin", "value.converter.pin"), "4711")
-        create(standin, "orders", **classes, **pins, **{"key.converter": storage, "key.converter.pin": "1"})
-        assert imported(at).code == 0
-        assert read_back((out / "orders.yaml").read_text()).secrets.keys() == pins.keys()
-        assert "4711" not in (out / "orders.yaml").read_text()
-
-    def test_every_value_is_a_secret_if_no_worker_has_the_plugin(
-        self, at: Workplace, standin: StandIn, out: Path
-    ) -> None:
-        create(standin, "orders", file="hunter22")
-        standin.cluster.connectors["orders"].config["connector.class"] = "org.example.Gone"
+        parts = ("transforms.a", "predicates.b", "value.converter")
+        classes = {"transforms.a.type": part, "predicates.b.type": part, "value.converter": part}
+        shown = {
+            "shown": "********",
+            "x.basic.auth.user.info": "me:hunter22",
+            **{f"{one}.pin": "4711" for one in parts},
+        }
+        create(standin, "orders", **kept, **classes, **shown)
+        create(standin, "gone", file="hunter22")
+        standin.cluster.connectors["gone"].config["connector.class"] = "org.example.Gone"
         ran = imported(at)
         assert (ran.code, "no worker has its plugin" in ran.err) == (0, True)
-        assert config_of(out / "orders.yaml") == {"connector.class": "org.example.Gone", "tasks.max": "1"}
-        assert "hunter22" not in (out / "orders.yaml").read_text()
+        found = read_back((out / "orders.yaml").read_text())
+        assert kept.items() <= found.config.items()
+        assert found.secrets.keys() == shown.keys()
+        assert found.secrets["x.basic.auth.user.info"].name == "ORDERS_X_BASIC_AUTH_USER_INFO"
+        assert '"ORDERS_SHOWN",  # orders: shown' in ran.out
+        gone = read_back((out / "gone.yaml").read_text())
+        assert gone.config == {"connector.class": "org.example.Gone", "tasks.max": "1"}
+        assert not [one for one in ("hunter22", "4711") for file in out.iterdir() if one in file.read_text()]
 
     def test_a_failed_connector_counts_as_running(self, at: Workplace, standin: StandIn, out: Path) -> None:
         standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, None)
@@ -214,23 +206,25 @@ class TestTheCommand:
         assert "state: running" in written
         assert "note: connector mirror: The connector was FAILED" in ran.err
 
-    def test_only_the_selected_connectors(self, at: Workplace, standin: StandIn, out: Path) -> None:
+    def test_only_the_selected_connectors_of_a_named_cluster_and_never_over_a_file(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
         for name in ("orders-a", "orders-b", "parcels", "returns"):
             create(standin, name)
         assert imported(at, "--selector", "orders-*", "--selector", "returns").code == 0
         assert sorted(file.name for file in out.iterdir()) == ["orders-a.yaml", "orders-b.yaml", "returns.yaml"]
         ran = imported(at, "--selector", "orders-*", "--selector", "oders", "--force")
         assert (ran.code, ran.err) == (1, "error: cluster local has no connector that matches 'oders'\n")
-
-    def test_no_file_is_written_if_one_exists(self, at: Workplace, standin: StandIn, out: Path) -> None:
-        create(standin, "parcels")
-        imported(at)
-        create(standin, "orders")
         ran = imported(at)
-        assert (ran.code, "parcels.yaml exists already" in ran.err) == (64, True)
-        assert not (out / "orders.yaml").exists()
+        assert (ran.code, "orders-a.yaml exists already" in ran.err) == (64, True)
+        assert not (out / "parcels.yaml").exists()
         assert imported(at, "--force").code == 0
-        assert (out / "orders.yaml").exists()
+        assert (out / "parcels.yaml").exists()
+        create(standin, "clear", **{"my.password": "x"})
+        at.settings(more='[clusters.other]\nurl = ["http://127.0.0.1:1"]')
+        ran = imported(at)
+        assert (ran.code, "choose one of local, other with --cluster" in ran.err) == (64, True)
+        assert '"LOCAL_CLEAR_MY_PASSWORD"' in imported(at, "--cluster", "local", "--force").out
 
     def test_a_connector_that_cannot_be_written_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
         for name, more in (("orders", {}), ("a/b", {}), ("odd", {"a key": "x"})):
@@ -286,10 +280,3 @@ class TestTheCommand:
         (file,) = (out / "offsets").iterdir()
         with file.open() as lines:
             assert [json.loads(line) for line in lines] == entries
-
-    def test_the_cluster_must_be_clear(self, at: Workplace, standin: StandIn) -> None:
-        create(standin, "orders", **{"my.password": "x"})
-        at.settings(more='[clusters.other]\nurl = ["http://127.0.0.1:1"]')
-        ran = imported(at)
-        assert (ran.code, "choose one of local, other with --cluster" in ran.err) == (64, True)
-        assert '"LOCAL_ORDERS_MY_PASSWORD"' in imported(at, "--cluster", "local").out

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from acceptance.workplace import Workplace
-from exchange.test_import import HOSTILE, create, imported
+from exchange.test_import import HOSTILE, create, imported, require_adopted
 from standin.connect import StandIn
 
 pytestmark = pytest.mark.slow
@@ -23,13 +21,7 @@ def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: Stan
     text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
     assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
     assert "  state: stopped\n  version: " in text
-    at.git("add", "--all")
-    at.git("commit", "--quiet", "--message", "imported")
-    assert at.run("validate", "--offline").code == 0
-    (planned,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
-    steps = {one["name"]: [step["action"] for step in one["steps"]] for one in planned["resource_changes"]}
-    assert steps == {name: ["adopt"] for name in ("orders", "paused.orders", "stopped")}, "no request to Connect"
-    assert sorted(planned["adopted"]) == ["orders", "paused.orders", "stopped"]
+    require_adopted(at, "orders", "paused.orders", "stopped")
 
 
 def test_secrets_become_references_that_the_workers_of_strimzi_have(at: Workplace, standin: StandIn) -> None:

@@ -75,30 +75,6 @@ def test_values_that_only_the_tool_knows_are_kept_as_expressions() -> None:
     assert connector("a.sql", SQL + ", 'b'='x-${c}', 'd'=${e});").unknown == {"b": "x-${c}", "d": "${e}"}
 
 
-def test_ksqldb_adds_transforms_for_the_key_of_a_jdbc_source() -> None:
-    jdbc = SQL.replace("FileStreamSource", "io.confluent.connect.jdbc.JdbcSourceConnector")
-    found = connector("a.sql", jdbc + ", 'key'='id', transforms='own', 'transforms'='own');").config
-    assert "key" not in found
-    assert found["tasks.max"] == "1"
-    assert found["transforms"] == "own,ksqlCreateKey,ksqlExtractString"
-    assert found["transforms.ksqlCreateKey.type"] == "org.apache.kafka.connect.transforms.ValueToKey"
-    assert found["transforms.ksqlCreateKey.fields"] == found["transforms.ksqlExtractString.field"] == "id"
-    assert found["transforms.ksqlExtractString.type"] == "org.apache.kafka.connect.transforms.ExtractField$Key"
-    assert connector("a.sql", SQL + ", 'key'='id');").config["key"] == "id"
-
-
-def test_the_values_of_terraform_show_are_complete() -> None:
-    values = {"name": "orders", "config": {"connector.class": "A", "b": "${x}"}, "config_sensitive": {"c": "d"}}
-    module = {"resources": [{"type": "kafka-connect_connector", "name": "x", "values": values}]}
-    shown = {
-        "format_version": "1.0",
-        "terraform_version": "1.9.0",
-        "values": {"root_module": {"child_modules": [module]}},
-    }
-    found = connector("show.json", json.dumps(shown))
-    assert found.config == {"connector.class": "A", "b": "${x}", "c": "d"}
-
-
 @pytest.mark.parametrize(
     ("state", "expected"),
     [("PAUSED", TargetState.PAUSED), ("STOPPED", TargetState.STOPPED), ("FAILED", TargetState.RUNNING)],
@@ -173,13 +149,3 @@ def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFor
 )
 def test_deep_and_long_files_are_refused_fast(file: str, content: str) -> None:
     reading(file, content)
-
-
-@pytest.mark.slow
-def test_a_cluster_with_a_thousand_connectors_is_read() -> None:
-    config = {"connector.class": "A", **{f"key.{number}": "x" for number in range(60)}}
-    answer = {f"c{number}": {"info": {"name": f"c{number}", "config": config}} for number in range(1000)}
-    assert len(reading("all.json", json.dumps(answer)).declarations) == 1000
-    listed = {"kind": "List", "items": [{"name": name, "config": config} for name in answer]}
-    found = reading("all.json", json.dumps(listed, indent=1)).declarations
-    assert len({one.location.line for one in found}) == 1000

@@ -15,6 +15,7 @@ from sqlite3 import connect
 import pytest
 from live.databases import Server
 from sqlalchemy import insert, text
+from support.ledger.ledger_places import postgres_place
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.database import Database
@@ -45,10 +46,6 @@ def plain_directory() -> Iterator[Path]:
 def ledger(sqlite_ledger: Ledger) -> Ledger:
     """These tests provoke the failures of a file."""
     return sqlite_ledger
-
-
-def row(number: int, text: str = "") -> dict[str, object]:
-    return {"cluster": f"c{number}", "kind": "k", "revision": "r", "at": datetime.now(UTC), "result": text}
 
 
 def test_a_path_that_is_no_database(tmp_path: Path) -> None:
@@ -109,28 +106,15 @@ def test_a_lock_that_is_held_for_too_long(ledger: Ledger, tmp_path: Path) -> Non
         pass
 
 
-def test_a_full_disk_undoes_the_whole_transaction(ledger: Ledger, tmp_path: Path) -> None:
-    database = Database(URL, tmp_path)
-
-    def fill() -> None:
-        with database.write() as connection:
-            connection.exec_driver_sql("PRAGMA max_page_count = 20")
-            for number in range(100):
-                connection.execute(insert(REVISIONS).values(**row(number, "x" * 4000)))
-
-    with pytest.raises(LedgerUnusable, match="the disk is full"):
-        fill()
-    assert ledger.revisions("c0").applied is None
-    assert ledger.revisions("c0").attempted is None
-
-
 def test_two_that_insert_the_same_record(ledger: Ledger, tmp_path: Path) -> None:
     """This happens on PostgreSQL, where writers do not lock the whole database. No value is in the message."""
+
+    row = {"cluster": "c", "kind": "k", "revision": "r", "at": datetime.now(UTC), "result": "hunter2"}
 
     def insert_twice() -> None:
         with Database(URL, tmp_path).write() as connection:
             for _ in range(2):
-                connection.execute(insert(REVISIONS).values(**row(1, "hunter2")))
+                connection.execute(insert(REVISIONS).values(**row))
 
     with pytest.raises(LedgerBusy, match="same record") as caught:
         insert_twice()
@@ -143,48 +127,27 @@ def test_what_is_called_durable_is_on_the_disk(ledger: Ledger, tmp_path: Path) -
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
 
 
-@pytest.fixture
-def silent() -> Iterator[int]:
-    """The port of a server that accepts connections and never sends anything."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", ["?connect_timeout=1", ""])
-def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(
-    silent: int, tmp_path: Path, limit: str
-) -> None:
-    url = f"postgresql+psycopg://reconciler:{PASSWORD}@127.0.0.1:{silent}/ledger{limit}"
-    with (
-        closing(Database(url, tmp_path)) as database,
-        pytest.raises(
-            LedgerUnusable, match=r"ledger postgresql\+psycopg://reconciler:\*\*\*@127.0.0.1:\d+/ledger "
-        ) as raised,
-        database.read(),
-    ):
-        pass
+def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(tmp_path: Path, limit: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        url = f"postgresql+psycopg://reconciler:{PASSWORD}@127.0.0.1:{port}/ledger{limit}"
+        expected = r"ledger postgresql\+psycopg://reconciler:\*\*\*@127.0.0.1:\d+/ledger "
+        with closing(Database(url, tmp_path)) as database:  # noqa: SIM117 - the error is of the second block
+            with pytest.raises(LedgerUnusable, match=expected) as raised, database.read():
+                pass
     assert "timeout" in str(raised.value)
     assert PASSWORD not in str(raised.value)
 
 
-def url_of(server: Server, name: str, more: str = "") -> str:
-    """The URL of a new database of that name."""
-    server.sql(f"CREATE DATABASE {name}")
-    return f"postgresql+psycopg://postgres@127.0.0.1:{server.port}/{name}{more}"
-
-
 @pytest.mark.thorough
 def test_a_statement_that_takes_too_long_is_given_up(postgres: Server, tmp_path: Path) -> None:
-    url = url_of(postgres, "slow", "?options=-c%20statement_timeout%3D100")
-    with closing(Database(url, tmp_path)) as database:
+    url = postgres_place(postgres, tmp_path).url
+    with closing(Database(url, tmp_path)) as database, database.read() as connection:
+        assert connection.execute(text("SHOW statement_timeout")).scalar() == "1min"
+    with closing(Database(f"{url}?options=-c%20statement_timeout%3D100", tmp_path)) as database:
         with pytest.raises(LedgerUnusable, match="statement timeout"), database.read() as connection:
             connection.execute(text("SELECT pg_sleep(60)"))
         with database.read() as connection:
             assert connection.execute(text("SELECT 1")).scalar() == 1
-
-
-@pytest.mark.thorough
-def test_every_statement_has_a_limit_unless_the_url_sets_another(postgres: Server, tmp_path: Path) -> None:
-    with closing(Database(url_of(postgres, "limits"), tmp_path)) as database, database.read() as connection:
-        assert connection.execute(text("SHOW statement_timeout")).scalar() == "1min"

@@ -32,17 +32,12 @@ def test_a_given_key_is_used_and_no_file_is_made(tmp_path: Path) -> None:
         Ledger.open(URL, tmp_path, GIVEN[::-1])
 
 
-def test_a_key_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
-    Ledger.open(URL, tmp_path, None)
+def test_a_key_file_that_is_gone_is_made_anew_only_in_the_documented_way(tmp_path: Path) -> None:
+    old = Ledger.open(URL, tmp_path, None).key
     (tmp_path / "state.db.key").unlink()
     with pytest.raises(LedgerUnusable, match=r"state\.db\.key is missing"):
         Ledger.open(URL, tmp_path, None)
     assert not (tmp_path / "state.db.key").exists()
-
-
-def test_the_documented_way_to_a_new_key_works(tmp_path: Path) -> None:
-    old = Ledger.open(URL, tmp_path, None).key
-    (tmp_path / "state.db.key").unlink()
     text = (Path(__file__).parents[2] / "docs/reference/ledger.md").read_text(encoding="utf-8")
     script = text.partition("```sql\n")[2].partition("```")[0]
     with closing(connect(tmp_path / "state.db")) as database:

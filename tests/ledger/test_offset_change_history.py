@@ -16,6 +16,7 @@ from gitops_connect.model.offset_changes import Past
 
 URL = "sqlite:///state.db"
 OTHER = ClusterName("other")
+OLDER = b"UPDATE ledger_properties SET value = '2' WHERE name = 'schema_version'"
 
 
 @pytest.fixture
@@ -41,28 +42,28 @@ def test_what_was_applied_is_known_without_the_key_and_nothing_is_written(kept: 
     assert files(tmp_path) == before
 
 
-def test_a_ledger_that_is_missing_is_not_created_and_an_empty_database_is_left_empty(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnusable, match=r"the ledger .*state\.db does not exist"):
-        read_history(URL, tmp_path, [LOCAL])
-    assert not files(tmp_path)
-    (tmp_path / "state.db").touch()
-    with pytest.raises(LedgerUnusable, match="contains no ledger yet"):
-        read_history(URL, tmp_path, [LOCAL])
-    assert files(tmp_path) == {"state.db": b""}
-
-
-def test_a_ledger_of_an_older_version_is_not_upgraded(kept: Ledger, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "state.db")) as connection, connection:
-        connection.execute("UPDATE ledger_properties SET value = '2' WHERE name = 'schema_version'")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"the ledger .*state\.db does not exist"),
+        (b"", "contains no ledger yet"),
+        (b"no database " * 100, "is damaged"),
+        (OLDER, "written by an older version"),
+    ],
+)
+def test_a_ledger_that_cannot_be_read_is_left_as_it_is(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content == OLDER:
+        Ledger.open(URL, tmp_path, b"a key that nobody can guess").close()
+        with closing(sqlite3.connect(tmp_path / "state.db")) as connection, connection:
+            connection.execute(OLDER.decode())
+    elif content is not None:
+        (tmp_path / "state.db").write_bytes(content)
     before = files(tmp_path)
-    with pytest.raises(LedgerUnusable, match="written by an older version"):
+    with pytest.raises(LedgerUnusable, match=message):
         read_history(URL, tmp_path, [LOCAL])
     assert files(tmp_path) == before
 
 
-def test_a_damaged_ledger_and_a_url_that_is_none_are_errors(tmp_path: Path) -> None:
-    (tmp_path / "state.db").write_bytes(b"no database " * 100)
-    with pytest.raises(LedgerUnusable, match="is damaged"):
-        read_history(URL, tmp_path, [LOCAL])
+def test_a_url_of_no_database_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         read_history("nonsense", tmp_path, [LOCAL])

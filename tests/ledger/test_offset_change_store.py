@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Engine, event, update
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.offset_change_values import (
@@ -153,19 +154,6 @@ def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetCha
         assert offset_changes.records(LOCAL).get(SKIP.name) == before
 
 
-def test_failures_are_counted_in_a_row_and_for_one_digest(offset_changes: OffsetChangeStore) -> None:
-    counts = []
-    for offset_change in (SKIP, SKIP, REWRITTEN, REWRITTEN, REWRITTEN, SKIP):
-        offset_changes.begin(LOCAL, offset_change, STOOD, NOON)
-        offset_changes.fail(LOCAL, offset_change, "no", final=False, at=NOON)
-        counts.append(offset_changes.records(LOCAL)[SKIP.name].failures)
-    assert counts == [1, 2, 1, 2, 3, 1]
-    offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    assert offset_changes.records(LOCAL)[SKIP.name].failures == 1
-    offset_changes.settle(LOCAL, SKIP.name, STOOD, "", NOON)
-    assert offset_changes.records(LOCAL)[SKIP.name].failures == 0
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_a_note_a_release_and_a_drop_change_that_operation_alone(
     offset_changes: OffsetChangeStore, state: OffsetChangeState | None
@@ -260,3 +248,30 @@ def test_a_lease_that_is_given_back_after_it_was_checked_is_lost_too(ledger: Led
         with pytest.raises(LedgerBusy, match="it was given back"):
             ledger.under(lease).offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
     assert ledger.offset_changes.records(LOCAL) == {}
+
+
+def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path) -> None:
+    store = sqlite_ledger.offset_changes
+    store.begin(LOCAL, SKIP, STOOD, NOON)
+    before, new = sqlite_ledger.export(), replace(SKIP, name=OffsetChangeName("new"), offsets=offsets(*range(50_000)))
+    text = "".join(chr(32 + n % 90) for n in range(200_000))
+    pages = (tmp_path / "state.db").stat().st_size // 4096
+
+    def limit(connection: Any, _: object) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    event.listen(Engine, "connect", limit)
+    try:
+        for write in (
+            lambda: store.begin(LOCAL, new, STOOD, LATER),
+            lambda: store.intend(LOCAL, new, LATER),
+            lambda: store.settle(LOCAL, SKIP.name, STOOD, text, LATER),
+            lambda: store.fail(LOCAL, SKIP, text, final=False, at=LATER),
+        ):
+            with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow because the disk is full"):
+                write()
+            assert sqlite_ledger.export() == before
+    finally:
+        event.remove(Engine, "connect", limit)
+    store.settle(LOCAL, SKIP.name, STOOD, text, LATER)
+    assert store.snapshot(LOCAL, SKIP.name) == STOOD

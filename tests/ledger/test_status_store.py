@@ -55,26 +55,20 @@ def test_conditions_and_offset_positions_are_replaced_and_removed(ledger: Ledger
     assert ledger.status.conditions.of(ClusterName("another")) == {}
 
 
-def test_the_journal_returns_the_newest_steps_first_in_pages(ledger: Ledger) -> None:
-    for number in range(5):
+def test_the_journal_returns_the_newest_steps_first_in_pages_and_keeps_a_limited_number_of_each_cluster(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status_store, "KEPT_STEPS", 6)
+    ledger.status.record_step(step(7, ClusterName("another")))
+    for number in range(6):
         ledger.status.record_step(step(number))
-    ledger.status.record_step(step(5, ClusterName("another")))
     ledger.status.record_step(step(6, connector="payments"))
-    page = ledger.status.steps(LOCAL, ORDERS, limit=2)
-    assert [one.message for one in page] == ["number 4", "number 3"]
-    following = ledger.status.steps(LOCAL, ORDERS, before=page[-1].id, limit=2)
-    assert [one.message for one in following] == ["number 2", "number 1"]
-    assert [one.cluster for one in ledger.status.steps(limit=2)] == [LOCAL, "another"]
+    page = ledger.status.steps(LOCAL, ORDERS, limit=3)
+    assert [one.message for one in page] == ["number 5", "number 4", "number 3"]
+    following = ledger.status.steps(LOCAL, ORDERS, before=page[-1].id, limit=3)
+    assert [one.message for one in following] == ["number 2", "number 1"], "number 0 is removed"
+    assert [one.cluster for one in ledger.status.steps()] == [*[LOCAL] * 6, "another"]
     assert page[0].author == "Ann"
-
-
-def test_the_oldest_steps_of_a_cluster_are_removed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status_store, "KEPT_STEPS", 3)
-    ledger.status.record_step(step(0, ClusterName("another")))
-    for number in range(5):
-        ledger.status.record_step(step(number))
-    assert [one.message for one in ledger.status.steps(LOCAL)] == ["number 4", "number 3", "number 2"]
-    assert len(ledger.status.steps(ClusterName("another"))) == 1
 
 
 def test_a_plan_replaces_the_earlier_one_of_its_pull_request_and_purpose(ledger: Ledger) -> None:

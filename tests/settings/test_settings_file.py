@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 
 from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
@@ -12,29 +13,7 @@ from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ClusterMode, LogFormat, Settings
 from gitops_connect.settings.settings_file import load_settings
 
-FULL = """
-[repository]
-url = "../connectors.git"
-branch = "release"
-interval = "1m30s"
-password = {env = "GIT_TOKEN"}
-[state]
-url = "sqlite:///elsewhere.db"
-[clusters.local]
-url = ["http://127.0.0.1:8083", "http://127.0.0.1:8084"]
-prune = true
-mode = "observe"
-token = {file = "token"}
-headers = {X-Team = "payments"}
-protected = ["payments-*"]
-[secrets]
-env = ["ORDERS_*"]
-files = ["secrets"]
-[spark]
-master = "local[2]"
-[daemon]
-log_format = "text"
-"""
+FULL = Path(__file__).with_name("every_section.toml").read_text()
 
 
 def load(tmp_path: Path, text: str, environment: dict[str, str] | None = None) -> Settings:
@@ -120,19 +99,8 @@ def test_no_credential_is_in_a_repr() -> None:
     assert "hunter2" not in repr(Credential(value="hunter2"))
 
 
-@pytest.mark.parametrize(
-    ("text", "setting"),
-    [
-        ("[state]\nkey = {SOURCE}", "[state] key"),
-        ("[repository]\nurl = 'x'\npassword = {SOURCE}", "[repository] password"),
-        ("[clusters.local]\nurl = ['http://h:1']\ntoken = {SOURCE}", "[clusters.local] token"),
-        ("[clusters.local]\nurl = ['http://h:1']\nheaders = {X-Key = {SOURCE}}", "[clusters.local] headers.X-Key"),
-        ("[spark]\noptions = {'spark.x' = {SOURCE}}", "[spark] options.spark.x"),
-    ],
-)
-@pytest.mark.parametrize(
-    "source", ["env = 'UNSET_TOKEN'", "env = 'hunter2 in place of a name'", "file = 'gone'", "file = 'bytes'"]
-)
+@pytest.mark.parametrize(("text", "setting"), rows(__file__, "credentials"))
+@pytest.mark.parametrize("source", rows(__file__, "unreadable_sources"))
 def test_a_credential_that_cannot_be_read_is_named_by_its_setting(
     tmp_path: Path, text: str, setting: str, source: str
 ) -> None:

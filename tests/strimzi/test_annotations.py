@@ -90,10 +90,9 @@ def only_change(files: Mapping[str, str]) -> tuple[Document, str]:
 
 ALTER = {OFFSETS: "alter", NAME: MIRROR}
 FROM = {"alterOffsets": {"fromConfigMap": {"name": "found"}}}
-PARTITIONS = rows(__file__, "partitions")
 
 
-@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("partition", rows(__file__, "partitions"))
 def test_an_alter_has_the_offsets_of_the_config_map_at_their_places(partition: dict[str, object]) -> None:
     offsets = {"offsets": [{"partition": partition, "offset": {"offset": 0}}]}
     files = {"mm2.json": mirror_maker(ALTER, **FROM), "maps/found.yaml": config_map(ENTRY, offsets)}
@@ -117,20 +116,11 @@ def test_a_reset_needs_no_config_map() -> None:
     assert reviewed_name(document.value["metadata"]["name"]) == "my-mm2.east--west.MirrorSourceConnector.reset"
 
 
-LIST_OFFSETS = {"listOffsets": {"toConfigMap": {"name": "written"}}}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (mirror_maker({OFFSETS: "list", NAME: MIRROR}, **LIST_OFFSETS), ("written", "kafka", ENTRY, "")),
-        (connector({OFFSETS: "list"}, **LIST_OFFSETS), ("written", "", "offsets.json", "")),
-        (connector({OFFSETS: "list"}), ("", "", "offsets.json", "missing property listOffsets in KafkaConnector CR")),
-    ],
-)
-def test_a_list_names_the_entry(text: str, expected: tuple[str, ...]) -> None:
-    (one,) = requested({"a.json": text})[1].listings
-    assert (one.config_map, one.namespace, one.entry, one.problem) == expected
+@pytest.mark.parametrize(("kind", "spec", "expected"), rows(__file__, "listings"))
+def test_a_list_names_the_entry(kind: str, spec: dict[str, object], expected: list[str]) -> None:
+    annotations = {OFFSETS: "list", **({NAME: MIRROR} if kind == "mirror" else {})}
+    (one,) = requested({"a.json": RESOURCES[kind](annotations, **spec)})[1].listings
+    assert [one.config_map, one.namespace, one.entry, one.problem] == expected
 
 
 OFFSET_LIST = {"offsets": [SOURCE_OFFSETS]}

@@ -89,21 +89,6 @@ def test_placeholders_are_replaced_unless_strimzi_deploys_the_workers() -> None:
     assert one(text, replace(OPTIONS, workers=True)).config["a"] == "${strimzienv:A}"
 
 
-@pytest.mark.parametrize(("spec", "rule"), rows(__file__, "a_broken_resource_holds_its_connector"))
-def test_a_broken_resource_holds_its_connector(spec: str, rule: str) -> None:
-    state, diagnostics = read(kafka_connector(spec))
-    assert [(item.rule, item.connector) for item in diagnostics.errors] == [(rule, "orders")]
-    assert state.held == {"orders"}
-    assert state.complete
-
-
-@pytest.mark.parametrize("name", ["Orders", "a->b", "a_b", "-a", "a."])
-def test_a_name_that_kubernetes_rejects(name: str) -> None:
-    state, diagnostics = read(kafka_connector(name=f'"{name}"'))
-    assert [(item.rule, item.connector) for item in diagnostics.errors] == [("strimzi/invalid-field", name)]
-    assert state.held == {name}
-
-
 def test_a_field_of_a_future_version_is_a_warning() -> None:
     state, diagnostics = read(kafka_connector(SPEC + "  futureField: {a: 1}\n"))
     assert rules(diagnostics) == ["strimzi/unknown-field"]

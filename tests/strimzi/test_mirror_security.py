@@ -75,13 +75,6 @@ def test_oauth(version: str, authentication: dict[str, Any], expected: dict[str,
     assert dict(options) == expected
 
 
-@pytest.mark.parametrize(("authentication", "version", "problem"), rows(__file__, "invalid_authentication"))
-def test_invalid_authentication(authentication: dict[str, Any], version: str, problem: str) -> None:
-    (summary,) = summaries(resource(new_shape(source={"authentication": authentication})), version)
-    assert summary.startswith("spec.mirrors[0].source.authentication")
-    assert problem in summary
-
-
 def test_custom_authentication_exists_since_048() -> None:
     authentication = {"type": "custom", "config": {"sasl.mechanism": "X"}}
     document = resource(old_shape(source={"authentication": authentication}), "v1beta2")

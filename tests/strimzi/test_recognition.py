@@ -32,12 +32,6 @@ def test_other_kinds_in_the_file_are_ignored_with_their_errors() -> None:
     assert not diagnostics.items
 
 
-def test_windows_line_ends() -> None:
-    state, diagnostics = read(kafka_connector(SPEC + "  config:\n    a: |\n      x\n      y\n").replace("\n", "\r\n"))
-    assert [connector.config["a"] for connector in state.connectors] == ["x\ny\n"]
-    assert not diagnostics.items
-
-
 @pytest.mark.parametrize(
     ("label", "cluster"), [("local", "local"), ("my-connect", "local"), ("other", "other"), ("third", None)]
 )
@@ -65,11 +59,15 @@ def test_a_resource_without_the_label_is_ignored() -> None:
     assert state.complete
 
 
-@pytest.mark.parametrize(("old", "new", "rule"), rows(__file__, "a_typo_does_not_make_a_resource_vanish"))
-def test_a_typo_does_not_make_a_resource_vanish(old: str, new: str, rule: str) -> None:
+@pytest.mark.parametrize(("old", "new", "rule"), rows(__file__, "a_broken_resource_holds_its_connector"))
+def test_a_broken_resource_holds_its_connector_also_if_its_kind_or_version_has_a_typo(
+    old: str, new: str, rule: str
+) -> None:
+    name = new.removeprefix("name: ").strip('"') if old.startswith("name:") else "orders"
     state, diagnostics = read(kafka_connector().replace(old, new))
-    assert [item.rule for item in diagnostics.errors] == [rule]
-    assert state.held == {"orders"}
+    assert [(item.rule, item.connector) for item in diagnostics.errors] == [(rule, name)]
+    assert state.held == {name}
+    assert state.complete
 
 
 @pytest.mark.parametrize("version", ["eventstreams.ibm.com/v1beta2", "kafka.jikkou.io/v1beta1", "aiven.io/v1alpha1"])
