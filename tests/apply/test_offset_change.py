@@ -17,7 +17,6 @@ from support.cluster.memory_journal import CONFIG, MemoryJournal, execute_option
 from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets
 
-from gitops_connect import errors
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
     ConnectUnavailable,
@@ -50,11 +49,6 @@ def offset_change(kind: str, declared: OffsetPatch | None = None, *acknowledged:
         declared or {},
         frozenset(map(Acknowledgement, acknowledged)),
     )
-
-
-def fault(text: str) -> Fault:
-    name, _, message = text.partition(": ")
-    return Fault(getattr(errors, name.removesuffix("+"))(message), happens=name.endswith("+"))
 
 
 def steps(*offset_changes: OffsetChange, around: bool = True) -> list[Step]:
@@ -128,8 +122,8 @@ def test_case(case: Mapping[str, Any]) -> None:
     cluster, journal = runtime(current_offsets(**case.get("current", {"a": 20})), state=there), MemoryJournal()
     cluster.put(connector("a", there, {**CONFIG, **case.get("config", {})}))
     for verb, faults in case.get("faults", {}).items():
-        cluster.faults[verb, "a"].extend([fault(one) for one in faults] * case.get("times", 1))
-    journal.faults.update({call: deque([fault(one).error]) for call, one in case.get("ledger", {}).items()})
+        cluster.faults[verb, "a"].extend([Fault.of(one) for one in faults] * case.get("times", 1))
+    journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
     if "begun" in case:
         journal.unfinished[OffsetChangeName("c")] = current_offsets(**case["begun"])
     kind, declared = case.get("kind", "alter"), current_offsets(**case.get("declared", {"a": 30}))
