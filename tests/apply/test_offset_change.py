@@ -24,7 +24,6 @@ from gitops_connect.errors import (
     LedgerUnusable,
     NotStopped,
     OffsetsNotChanged,
-    RebalanceInProgress,
 )
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
@@ -118,21 +117,27 @@ CASES = yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_case(case: Mapping[str, Any]) -> None:
-    there = WorkerState[case.get("there", "RUNNING")]
-    cluster, journal = runtime(current_offsets(**case.get("current", {"a": 20})), state=there), MemoryJournal()
-    cluster.put(connector("a", there, {**CONFIG, **case.get("config", {})}))
-    for verb, faults in case.get("faults", {}).items():
-        cluster.faults[verb, "a"].extend([Fault.of(one) for one in faults] * case.get("times", 1))
+    cluster, journal = cluster_of(case), MemoryJournal()
     journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
     if "begun" in case:
         journal.unfinished[OffsetChangeName("c")] = current_offsets(**case["begun"])
     kind, declared = case.get("kind", "alter"), current_offsets(**case.get("declared", {"a": 30}))
     declared = {} if kind in ("reset", "clear") else declared
-    changes = [offset_change(kind, declared, *ALL, name=name) for name in "cd"[: case.get("changes", 1)]]
+    changes = [
+        offset_change(kind, declared, *case.get("acknowledged", ALL), name=name)
+        for name in "cd"[: case.get("changes", 1)]
+    ]
     stop, *rest = steps(*changes)
     if "last" in case:
         rest[-1] = Step(ConnectorName("a"), Action[case["last"]], "")
-    outcomes = run(cluster, journal, *([] if there is STOPPED else [stop]), *rest)
+    calls = {"request": cluster.calls, "begun": journal.calls, "always": [True], "": []}[case.get("interrupted", "")]
+
+    def before_effect() -> None:
+        if case.get("loses_lease") and cluster.calls:
+            raise LedgerBusy("lost")
+
+    options = {"interrupted": lambda: bool(calls), "before_effect": before_effect}
+    outcomes = run(cluster, journal, *([] if state(cluster) is STOPPED else [stop]), *rest, **options)
 
     failed, is_final = journal.failed.get(OffsetChangeName("c"), ("", False))
     found = {
@@ -145,6 +150,7 @@ def test_case(case: Mapping[str, Any]) -> None:
         "sent": len([verb for verb, _ in cluster.calls if verb in ("alter", "reset")]),
         "stored": positions(cluster.stored[ConnectorName("a")]),
         "settled": positions(journal.settled.get(OffsetChangeName("c"), ({}, ""))[0]),
+        "recorded_warning": journal.settled.get(OffsetChangeName("c"), ({}, ""))[1],
         "listed": sorted(cluster.listed),
     }
     if "a" in cluster.listed:
@@ -154,6 +160,18 @@ def test_case(case: Mapping[str, Any]) -> None:
         expected["failed"] = ""
         assert case["noted"] in journal.noted[OffsetChangeName("c")]
     assert {key: found[key] for key in expected} == expected
+
+
+def cluster_of(case: Mapping[str, Any]) -> MemoryCluster:
+    there = WorkerState[case.get("there", "RUNNING")]
+    cluster = runtime(current_offsets(**case.get("current", {"a": 20})), state=there)
+    cluster.put(connector("a", there, {**CONFIG, **case.get("config", {})}))
+    cluster.warnings[ConnectorName("a")] = case.get("warning", "")
+    if "progress" in case:
+        cluster.progress[ConnectorName("a")] = lambda _: current_offsets(**case["progress"])
+    for verb, faults in case.get("faults", {}).items():
+        cluster.faults[verb, "a"].extend([Fault.of(one) for one in faults] * case.get("times", 1))
+    return cluster
 
 
 def positions(offsets: Offsets) -> dict[str, int]:
@@ -188,20 +206,6 @@ def test_a_change_that_cannot_be_recorded_fails_and_later_ones_are_skipped() -> 
     assert outcomes[0].message == "the disk is full"
 
 
-def test_the_difference_is_computed_again_when_the_connector_is_stopped() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=50)
-    outcomes = run(cluster, journal, *steps(offset_change("alter", A30)))
-    assert results(outcomes) == [APPLIED, BAD, APPLIED]
-    assert outcomes[1].message == (
-        "blocked, because the current offsets changed after the plan was made:"
-        " 1 partition is rewound, so that 20 bytes of the file are reprocessed"
-    )
-    assert cluster.changed == []
-    assert journal.failed["c"] == (outcomes[1].message, False)
-    assert state(cluster) is RUNNING
-
-
 @pytest.mark.parametrize(
     ("config", "warning"),
     [
@@ -221,14 +225,6 @@ def test_a_class_that_does_not_check_offsets_is_reported_if_it_matters(config: d
     assert outcomes[1].message.startswith(warning)
     assert bool(outcomes[1].message) == bool(warning)
     assert journal.settled["c"][1] == outcomes[1].message
-
-
-def test_another_warning_of_connect_is_kept_and_shown() -> None:
-    cluster, journal = runtime(), MemoryJournal()
-    cluster.warnings[ConnectorName("a")] = "something new"
-    outcomes = run(cluster, journal, *steps(offset_change("alter", A30)))
-    assert outcomes[1].message == "something new"
-    assert journal.settled["c"][1] == "something new"
 
 
 class TestRefusals:
@@ -319,59 +315,6 @@ class TestLostAnswers:
         assert results(run(cluster, journal, *steps(offset_change("alter", declared)))) == [APPLIED, BAD, SKIPPED]
         assert which in journal.noted["c"]
         assert "although Connect accepted the change" in journal.noted["c"]
-
-
-class TestInterrupts:
-    def test_a_connector_that_was_only_stopped_for_its_offsets_is_started_again(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=lambda: bool(cluster.calls))
-        assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
-        assert (cluster.changed, state(cluster)) == ([], RUNNING)
-        assert journal.calls == []
-
-    def test_a_temporary_refusal_of_the_resume_is_retried(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["resume", "a"].append(Fault(RebalanceInProgress("wait")))
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=lambda: bool(cluster.calls))
-        assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
-
-    def test_a_change_in_progress_is_finished(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        interrupted = lambda: bool(journal.calls)  # noqa: E731
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=interrupted)
-        assert results(outcomes) == [APPLIED, APPLIED, APPLIED]
-
-    def test_a_connector_that_was_stopped_before_is_not_started(self) -> None:
-        cluster, journal = runtime(state=STOPPED), MemoryJournal()
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30))[1:], interrupted=lambda: True)
-        assert results(outcomes) == [SKIPPED, SKIPPED]
-
-    def test_a_connector_is_not_started_without_its_seed(self) -> None:
-        """Before Connect 3.7, a connector can be stopped only after it was created."""
-        cluster = runtime({})
-        outcomes = run(
-            cluster, MemoryJournal(), *steps(offset_change("seed", A30)), interrupted=lambda: bool(cluster.calls)
-        )
-        assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
-        assert state(cluster) is STOPPED
-
-    def test_after_a_lost_lease_nothing_is_changed(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-
-        def check() -> None:
-            if cluster.calls:
-                raise LedgerBusy("lost")
-
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), before_effect=check)
-        assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
-        both = run(
-            world_ := runtime(),
-            MemoryJournal(),
-            *steps(offset_change("alter", A30)),
-            interrupted=lambda: bool(world_.calls),
-            before_effect=lambda: (_ for _ in ()).throw(LedgerBusy("lost")) if world_.calls else None,
-        )
-        assert results(both) == [APPLIED, SKIPPED, SKIPPED]
 
 
 class TestLedger:
