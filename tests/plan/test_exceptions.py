@@ -18,7 +18,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan, Step
-from gitops_connect.model.restart_records import RestartKind, RestartRequest
+from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRecord, RestartRequest
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
@@ -53,6 +53,8 @@ def test_case(case: Case) -> None:
     restarts = [one.restarts for one in made.unhealthy if one.restarts is not None]
     sent = [step.restart for step in made.steps if step.restart is not None]
     found = {
+        "can_be_restarted": bool(restarts),
+        "next": any(one.next is not None for one in restarts),
         "connectors": [one.name for one in made.connectors],
         "cluster_suspended": made.suspension is not None,
         "drifted": list(made.drifted),
@@ -86,7 +88,7 @@ def restart_words(one: Any) -> dict[str, Any]:
         "include_tasks": one.include_tasks,
         "only_failed": one.only_failed,
         "parts": list(one.parts),
-        "request": f"{one.request.kind.value} {one.request.id}",
+        "request": one.request and f"{one.request.kind.value} {one.request.id}",
         "also": [f"{other.kind.value} {other.id}" for other in one.also],
     }
 
@@ -107,6 +109,7 @@ def planned(case: Case) -> Plan:
         held=case.get("held", ()),
         suspensions=SUSPENDED[case.get("suspended", "")],
         stopped={ORDERS: TargetState[case["stopped"]]} if "stopped" in case else {},
+        restarts=restarted(*case["restarted"]) if "restarted" in case else {},
         restart_requests={(ORDERS, one.kind): one.id for one in map(request, case.get("done", []))},
         changes={"declared": [BACK], "begun": [BACK, LATER]}.get(case.get("back", ""), []),
         offsets=offsets(case),
@@ -117,10 +120,17 @@ def planned(case: Case) -> Plan:
     return plan(given)
 
 
+def restarted(count: int, minutes: int) -> dict[ConnectorName, RestartRecord]:
+    return {ORDERS: RestartRecord(count, NOW - timedelta(minutes=minutes))}
+
+
 def document(fields: Case) -> DesiredConnector:
     made = dict(fields)
     if "on_manual_pause" in made:
         made["on_manual_pause"] = OnManualPause(made["on_manual_pause"])
+    if "auto_restart" in made:
+        given = {key: tuple(one) if isinstance(one, list) else one for key, one in made["auto_restart"].items()}
+        made["auto_restart"] = AutoRestart(**given)
     made["restarts"] = tuple(map(request, made.get("restarts", ())))
     return wanted("orders", **made)
 
