@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.cluster.memory_cluster import connector
+from support.files.tables import table
 from support.planner.plans_of_steps import step
 
 from gitops_connect.apply.connector_run import advice
 from gitops_connect.apply.effects import (
-    STALE_SECONDS,
     TASKS_SECONDS,
     Progress,
     Watched,
@@ -25,7 +27,7 @@ from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, 
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.plans import Action, Change, Step
+from gitops_connect.model.plans import Action, Step
 
 S = WorkerState
 DONE, PENDING, FAILED = Progress.DONE, Progress.PENDING, Progress.FAILED
@@ -94,13 +96,6 @@ def test_the_new_config_is_waited_for_in_any_state_of_the_tasks(action: Action) 
     assert check_effect(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
 
 
-def test_a_masked_value_does_not_prove_that_a_config_without_an_answer_arrived() -> None:
-    change = step("a", Action.CONFIGURE, {"p": "new"}, changes=(Change("p", "***", "new", sensitive=True),))
-    one = replace(seen(S.RUNNING), config={"p": "********"})
-    assert check_effect(change, one, Watched(5.0), doubtful=True).progress is PENDING
-    assert check_effect(change, one, Watched(5.0)).progress is DONE
-
-
 def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_counted() -> None:
     resume = step("a", Action.RESUME)
     assert check_effect(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
@@ -111,30 +106,25 @@ def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_
     )
 
 
-def test_a_resumed_connector_whose_task_fails_at_once_has_failed() -> None:
-    attempt = watched_attempt(Action.RESUME)
-    assert attempt.observe(look(1, seen(S.RUNNING)), 0.2) == AwaitEffect()
-    ending = attempt.observe(look(2, seen(S.FAILED)), 1.0)
-    assert ending == StepResult(Result.FAILED, "task 0 is FAILED: org.example.Gone: no longer there", took_effect=True)
+@pytest.mark.parametrize("case", table(__file__, "timelines"), ids=lambda case: case["case"])
+def test_timeline(case: Mapping[str, Any]) -> None:
+    attempt = watched_attempt(Action(case["action"]), as_written(case["before"]) if "before" in case else None)
+    for number, (seconds, one, follows) in enumerate(case["observed"], 1):
+        move = attempt.observe(look(number, as_written(one)), seconds)
+        match follows:
+            case "wait":
+                assert move == AwaitEffect()
+            case "applied":
+                assert move == StepResult(Result.APPLIED)
+            case message:
+                assert move == StepResult(Result.FAILED, message, took_effect=True)
 
 
-def test_a_step_succeeds_only_after_min_running() -> None:
-    attempt = watched_attempt(Action.RESUME)
-    assert attempt.observe(look(1, seen(S.RUNNING)), 1.0) == AwaitEffect()
-    assert attempt.observe(look(2, seen(S.RUNNING)), 5.9) == AwaitEffect()
-    assert attempt.observe(look(3, seen(S.RUNNING)), 6.0) == StepResult(Result.APPLIED)
-
-
-@pytest.mark.parametrize(
-    "between", [seen(S.UNASSIGNED), seen(S.RUNNING, state=S.UNASSIGNED), seen(S.RUNNING, S.RUNNING), seen()]
-)
-def test_a_rebalance_and_another_number_of_tasks_restart_min_running(between: ObservedConnector) -> None:
-    attempt = watched_attempt(Action.RESUME)
-    attempt.observe(look(1, seen(S.RUNNING)), 1.0)
-    attempt.observe(look(2, between), 4.0)
-    assert attempt.observe(look(3, seen(S.RUNNING)), 5.0) == AwaitEffect()
-    assert attempt.observe(look(4, seen(S.RUNNING)), 9.9) == AwaitEffect()
-    assert attempt.observe(look(5, seen(S.RUNNING)), 10.0) == StepResult(Result.APPLIED)
+def as_written(states: Sequence[str]) -> ObservedConnector:
+    """The state of the connector, and those of its tasks; a task that failed `elsewhere` has another trace."""
+    own, *tasks = states
+    trace = OTHER_TRACE if "FAILED elsewhere" in tasks else TRACE
+    return seen(*(S[task.split()[0]] for task in tasks), state=S[own], trace=trace)
 
 
 def test_the_timeout_limits_the_wait() -> None:
@@ -159,46 +149,6 @@ def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() ->
         "found the same failure as before the change: task 0 is FAILED: org.example.Gone: no longer there"
         in ending.message
     )
-
-
-def test_a_new_config_that_repairs_a_failed_task_succeeds() -> None:
-    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    assert attempt.observe(look(1, seen(S.FAILED)), 4.0) == AwaitEffect()
-    assert attempt.observe(look(2, seen(S.RUNNING)), 10.0) == AwaitEffect()
-    assert attempt.observe(look(3, seen(S.RUNNING)), 15.0) == StepResult(Result.APPLIED)
-
-
-@pytest.mark.parametrize("fresh", [seen(S.FAILED, trace=OTHER_TRACE), seen(S.FAILED, state=S.FAILED)])
-def test_another_failure_than_before_belongs_to_the_new_config(fresh: ObservedConnector) -> None:
-    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    assert attempt.observe(look(1, fresh), 1.0) == AwaitEffect()
-    ending = attempt.observe(look(2, fresh), 1.0 + STALE_SECONDS)
-    assert isinstance(ending, StepResult)
-    assert ending.message.endswith("is FAILED: org.example.Gone: no longer there")
-
-
-def test_the_same_failure_after_something_else_was_seen_belongs_to_the_new_config() -> None:
-    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
-    attempt.observe(look(1, seen(S.RUNNING)), 1.0)
-    assert attempt.observe(look(2, seen(S.FAILED)), 2.0) == AwaitEffect()
-    ending = attempt.observe(look(3, seen(S.FAILED)), 2.0 + STALE_SECONDS)
-    assert isinstance(ending, StepResult)
-    assert ending.message == "task 0 is FAILED: org.example.Gone: no longer there"
-
-
-def test_an_old_task_that_fails_just_before_its_restart_is_no_failure_of_the_new_config() -> None:
-    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.RUNNING))
-    assert attempt.observe(look(1, seen(S.FAILED)), 0.2) == AwaitEffect()
-    assert attempt.observe(look(2, seen(S.RUNNING)), 2.0) == AwaitEffect()
-    assert attempt.observe(look(3, seen(S.RUNNING)), 7.0) == StepResult(Result.APPLIED)
-
-
-def test_a_resume_does_not_wait_for_a_task_that_it_does_not_restart() -> None:
-    attempt = watched_attempt(Action.RESUME, before=seen(S.FAILED, state=S.PAUSED))
-    assert attempt.observe(look(1, seen(S.FAILED)), 1.0) == AwaitEffect()
-    ending = attempt.observe(look(2, seen(S.FAILED)), 1.0 + STALE_SECONDS)
-    assert isinstance(ending, StepResult)
-    assert ending.message.endswith("this part failed before the change, and a resume does not restart it")
 
 
 @pytest.mark.parametrize(("kind", "reason"), [(ConnectorType.SOURCE, "nothing to read"), (ConnectorType.SINK, "log")])
