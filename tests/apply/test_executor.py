@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from support.planner.situations import current_offsets
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.apply.step_context import StoppedConnectors
-from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown, RebalanceInProgress
+from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
@@ -52,9 +53,11 @@ def test_case(clock: ManualClock, case: Mapping[str, Any]) -> None:
     cluster, journal, stopped = cluster_of(case, clock), MemoryJournal(), StoppedConnectors()
     journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
     options = {"min_running": case["min_running"]} if "min_running" in case else {}
+    requests = case.get("interrupted", math.inf)
     before = dict(cluster.present) if case.get("known") else {}
     steps = [step_of(text, case) for text in case["steps"]]
-    outcomes = run(cluster, *steps, journal=journal, stopped=stopped, before=before, **options)
+    options |= {"journal": journal, "stopped": stopped, "before": before}
+    outcomes = run(cluster, *steps, interrupted=lambda: len(cluster.calls) >= requests, **options)
 
     least, most = case.get("took", [0, 1000])
     assert least <= clock.seconds <= most
@@ -70,11 +73,13 @@ def test_case(clock: ManualClock, case: Mapping[str, Any]) -> None:
         "tasks": [task.state.value for one in cluster.present.values() for task in one.tasks],
         "adopted": [list(names) for names in journal.adopted],
         "restarts": journal.restarts,
+        "journal": [call for call, _ in journal.calls],
         "settled": list(journal.settled),
         "left": [name for _, name in stopped.now],
     }
     expected = {"results": ["applied"] * len(outcomes), **{key: case[key] for key in found.keys() & case.keys()}}
     assert {key: found[key] for key in expected} == expected
+    assert case.get("says", "") in found["message"]
     if "case" not in case:
         assert (found["calls"], found["message"]) == ([f"{case['steps'][0]} a"], "")
         assert outcomes[0].seconds > 0
@@ -119,7 +124,7 @@ def step_of(text: str, case: Mapping[str, Any]) -> Step:
     config = case.get("config") if action in (Action.CREATE, Action.CONFIGURE) else None
     initial = TargetState(case["initial"]) if "initial" in case else None
     made = step(name or "a", action, config, initial=initial)
-    if action is Action.ALTER:
+    if action in (Action.ALTER, Action.RECORD):
         return replace(made, offset_change=BACK)
     if "parts" in case.get("restart", {}):
         return replace(made, restart=Restart(parts=tuple(case["restart"]["parts"])))
@@ -137,12 +142,6 @@ def test_all_adoptions_are_recorded_at_once_before_any_request(clock: ManualCloc
     assert results(run(cluster, *steps, journal=journal)) == [APPLIED] * 4
     assert before
     assert all(adopted == [("a", "b")] for adopted in before)
-
-
-def test_an_interrupted_apply_adopts_nothing(clock: ManualClock) -> None:
-    journal = MemoryJournal()
-    ended = run(MemoryCluster(clock), step("a", Action.ADOPT), journal=journal, interrupted=lambda: True)
-    assert (results(ended), journal.adopted) == ([SKIPPED], [])
 
 
 def test_the_steps_of_a_connector_run_in_order_and_each_after_the_effect_of_the_last(clock: ManualClock) -> None:
@@ -274,24 +273,6 @@ def test_an_interrupt_finishes_the_steps_in_progress_and_begins_no_other(clock: 
     assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED, SKIPPED, SKIPPED, SKIPPED]
     assert {outcome.message for outcome in outcomes[1:]} == {"skipped: interrupted"}
     assert cluster.present["a"].state is STOPPED
-
-
-def test_an_interrupt_ends_a_step_that_the_cluster_never_accepted(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].extend([Fault(RebalanceInProgress("rebalancing"))] * 100)
-    (outcome,) = run(cluster, step("a", Action.STOP), interrupted=lambda: len(cluster.calls) > 1)
-    assert outcome.result is SKIPPED
-    assert "rebalancing" in outcome.message
-    assert clock.seconds < 5
-
-
-def test_a_request_without_an_answer_is_not_sent_again_after_an_interrupt(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].append(Fault(LOST))
-    (outcome,) = run(cluster, step("a", Action.STOP), interrupted=lambda: bool(cluster.calls))
-    assert outcome.result is BAD
-    assert "its outcome is unknown" in outcome.message
-    assert len(cluster.calls) == 1
 
 
 def test_a_lost_lease_stops_before_the_next_effect(clock: ManualClock) -> None:

@@ -188,24 +188,6 @@ def test_offsets_that_already_match_need_no_request() -> None:
     assert "c" in again.settled
 
 
-def test_a_change_that_is_only_recorded_sends_nothing() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    record = Step(ConnectorName("a"), Action.RECORD, "a reason", offset_change=offset_change("alter", A20))
-    assert results(run(cluster, journal, record)) == [APPLIED]
-    assert journal.calls == [("record", "c")]
-    assert cluster.calls == []
-    assert state(cluster) is RUNNING
-
-
-def test_a_change_that_cannot_be_recorded_fails_and_later_ones_are_skipped() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    journal.faults["record"].append(LedgerUnusable("the disk is full"))
-    record = Step(ConnectorName("a"), Action.RECORD, "a reason", offset_change=offset_change("alter", A20))
-    outcomes = run(cluster, journal, record, record)
-    assert results(outcomes) == [BAD, SKIPPED]
-    assert outcomes[0].message == "the disk is full"
-
-
 @pytest.mark.parametrize(
     ("config", "warning"),
     [
@@ -335,24 +317,3 @@ class TestLedger:
         journal.faults["intend"].append(LedgerUnusable("disk full"))
         assert results(run(broken, journal, create, *rest)) == [BAD, SKIPPED, SKIPPED]
         assert broken.calls == []
-
-
-class TestLeftovers:
-    def create(self, stored: Mapping[str, Offsets], **faults: Any) -> str:
-        cluster = MemoryCluster(ManualClock())
-        cluster.stored.update(stored)
-        for verb, fault in faults.items():
-            cluster.faults[verb, "a"].append(fault)
-        (outcome,) = run(cluster, MemoryJournal(), Step(ConnectorName("a"), Action.CREATE, "", config=CONFIG))
-        assert outcome.result is APPLIED
-        return outcome.message
-
-    def test_offsets_of_a_deleted_connector_are_reported(self) -> None:
-        found = "an earlier connector of this name left {} behind, and the new connector continues from there"
-        assert self.create({}) == ""
-        assert self.create({"a": A20}) == found.format("1 offset")
-        assert self.create({"a": A20 | current_offsets(b=1)}) == found.format("2 offsets")
-
-    def test_leftover_offsets_that_cannot_be_read_are_reported(self) -> None:
-        message = self.create({}, offsets=Fault(ConnectUnavailable("503")))
-        assert message == "could not read whether an earlier connector of this name left offsets behind: 503"
