@@ -18,13 +18,7 @@ from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets
 
 from gitops_connect.apply.executor import execute
-from gitops_connect.errors import (
-    ConnectUnavailable,
-    LedgerBusy,
-    LedgerUnusable,
-    NotStopped,
-    OffsetsNotChanged,
-)
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, NotStopped, OffsetsNotChanged
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import WorkerState

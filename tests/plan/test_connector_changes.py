@@ -7,15 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.planner.situations import (
-    change,
-    current_offsets,
-    full,
-    seen,
-    situation,
-    skipping,
-    wanted,
-)
+from support.planner.situations import change, current_offsets, full, seen, situation, skipping, wanted
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, OnDelete
