@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.cluster.manual_clock import ManualClock
 from support.planner.situations import (
     CLUSTER,
@@ -92,52 +93,39 @@ def owned(ledger: Ledger) -> dict[str, Origin]:
     return {name: one.origin for name, one in ledger.ownership(CLUSTER).items()}
 
 
-def test_each_connector_is_recorded_as_its_last_step_ends(ledger: WatchedLedger) -> None:
-    three = situation([wanted(name) for name in ("a", "b", "c")])
-    carry_out(ledger, three, [Result.APPLIED, Result.APPLIED], killed=True)
-    assert owned(ledger) == {"a": Origin.CREATED, "b": Origin.CREATED}
-    assert ledger.revisions(CLUSTER).applied is None
+CASES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 
 
-def test_a_created_connector_is_managed_before_its_further_steps(ledger: WatchedLedger) -> None:
-    """Otherwise it could never be deleted if its document is removed from Git at that moment."""
-    two_steps = situation([wanted("orders", "stopped")], version="3.6.2")
-    carry_out(ledger, two_steps, [Result.APPLIED], killed=True)
-    half = ledger.ownership(CLUSTER)[ORDERS]
-    assert (half.origin, half.desired) == (Origin.CREATED, None), "ours, and not yet as desired"
-    there = situation([wanted("orders", "stopped")], [seen("orders")], version="3.6.2")
-    carry_out(ledger, there)
-    whole = ledger.ownership(CLUSTER)[ORDERS]
-    assert whole.origin is Origin.CREATED
-    assert whole.desired is not None
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_case(ledger: WatchedLedger, case: Mapping[str, Any]) -> None:
+    for given in case["rounds"]:
+        before, ledger.writes = ledger.ownership(CLUSTER), 0
+        results = [Result(one) for one in given["results"]] if "results" in given else None
+        carry_out(ledger, about(given), results, killed=given.get("killed", False))
+        ownership, revisions = ledger.ownership(CLUSTER), ledger.revisions(CLUSTER)
+        found = {
+            "owned": {name: one.origin.value for name, one in ownership.items()},
+            "in_sync": [name for name, one in ownership.items() if one.desired is not None],
+            "secrets": [f"{name} {key}" for name, one in ownership.items() for key in one.applied],
+            "revision": revisions.applied and revisions.applied.revision,
+            "attempted": revisions.attempted and revisions.attempted.result,
+            "writes": ledger.writes,
+            "unchanged": ownership == before,
+        }
+        expected = {key: given[key] for key in found.keys() & given.keys()}
+        assert {key: found[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
-def test_a_step_without_effect_records_no_ownership(ledger: WatchedLedger, result: Result) -> None:
-    carry_out(ledger, situation([wanted("orders")]), [result])
-    assert owned(ledger) == {}
-    attempted = ledger.revisions(CLUSTER).attempted
-    assert attempted is not None
-    assert attempted.result == "1 of 1 steps were not applied; the first is of orders"
-
-
-def test_a_declared_connector_that_exists_is_adopted(ledger: WatchedLedger) -> None:
-    same, other = wanted("same"), wanted("other", config={"batch.size": "7"})
-    carry_out(ledger, situation([same, other], [as_observed(same), seen("other")]))
-    assert owned(ledger) == {"same": Origin.ADOPTED, "other": Origin.ADOPTED}
-
-
-def test_an_adopted_connector_is_managed_before_its_other_steps_and_in_sync_after_them(ledger: WatchedLedger) -> None:
-    """A step that fails leaves it managed, and no secret counts as applied that was not sent."""
-    secret = {"database.password": "hunter2"}
-    given = situation([wanted("orders", config=secret)], [seen("orders", "PAUSED")])
-    carry_out(ledger, given, [Result.APPLIED, Result.FAILED, Result.SKIPPED])
-    half = ledger.ownership(CLUSTER)[ORDERS]
-    assert (half.origin, half.desired, half.applied) == (Origin.ADOPTED, None, {})
-    carry_out(ledger, given)
-    whole = ledger.ownership(CLUSTER)[ORDERS]
-    assert (whole.origin, set(whole.applied)) == (Origin.ADOPTED, set(secret))
-    assert whole.desired is not None
+def about(given: Mapping[str, Any]) -> Situation:
+    desired = {name: wanted(name, **fields) for name, fields in given["desired"].items()}
+    observed = [
+        as_observed(desired[name]) if fields == "same" else seen(name, **fields)
+        for name, fields in given.get("observed", {}).items()
+    ]
+    names = {key: given[key] for key in ("held", "unknown", "version") if key in given}
+    invalid, policy = frozenset(given.get("invalid", ())), Policy(**given.get("policy", {}))
+    made = situation(desired.values(), observed, invalid=invalid, policy=policy, **names)
+    return replace(made, revision=Revision(given.get("at", REVISION)))
 
 
 def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedLedger) -> None:
@@ -147,27 +135,6 @@ def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedL
     assert ledger.writes == 2, "the attempt, and all that were adopted"
     steps = ledger.status.steps(CLUSTER, limit=10)
     assert sorted((one.connector, one.action) for one in steps) == [(one.name, Action.ADOPT) for one in many]
-
-
-def test_a_connector_that_is_only_adopted_is_recorded_in_sync_with_one_write(ledger: WatchedLedger) -> None:
-    orders = wanted("orders")
-    carry_out(ledger, situation([orders], [as_observed(orders)]), killed=True)
-    assert ledger.ownership(CLUSTER)[ORDERS].desired is not None
-    assert ledger.writes == 2, "the attempt, and the connector"
-
-
-@pytest.mark.parametrize("result", [Result.FAILED, Result.SKIPPED])
-def test_a_connector_is_unmanaged_until_its_adoption_is_applied(ledger: WatchedLedger, result: Result) -> None:
-    orders = wanted("orders")
-    carry_out(ledger, situation([orders], [as_observed(orders)]), [result])
-    assert owned(ledger) == {}
-
-
-@pytest.mark.parametrize("more", [{"suspend": True}, {"mode": "observe"}])
-def test_a_suspended_or_observed_connector_is_not_adopted(ledger: WatchedLedger, more: dict[str, Any]) -> None:
-    looked_at = wanted("orders", **more)
-    carry_out(ledger, situation([looked_at], [as_observed(looked_at)]))
-    assert owned(ledger) == {}
 
 
 SUSPENDED = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})
@@ -212,92 +179,6 @@ def test_a_revision_is_applied_if_nothing_but_its_documents_leaves_steps_out(
 ) -> None:
     carry_out(ledger, situation([wanted("orders", **more.pop("desired", {}))], **more))
     assert (ledger.revisions(CLUSTER).applied is not None) is is_applied
-
-
-def test_an_invalid_or_unknown_connector_is_not_recorded_as_applied(ledger: WatchedLedger) -> None:
-    orders = wanted("orders")
-    carry_out(ledger, situation([orders], [as_observed(orders)], invalid=frozenset({ORDERS})))
-    carry_out(ledger, situation([orders], [as_observed(orders)], unknown=["orders"]))
-    assert owned(ledger) == {}
-
-
-def test_a_connector_that_is_stopped_with_an_invalid_config_is_not_in_sync(ledger: WatchedLedger) -> None:
-    """Its new secret was not sent. Otherwise a server that masks it would never get it."""
-    before = wanted("orders", config={"database.password": "hunter2"})
-    carry_out(ledger, situation([before], [as_observed(before)]))
-    recorded = ledger.ownership(CLUSTER)[ORDERS]
-    after = wanted("orders", "stopped", config={"database.password": "hunter3", "file": ""})
-    carry_out(ledger, situation([after], [as_observed(before)], invalid=frozenset({ORDERS})))
-    assert ledger.ownership(CLUSTER)[ORDERS] == recorded
-
-
-def test_a_deleted_connector_is_forgotten(ledger: WatchedLedger) -> None:
-    orders = wanted("orders")
-    carry_out(ledger, situation([orders]))
-    carry_out(ledger, situation([wanted("orders", "absent")], [seen("orders")]))
-    assert owned(ledger) == {}
-
-
-def test_a_pruned_connector_is_forgotten_and_a_kept_one_is_not(ledger: WatchedLedger) -> None:
-    carry_out(ledger, situation([wanted("orders"), wanted("other")]))
-    left = [wanted("other")], [seen("orders"), seen("other")]
-    carry_out(ledger, situation(*left))
-    assert owned(ledger).keys() == {"orders", "other"}, "prune is off"
-    carry_out(ledger, situation(*left, policy=Policy(prune=True)))
-    assert owned(ledger).keys() == {"other"}
-
-
-def test_a_connector_that_is_neither_declared_nor_observed_is_forgotten(ledger: WatchedLedger) -> None:
-    carry_out(ledger, situation([wanted("orders"), wanted("other")]))
-    carry_out(ledger, situation([wanted("other")], [seen("other")]))
-    assert owned(ledger).keys() == {"other"}
-
-
-def test_a_reconciliation_without_changes_writes_nothing(ledger: WatchedLedger) -> None:
-    orders, secret = wanted("orders"), wanted("secret", config={"database.password": "hunter2"})
-    there = situation([orders, secret], [as_observed(orders), as_observed(secret)])
-    carry_out(ledger, situation([orders, secret]))
-    carry_out(ledger, there)
-    ledger.writes = 0
-    carry_out(ledger, there)
-    assert ledger.writes == 0
-
-
-def test_a_document_that_changed_to_the_observed_state_is_recorded(ledger: WatchedLedger) -> None:
-    """Otherwise the next difference would be taken for a change of the document, and not for drift."""
-    carry_out(ledger, situation([wanted("orders")]))
-    before = ledger.ownership(CLUSTER)[ORDERS].desired
-    paused = wanted("orders", "paused")
-    carry_out(ledger, situation([paused], [as_observed(paused)]))
-    assert ledger.ownership(CLUSTER)[ORDERS].desired != before
-
-
-def test_a_revision_is_applied_when_no_step_remains(ledger: WatchedLedger) -> None:
-    two = situation([wanted("a"), wanted("b")])
-    carry_out(ledger, two, [Result.APPLIED, Result.FAILED])
-    assert ledger.revisions(CLUSTER).applied is None
-    carry_out(ledger, situation([wanted("a"), wanted("b")], [seen("a")]))
-    known = ledger.revisions(CLUSTER)
-    assert known.applied is not None
-    assert known.applied.revision == REVISION
-    assert known.attempted is not None
-    assert known.attempted.result == "", "the earlier failure is fixed"
-
-
-def test_a_revision_with_blocked_documents_is_not_applied(ledger: WatchedLedger) -> None:
-    carry_out(ledger, situation([wanted("a")], held=["broken"]))
-    assert ledger.revisions(CLUSTER).applied is None
-    assert owned(ledger) == {"a": Origin.CREATED}
-
-
-def test_another_revision_with_equal_documents_is_noted_as_applied(ledger: WatchedLedger) -> None:
-    orders = wanted("orders")
-    carry_out(ledger, situation([orders]))
-    newer = replace(situation([orders], [as_observed(orders)]), revision=Revision("f" * 40))
-    carry_out(ledger, newer)
-    applied = ledger.revisions(CLUSTER).applied
-    assert applied is not None
-    assert applied.revision == "f" * 40
 
 
 class TestOperations:

@@ -12,6 +12,7 @@ import pytest
 from acceptance.workplace import Workplace
 from standin.cluster import Cluster
 from standin.connect import StandIn
+from support.files.tables import rows
 from support.planner.situations import wanted
 
 from gitops_connect import secret_values
@@ -50,15 +51,7 @@ def test_a_variable_that_is_allowed_is_read() -> None:
     assert reading(env("ORDERS_PASSWORD"), allowed, {"ORDERS_PASSWORD": VALUE}) == (VALUE, "")
 
 
-@pytest.mark.parametrize(
-    ("name", "allowed", "expected"),
-    [
-        ("HOME", "ORDERS_*", 'do not allow the environment variable HOME; allow it with [secrets] env = ["HOME"]'),
-        ("orders_password", "ORDERS_*", "do not allow the environment variable orders_password"),
-        ("ORDERS_MISSING", "ORDERS_*", "the environment variable ORDERS_MISSING is not set"),
-        ("GITOPS_CONNECT_STATE__KEY", "*", "belongs to gitops-connect"),
-    ],
-)
+@pytest.mark.parametrize(("name", "allowed", "expected"), rows(__file__, "variables"))
 def test_a_variable_that_is_not_allowed_is_not_read(name: str, allowed: str, expected: str) -> None:
     there = {"HOME": VALUE, "orders_password": VALUE, "GITOPS_CONNECT_STATE__KEY": VALUE}
     value, problem = reading(env(name), SecretsSettings(env=(allowed,)), there)
@@ -101,18 +94,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
         assert "it leads out of the directories of [secrets] files" in problem
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("missing", "cannot read the file"),
-        ("directory", "is not a file"),
-        ("pipe", "is not a file"),
-        ("latin", "is not UTF-8"),
-        ("large", "is larger than 1 MiB"),
-        ("ring", "ring"),
-        ("nul\0", "is not a valid path"),
-    ],
-)
+@pytest.mark.parametrize(("name", "expected"), rows(__file__, "files"))
 def test_a_file_without_readable_text_is_named(tmp_path: Path, name: str, expected: str) -> None:
     (tmp_path / "directory").mkdir()
     os.mkfifo(tmp_path / "pipe")

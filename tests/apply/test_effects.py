@@ -1,55 +1,224 @@
+"""What must be observed of a connector after a step, and for how long after its last one."""
+
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.cluster.memory_cluster import connector
+from support.files.tables import rows, table
 from support.planner.plans_of_steps import step
 
-from gitops_connect.apply.effects import Progress, check_effect, wanted
+from gitops_connect.apply.connector_run import advice
+from gitops_connect.apply.effects import (
+    TASKS_SECONDS,
+    Progress,
+    Watched,
+    check_effect,
+    failed_parts,
+    leaves_running,
+    wanted,
+)
+from gitops_connect.apply.step_execution import AwaitEffect, ClusterSnapshot, StepExecution, StepResult
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.observed_state import TaskStatus, WorkerState
-from gitops_connect.model.plans import Action, Change
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, Change, Step
 
 S = WorkerState
 DONE, PENDING, FAILED = Progress.DONE, Progress.PENDING, Progress.FAILED
+TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.poll(Task.java:1)"
+OTHER_TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.start(Task.java:2)"
+RUNS = (Action.CREATE, Action.CONFIGURE, Action.RESUME)
+
+
+def seen(*tasks: WorkerState, state: WorkerState = S.RUNNING, trace: str = TRACE) -> ObservedConnector:
+    statuses = tuple(TaskStatus(number, one, "w", trace if one is S.FAILED else "") for number, one in enumerate(tasks))
+    return replace(connector("a", state, trace=trace if state is S.FAILED else ""), tasks=statuses)
+
+
+def look(number: int, one: ObservedConnector) -> ClusterSnapshot:
+    return ClusterSnapshot(number, 0.0, {ConnectorName("a"): one})
+
+
+def watched_attempt(action: Action, before: ObservedConnector | None = None) -> StepExecution:
+    attempt = StepExecution(step("a", action), 0, 30, Watched(5.0, failed_parts(before) if before else {}))
+    attempt.answered(None, 0, 0)
+    return attempt
+
+
+@pytest.mark.parametrize("action", RUNS)
+@pytest.mark.parametrize(
+    ("one", "progress"),
+    [
+        (seen(S.RUNNING), DONE),
+        (seen(S.RUNNING, S.RUNNING), DONE),
+        (seen(), DONE),
+        (seen(S.RUNNING, S.UNASSIGNED), PENDING),
+        (seen(S.RESTARTING), PENDING),
+        (seen(S.PAUSED), PENDING),
+        (seen(S.RUNNING, state=S.UNASSIGNED), PENDING),
+        (seen(S.RUNNING, S.FAILED), FAILED),
+        (seen(state=S.FAILED), FAILED),
+    ],
+)
+def test_the_connector_and_all_its_tasks_must_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
+    verdict = check_effect(step("a", action), one, Watched(5.0))
+    assert verdict.progress is progress
+    assert verdict.lasting == 5.0 or progress is not DONE
+    assert verdict.took_effect == (progress is not PENDING)
+
+
+@pytest.mark.parametrize("state", [S.STOPPED, S.PAUSED])
+def test_a_new_config_of_a_connector_that_does_not_run_is_done_at_once(state: WorkerState) -> None:
+    verdict = check_effect(step("a", Action.CONFIGURE), seen(state=state), Watched(5.0))
+    assert (verdict.progress, verdict.lasting) == (DONE, 0)
+
+
+def test_a_short_time_to_run_does_not_shorten_the_one_that_a_restart_may_take() -> None:
+    configure = check_effect(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
+    resume = check_effect(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
+    assert configure.lasting > resume.lasting == 0.01
+
+
+def test_a_short_time_to_run_leaves_the_time_in_which_tasks_are_assigned() -> None:
+    assert check_effect(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
+    assert check_effect(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
+
+
+@pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
+def test_the_new_config_is_waited_for_in_any_state_of_the_tasks(action: Action) -> None:
+    one = replace(seen(S.FAILED), config={"k": "old"})
+    assert check_effect(step("a", action, {"k": "v"}), one, Watched(5.0)).progress is PENDING
+
+
+def test_the_first_part_that_failed_is_named_with_its_reason_and_the_others_are_counted() -> None:
+    resume = step("a", Action.RESUME)
+    assert check_effect(resume, seen(S.RUNNING, S.FAILED), Watched(5.0)).found == (
+        "task 1 is FAILED: org.example.Gone: no longer there"
+    )
+    assert check_effect(resume, seen(S.FAILED, S.FAILED, state=S.FAILED), Watched(5.0)).found == (
+        "it is FAILED: org.example.Gone: no longer there (and 2 more of its tasks)"
+    )
+
+
+@pytest.mark.parametrize("case", table(__file__, "timelines"), ids=lambda case: case["case"])
+def test_timeline(case: Mapping[str, Any]) -> None:
+    attempt = watched_attempt(Action(case["action"]), as_written(case["before"]) if "before" in case else None)
+    for number, (seconds, one, follows) in enumerate(case["observed"], 1):
+        move = attempt.observe(look(number, as_written(one)), seconds)
+        match follows:
+            case "wait":
+                assert move == AwaitEffect()
+            case "applied":
+                assert move == StepResult(Result.APPLIED)
+            case message:
+                assert move == StepResult(Result.FAILED, message, took_effect=True)
+
+
+def as_written(states: Sequence[str]) -> ObservedConnector:
+    """The state of the connector, and those of its tasks; a task that failed `elsewhere` has another trace."""
+    own, *tasks = states
+    trace = OTHER_TRACE if "FAILED elsewhere" in tasks else TRACE
+    return seen(*(S[task.split()[0]] for task in tasks), state=S[own], trace=trace)
+
+
+def test_the_timeout_limits_the_wait() -> None:
+    attempt, states, number = watched_attempt(Action.RESUME), (S.RUNNING, S.UNASSIGNED), 0
+    while isinstance(move := attempt.observe(look(number + 1, seen(states[number % 2])), number), AwaitEffect):
+        number += 1
+    assert number == 30
+    assert isinstance(move, StepResult)
+    assert (
+        move.message == "expected RUNNING with all its tasks for 5 s, but found RUNNING with tasks 0 RUNNING after 30 s"
+    )
+
+
+def test_a_failure_from_before_a_new_config_is_never_taken_for_one_after_it() -> None:
+    attempt = watched_attempt(Action.CONFIGURE, before=seen(S.FAILED))
+    moves = {attempt.observe(look(second, seen(S.FAILED)), second) for second in range(1, 30)}
+    assert moves == {AwaitEffect()}
+    ending = attempt.observe(look(30, seen(S.FAILED)), 30)
+    assert isinstance(ending, StepResult)
+    assert ending.took_effect
+    assert (
+        "found the same failure as before the change: task 0 is FAILED: org.example.Gone: no longer there"
+        in ending.message
+    )
+
+
+@pytest.mark.parametrize(("kind", "reason"), [(ConnectorType.SOURCE, "nothing to read"), (ConnectorType.SINK, "log")])
+def test_a_connector_without_tasks_is_a_success_with_a_warning(kind: ConnectorType, reason: str) -> None:
+    attempt = watched_attempt(Action.CREATE)
+    attempt.observe(look(1, replace(seen(), type=kind)), 1.0)
+    ending = attempt.observe(look(2, replace(seen(), type=kind)), 6.0)
+    assert isinstance(ending, StepResult)
+    assert ending.result is Result.APPLIED
+    assert ending.message.startswith("it runs without tasks: ")
+    assert reason in ending.message
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (step("a", Action.CREATE), True),
+        (step("a", Action.CREATE, initial=TargetState.STOPPED), False),
+        (step("a", Action.CONFIGURE), True),
+        (step("a", Action.RESUME), True),
+        (step("a", Action.STOP), False),
+        (step("a", Action.DELETE), False),
+    ],
+)
+def test_which_steps_leave_a_connector_running(one: Step, expected: bool) -> None:
+    assert leaves_running(one) == expected
+
+
+def test_the_expected_state_is_described_with_its_duration() -> None:
+    assert wanted(step("a", Action.CREATE), Watched(2.5)) == (
+        "RUNNING with all its tasks and the config that was sent for 2.5 s"
+    )
+
+
+def applied(action: Action, change: str = "") -> StepOutcome:
+    name, kind = OffsetChangeName(change), OffsetChangeKind.ALTER
+    offset_change = OffsetChange(name, ConnectorName("a"), kind, Digest("d"), Revision("r")) if change else None
+    return StepOutcome(replace(step("a", action), offset_change=offset_change), Result.APPLIED)
+
+
+def test_the_advice_names_the_first_offset_change_whose_undo_restores_all_offsets() -> None:
+    before = [applied(Action.STOP), applied(Action.ALTER, "first"), applied(Action.RESET, "second")]
+    assert advice(before, step("a", Action.RESUME)) == (
+        "to restore the offsets, run: gitops-connect offsets undo first"
+    )
+
+
+def test_a_name_is_quoted_for_the_shell() -> None:
+    assert advice([applied(Action.ALTER, "a b")], step("a", Action.RESUME)).endswith("undo 'a b'")
+
+
+def test_the_advice_after_a_new_config_is_to_fix_it() -> None:
+    message = advice(
+        [applied(Action.STOP), applied(Action.CONFIGURE), applied(Action.ALTER, "c")], step("a", Action.RESUME)
+    )
+    assert "offsets undo c; fix its config in the repository (Git has the previous version)" in message
+    assert advice([], step("a", Action.CREATE)) == "fix its config in the repository, and apply again"
+    assert advice([applied(Action.PAUSE)], step("a", Action.RESUME)) == ""
 
 
 def tasks(*states: WorkerState) -> tuple[TaskStatus, ...]:
     return tuple(TaskStatus(number, state, "w") for number, state in enumerate(states))
 
 
-@pytest.mark.parametrize(
-    ("action", "state", "task_states", "progress"),
-    [
-        (Action.STOP, S.STOPPED, [], DONE),
-        (Action.STOP, S.STOPPED, [S.RUNNING], PENDING),
-        (Action.STOP, S.RUNNING, [], PENDING),
-        (Action.STOP, S.FAILED, [], PENDING),
-        (Action.PAUSE, S.PAUSED, [], DONE),
-        (Action.PAUSE, S.PAUSED, [S.PAUSED, S.FAILED], DONE),
-        (Action.PAUSE, S.PAUSED, [S.PAUSED, S.RUNNING], PENDING),
-        (Action.PAUSE, S.PAUSED, [S.UNASSIGNED], PENDING),
-        (Action.PAUSE, S.FAILED, [], FAILED),
-        (Action.RESUME, S.RUNNING, [], DONE),
-        (Action.RESUME, S.UNASSIGNED, [], PENDING),
-        (Action.RESUME, S.FAILED, [], FAILED),
-        (Action.CONFIGURE, S.RUNNING, [], DONE),
-        (Action.CONFIGURE, S.STOPPED, [], DONE),
-        (Action.CONFIGURE, S.RESTARTING, [], PENDING),
-        (Action.CONFIGURE, S.FAILED, [], FAILED),
-        (Action.CREATE, S.RUNNING, [], DONE),
-        (Action.CREATE, S.FAILED, [], FAILED),
-        (Action.CREATE, S.STOPPED, [], PENDING),
-        (Action.DELETE, S.STOPPED, [], PENDING),
-    ],
-)
-def test_the_observed_state_decides(
-    action: Action, state: WorkerState, task_states: list[WorkerState], progress: Progress
-) -> None:
-    seen = replace(connector("a", state), tasks=tasks(*task_states))
-    assert check_effect(step("a", action), seen).progress is progress
-    assert check_effect(step("a", action), None).progress is PENDING
+@pytest.mark.parametrize(("action", "state", "task_states", "progress"), rows(__file__, "observed"))
+def test_the_observed_state_decides(action: str, state: str, task_states: list[str], progress: str) -> None:
+    one = step("a", Action[action])
+    there = replace(connector("a", S[state]), tasks=tasks(*(S[task] for task in task_states)))
+    assert check_effect(one, there).progress is Progress[progress]
+    assert check_effect(one, None).progress is PENDING
 
 
 @pytest.mark.parametrize("initial", [TargetState.STOPPED, TargetState.PAUSED, TargetState.RUNNING, None])
@@ -87,9 +256,9 @@ def test_a_key_that_was_taken_away_must_be_gone() -> None:
 
 def test_a_mask_proves_nothing_of_a_request_without_an_answer() -> None:
     change = step("a", Action.CONFIGURE, {"p": "new", "q": "old"}, changes=(Change("p", "***", "new", sensitive=True),))
-    seen = connector("a", S.STOPPED, {"p": "********", "q": "********"})
-    assert "(keys that differ: p)" in check_effect(change, seen, doubtful=True).found
-    assert check_effect(change, seen).progress is DONE
+    there = connector("a", S.STOPPED, {"p": "********", "q": "********"})
+    assert "(keys that differ: p)" in check_effect(change, there, doubtful=True).found
+    assert check_effect(change, there).progress is DONE
 
 
 def test_a_state_that_may_be_the_one_before_has_to_last() -> None:
@@ -104,13 +273,13 @@ def test_a_state_that_may_be_the_one_before_has_to_last() -> None:
 
 
 def test_what_was_found_is_short_and_shows_no_value() -> None:
-    seen = replace(connector("a", S.RUNNING, {"p": "hunter2"}), tasks=tasks(*[S.RUNNING] * 40))
-    assert check_effect(step("a", Action.STOP), seen).found.endswith("4 RUNNING and 35 more")
-    assert "hunter2" not in check_effect(step("a", Action.CREATE, {"p": "hunter3"}), seen).found
-    assert "hunter3" not in check_effect(step("a", Action.CREATE, {"p": "hunter3"}), seen).found
+    there = replace(connector("a", S.RUNNING, {"p": "hunter2"}), tasks=tasks(*[S.RUNNING] * 40))
+    assert check_effect(step("a", Action.STOP), there).found.endswith("4 RUNNING and 35 more")
+    assert "hunter2" not in check_effect(step("a", Action.CREATE, {"p": "hunter3"}), there).found
+    assert "hunter3" not in check_effect(step("a", Action.CREATE, {"p": "hunter3"}), there).found
 
 
 def test_the_first_line_of_a_trace_is_the_reason() -> None:
-    seen = connector("a", S.FAILED, trace="java.lang.Boom: why\n\tat here")
-    assert check_effect(step("a", Action.RESUME), seen).found == "it is FAILED: java.lang.Boom: why"
+    there = connector("a", S.FAILED, trace="java.lang.Boom: why\n\tat here")
+    assert check_effect(step("a", Action.RESUME), there).found == "it is FAILED: java.lang.Boom: why"
     assert "no trace" in check_effect(step("a", Action.RESUME), connector("a", S.FAILED)).found

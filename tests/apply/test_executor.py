@@ -1,33 +1,39 @@
 from __future__ import annotations
 
+import math
 import threading
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from support.cluster.manual_clock import START, ManualClock
 from support.cluster.memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
 from support.cluster.memory_journal import MemoryJournal, execute_options
+from support.files.tables import table
 from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, step
+from support.planner.situations import current_offsets
 
 from gitops_connect.apply.executor import execute
-from gitops_connect.errors import (
-    AlreadyExists,
-    ConnectUnavailable,
-    LedgerBusy,
-    LedgerUnusable,
-    OutcomeUnknown,
-    RebalanceInProgress,
-    Rejected,
-)
+from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import TaskStatus
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
+from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
+A = ConnectorName("a")
 LOST = OutcomeUnknown("no answer")
+BACK = OffsetChange(
+    OffsetChangeName("back"), A, OffsetChangeKind.ALTER, Digest("d"), Revision("r"), current_offsets(a=10)
+)
+OFFSET_CHANGE = (step("a", Action.STOP), replace(step("a", Action.ALTER), offset_change=BACK), step("a", Action.RESUME))
 
 
 def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOutcome, ...]:
@@ -39,17 +45,93 @@ def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
     return [outcome.result for outcome in outcomes]
 
 
-def test_an_empty_plan_asks_the_cluster_nothing(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock)
-    assert run(cluster) == ()
-    assert (cluster.calls, cluster.looks, clock.slept) == ([], 0, [])
+CASES = [*table(__file__, "cases"), *table(__file__, "effects")]
 
 
-def test_an_adoption_is_recorded_and_asks_the_cluster_nothing(clock: ManualClock) -> None:
-    cluster, journal = MemoryCluster(clock, connector("a", RUNNING)), MemoryJournal()
-    ended = run(cluster, step("a", Action.ADOPT), journal=journal)
-    assert (results(ended), journal.adopted) == ([APPLIED], [("a",)])
-    assert (cluster.calls, cluster.looks, clock.slept) == ([], 0, [])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.get("case", " ".join(case["steps"])))
+def test_case(clock: ManualClock, case: Mapping[str, Any]) -> None:
+    cluster, journal, stopped = cluster_of(case, clock), MemoryJournal(), StoppedConnectors()
+    journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
+    options = {"min_running": case["min_running"]} if "min_running" in case else {}
+    requests = case.get("interrupted", math.inf)
+    before = dict(cluster.present) if case.get("known") else {}
+    steps = [step_of(text, case) for text in case["steps"]]
+    options |= {"journal": journal, "stopped": stopped, "before": before}
+    outcomes = run(cluster, *steps, interrupted=lambda: len(cluster.calls) >= requests, **options)
+
+    least, most = case.get("took", [0, 1000])
+    assert least <= clock.seconds <= most
+    found = {
+        "results": [one.result.value for one in outcomes],
+        "message": next((one.message for one in outcomes if one.message), ""),
+        "skipped": next((one.message for one in outcomes if one.result is SKIPPED), ""),
+        "took_effect": [one.took_effect for one in outcomes],
+        "calls": [" ".join(call) for call in cluster.calls],
+        "reads_done": cluster.looks,
+        "listed": sorted(cluster.listed),
+        "states": {name: one.state.value for name, one in cluster.present.items()},
+        "tasks": [task.state.value for one in cluster.present.values() for task in one.tasks],
+        "adopted": [list(names) for names in journal.adopted],
+        "restarts": journal.restarts,
+        "journal": [call for call, _ in journal.calls],
+        "settled": list(journal.settled),
+        "left": [name for _, name in stopped.now],
+    }
+    expected = {"results": ["applied"] * len(outcomes), **{key: case[key] for key in found.keys() & case.keys()}}
+    assert {key: found[key] for key in expected} == expected
+    assert case.get("says", "") in found["message"]
+    if "case" not in case:
+        assert (found["calls"], found["message"]) == ([f"{case['steps'][0]} a"], "")
+        assert outcomes[0].seconds > 0
+        assert outcomes[0].finished
+        assert outcomes[0].finished > START
+        assert not cluster.present or cluster.present[A].config == case.get("config", {})
+
+
+def cluster_of(case: Mapping[str, Any], clock: ManualClock) -> MemoryCluster:
+    there = [observed(name, one) for name, one in case.get("there", {"a": "RUNNING"}).items()]
+    cluster, times = MemoryCluster(clock, *there, delay=case.get("delay", 0.5)), case.get("times", 1)
+    for verb, faults in case.get("faults", {}).items():
+        cluster.faults[verb, "a"].extend([Fault.of(one) for one in faults] * times)
+    cluster.look_faults.extend([Fault.of(one).error for one in case.get("reads", [])] * times)
+    cluster.unreadable.update(case.get("unreadable", []))
+    cluster.rules.no_tasks.update(case.get("no_tasks", []))
+    if "task_fails_after" in case:
+        cluster.rules.task_fails_after["a"] = case["task_fails_after"]
+    if "stored" in case:
+        cluster.stored[A] = current_offsets(**case["stored"])
+    return cluster
+
+
+def observed(name: str, given: str | Mapping[str, Any]) -> ObservedConnector:
+    fields = {"state": given} if isinstance(given, str) else given
+    state = WorkerState[fields.get("state", "RUNNING")]
+    one = connector(name, state, fields.get("config"), fields.get("trace", ""))
+    if "tasks" not in fields:
+        return one
+    tasks = [
+        TaskStatus(number, WorkerState[task], "w")
+        if task in WorkerState.__members__
+        else TaskStatus(number, FAILED, "w", task)
+        for number, task in enumerate(fields["tasks"])
+    ]
+    return replace(one, tasks=tuple(tasks))
+
+
+def step_of(text: str, case: Mapping[str, Any]) -> Step:
+    word, _, name = text.partition(" ")
+    action = Action(word)
+    config = case.get("config") if action in (Action.CREATE, Action.CONFIGURE) else None
+    initial = TargetState(case["initial"]) if "initial" in case else None
+    made = step(name or "a", action, config, initial=initial)
+    if action in (Action.ALTER, Action.RECORD):
+        return replace(made, offset_change=BACK)
+    if "parts" in case.get("restart", {}):
+        return replace(made, restart=Restart(parts=tuple(case["restart"]["parts"])))
+    if "requested" in case.get("restart", {}):
+        request = RestartRequest(RestartKind.CONNECTOR, "1")
+        return replace(made, restart=Restart(only_failed=False, request=request))
+    return made
 
 
 def test_all_adoptions_are_recorded_at_once_before_any_request(clock: ManualClock) -> None:
@@ -60,51 +142,6 @@ def test_all_adoptions_are_recorded_at_once_before_any_request(clock: ManualCloc
     assert results(run(cluster, *steps, journal=journal)) == [APPLIED] * 4
     assert before
     assert all(adopted == [("a", "b")] for adopted in before)
-
-
-def test_an_interrupted_apply_adopts_nothing(clock: ManualClock) -> None:
-    journal = MemoryJournal()
-    ended = run(MemoryCluster(clock), step("a", Action.ADOPT), journal=journal, interrupted=lambda: True)
-    assert (results(ended), journal.adopted) == ([SKIPPED], [])
-
-
-def test_a_connector_that_cannot_be_recorded_as_managed_is_not_changed(clock: ManualClock) -> None:
-    cluster, journal = MemoryCluster(clock, connector("a", RUNNING)), MemoryJournal()
-    journal.faults["adopt"].append(LedgerUnusable("the disk is full"))
-    ended = run(cluster, step("a", Action.ADOPT), step("a", Action.STOP), journal=journal)
-    assert results(ended) == [BAD, SKIPPED]
-    assert ended[0].message == "the disk is full"
-    assert cluster.calls == []
-
-
-@pytest.mark.parametrize(
-    ("state", "one", "after"),
-    [
-        (None, step("a", Action.CREATE, {"k": "v"}), RUNNING),
-        (None, step("a", Action.CREATE, {"k": "v"}, initial=TargetState.STOPPED), STOPPED),
-        (None, step("a", Action.CREATE, {"k": "v"}, initial=TargetState.PAUSED), PAUSED),
-        (RUNNING, step("a", Action.CONFIGURE, {"k": "v"}), RUNNING),
-        (FAILED, step("a", Action.CONFIGURE, {"k": "v"}), RUNNING),
-        (STOPPED, step("a", Action.CONFIGURE, {"k": "v"}), STOPPED),
-        (RUNNING, step("a", Action.STOP), STOPPED),
-        (FAILED, step("a", Action.STOP), STOPPED),
-        (RUNNING, step("a", Action.PAUSE), PAUSED),
-        (STOPPED, step("a", Action.RESUME), RUNNING),
-        (RUNNING, step("a", Action.DELETE), None),
-    ],
-)
-def test_each_action_is_applied_when_its_effect_is_seen(clock: ManualClock, state, one: Step, after) -> None:
-    cluster = MemoryCluster(clock, *([connector("a", state)] if state else []))
-    (outcome,) = run(cluster, one)
-    assert (outcome.result, outcome.message) == (APPLIED, "")
-    assert outcome.seconds > 0
-    assert outcome.finished
-    assert outcome.finished > START
-    assert [verb for verb, _ in cluster.calls] == [one.action.value]
-    there = cluster.present.get("a")
-    assert (there and there.state) == after
-    if one.config:
-        assert there.config == one.config
 
 
 def test_the_steps_of_a_connector_run_in_order_and_each_after_the_effect_of_the_last(clock: ManualClock) -> None:
@@ -158,20 +195,6 @@ def test_requests_run_in_parallel_up_to_the_limit(clock: ManualClock) -> None:
     assert cluster.most_at_once == 3
 
 
-def test_a_connector_that_fails_does_not_stop_the_others(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"), connector("b"))
-    cluster.faults["stop", "a"].append(Fault(Rejected("Connect says no")))
-    steps = [step(name, action) for name in "ab" for action in (Action.STOP, Action.PAUSE, Action.DELETE)]
-    outcomes = run(cluster, *steps)
-    assert results(outcomes) == [BAD, SKIPPED, SKIPPED, APPLIED, APPLIED, APPLIED]
-    assert [outcome.message for outcome in outcomes[:3]] == [
-        "Connect says no",
-        "skipped: the step stop before it failed",
-        "skipped: the step stop before it failed",
-    ]
-    assert ("pause", "a") not in cluster.calls
-
-
 def test_a_connector_that_fails_to_start_says_why_without_its_secrets(clock: ManualClock) -> None:
     trace = "org.example.Oops: cannot log in with hunter22 or old-one at host\n\tat org.example.Secret(hunter22)"
     cluster = MemoryCluster(clock, delay=0)
@@ -190,41 +213,6 @@ def test_a_refusal_that_quotes_a_secret_does_not_show_it(clock: ManualClock) -> 
     assert outcome.message == "Invalid value *** for configuration db.password"
 
 
-def test_an_effect_that_never_appears_is_reported_with_the_expected_and_the_found_state(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"), delay=1000)
-    stop, after = run(cluster, step("a", Action.STOP), step("a", Action.DELETE))
-    assert (stop.result, after.result) == (BAD, SKIPPED)
-    assert stop.message == "expected STOPPED without tasks, but found RUNNING with tasks 0 RUNNING after 30 s"
-    assert 30 <= clock.seconds < 35
-
-
-def test_a_running_connector_that_its_new_config_breaks_is_not_called_configured(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"), delay=0.7)
-    (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"start": "fail"}))
-    assert outcome.result is BAD
-    assert outcome.took_effect
-    assert outcome.message.startswith("it is FAILED: java.lang.IllegalStateException: no; fix its config")
-
-
-def test_a_failed_connector_that_its_new_config_fixes_is_configured(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a", FAILED, trace="old"), delay=2.5)
-    assert results(run(cluster, step("a", Action.CONFIGURE, {"k": "v"}))) == [APPLIED]
-
-
-def test_a_pause_that_fails_inside_the_worker_is_found(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a", FAILED, trace="java.lang.Boom: x"))
-    (outcome,) = run(cluster, step("a", Action.PAUSE))
-    assert outcome.message == "the connector cannot be paused: it is FAILED: java.lang.Boom: x"
-    assert clock.seconds < 10
-
-
-def test_a_create_fails_if_the_connector_exists_by_now(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
-    assert (outcome.result, outcome.message) == (BAD, "Connector a already exists")
-    assert cluster.looks == 0
-
-
 @pytest.mark.parametrize("action", OF_THE_CONNECTOR)
 @pytest.mark.parametrize("happens", [True, False])
 def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
@@ -240,14 +228,6 @@ def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
     assert len(cluster.calls) == (1 if happens else 2)
 
 
-def test_a_create_that_appears_only_after_it_was_sent_again_is_applied(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, delay=12)
-    cluster.faults["create", "a"].append(Fault(LOST, happens=True))
-    (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
-    assert outcome.result is APPLIED
-    assert len(cluster.calls) == 2
-
-
 def test_a_create_without_an_answer_is_not_confused_with_that_of_another_client(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     cluster.faults["create", "a"].append(Fault(LOST))
@@ -258,15 +238,6 @@ def test_a_create_without_an_answer_is_not_confused_with_that_of_another_client(
     assert "found another config (keys that differ: k)" in outcome.message
 
 
-def test_a_request_that_is_never_answered_is_sent_twice_at_most(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].extend([Fault(LOST)] * 10)
-    (outcome,) = run(cluster, step("a", Action.STOP))
-    assert outcome.result is BAD
-    assert outcome.message.endswith("the request was sent twice, and its outcome is unknown: no answer")
-    assert len(cluster.calls) == 2
-
-
 def test_a_masked_value_is_no_evidence_that_a_new_one_has_arrived(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a", STOPPED, {"p": "********"}))
     cluster.faults["configure", "a"].append(Fault(LOST))
@@ -274,54 +245,6 @@ def test_a_masked_value_is_no_evidence_that_a_new_one_has_arrived(clock: ManualC
     (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"p": "new"}, changes=(change,)))
     assert outcome.result is APPLIED
     assert len(cluster.calls) == 2
-
-
-@pytest.mark.parametrize("error", [RebalanceInProgress("rebalancing"), ConnectUnavailable("nobody answers")])
-def test_a_temporarily_refused_request_is_sent_again(clock: ManualClock, error: Exception) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].extend([Fault(error)] * 3)
-    assert results(run(cluster, step("a", Action.STOP))) == [APPLIED]
-    assert len(cluster.calls) == 4
-
-
-def test_a_permanently_refused_request_fails_with_the_message_of_the_cluster(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].extend([Fault(RebalanceInProgress("rebalancing"))] * 100)
-    (outcome,) = run(cluster, step("a", Action.STOP))
-    assert outcome.result is BAD
-    assert outcome.message.endswith("its last answer was: rebalancing")
-    assert clock.seconds <= 30
-
-
-def test_a_temporarily_unreadable_cluster_is_waited_for(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.look_faults.extend([ConnectUnavailable("nobody answers"), RebalanceInProgress("rebalancing")])
-    assert results(run(cluster, step("a", Action.STOP))) == [APPLIED]
-
-
-def test_a_cluster_that_stays_unreadable_ends_the_wait(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.look_faults.extend([ConnectUnavailable("nobody answers")] * 1000)
-    (outcome,) = run(cluster, step("a", Action.STOP))
-    assert outcome.result is BAD
-    assert "no readable status (nobody answers)" in outcome.message
-
-
-def test_an_unreadable_status_is_not_taken_for_the_effect(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.unreadable.add("a")
-    (outcome,) = run(cluster, step("a", Action.STOP))
-    assert outcome.result is BAD
-    assert "no readable status" in outcome.message
-
-
-def test_a_delete_is_done_only_when_no_worker_lists_the_name(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"), connector("b"), delay=4)
-    outcomes = run(cluster, step("a", Action.DELETE), step("b", Action.STOP))
-    assert results(outcomes) == [APPLIED, APPLIED]
-    assert outcomes[0].seconds >= 4
-    assert cluster.listed == {"b"}
-    assert cluster.name_looks <= cluster.looks
 
 
 def test_a_delete_that_a_rebalancing_worker_answered_too_early_is_sent_again(clock: ManualClock) -> None:
@@ -350,24 +273,6 @@ def test_an_interrupt_finishes_the_steps_in_progress_and_begins_no_other(clock: 
     assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED, SKIPPED, SKIPPED, SKIPPED]
     assert {outcome.message for outcome in outcomes[1:]} == {"skipped: interrupted"}
     assert cluster.present["a"].state is STOPPED
-
-
-def test_an_interrupt_ends_a_step_that_the_cluster_never_accepted(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].extend([Fault(RebalanceInProgress("rebalancing"))] * 100)
-    (outcome,) = run(cluster, step("a", Action.STOP), interrupted=lambda: len(cluster.calls) > 1)
-    assert outcome.result is SKIPPED
-    assert "rebalancing" in outcome.message
-    assert clock.seconds < 5
-
-
-def test_a_request_without_an_answer_is_not_sent_again_after_an_interrupt(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, connector("a"))
-    cluster.faults["stop", "a"].append(Fault(LOST))
-    (outcome,) = run(cluster, step("a", Action.STOP), interrupted=lambda: bool(cluster.calls))
-    assert outcome.result is BAD
-    assert "its outcome is unknown" in outcome.message
-    assert len(cluster.calls) == 1
 
 
 def test_a_lost_lease_stops_before_the_next_effect(clock: ManualClock) -> None:
@@ -451,3 +356,67 @@ def test_no_secret_is_in_an_outcomes_repr(clock: ManualClock) -> None:
     change = Change("x", None, "hunter22", sensitive=True)
     outcomes = run(cluster, step("a", Action.CREATE, {"x": "hunter22"}, changes=(change,)))
     assert "hunter22" not in repr(outcomes)
+
+
+def test_only_the_last_step_of_a_connector_is_watched(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, connector("a"), connector("b", STOPPED))
+    outcomes = run(
+        cluster,
+        *(step("a", Action.CONFIGURE, {"k": "v"}), step("a", Action.STOP)),
+        *(step("b", Action.CONFIGURE, {"k": "v"}), step("b", Action.RESUME)),
+    )
+    seconds = [outcome.seconds for outcome in outcomes]
+    assert max(seconds[:3]) < 5 < seconds[3]
+
+
+def test_steps_that_start_no_connector_do_not_wait_for_those_that_do(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock, *(connector(name, STOPPED) for name in "ab"), connector("c"))
+    reported_at: dict[str, float] = {}
+    outcomes = run(
+        cluster,
+        *(step(name, Action.RESUME) for name in "ab"),
+        *(step("c", Action.PAUSE), step("c", Action.DELETE)),
+        parallelism=1,
+        on_outcome=lambda outcome: reported_at.update({outcome.step.connector: clock.monotonic()}),
+    )
+    assert {outcome.result for outcome in outcomes} == {APPLIED}
+    assert reported_at["c"] < 5 < reported_at["a"] == reported_at["b"] < 12
+
+
+class TestStopped:
+    """The connectors that a process must report as left stopped if it is ended at once."""
+
+    def test_a_connector_is_listed_from_its_stop_to_its_resume(self, clock: ManualClock) -> None:
+        stopped = StoppedConnectors()
+        cluster, seen = MemoryCluster(clock, connector("a")), []
+        cluster.on_call = lambda verb, name: seen.append((verb, bool(stopped.now)))
+        run(cluster, *OFFSET_CHANGE, stopped=stopped, on_outcome=lambda one: seen.append((one.result, stopped.now)))
+        assert [verb for verb, known in seen if known is True] == ["stop", "offsets", "alter", "offsets", "resume"]
+        assert stopped.now == frozenset()
+
+    def test_a_connector_is_removed_when_its_resume_is_accepted(self, clock: ManualClock) -> None:
+        stopped = StoppedConnectors()
+        cluster, known = MemoryCluster(clock, connector("a")), []
+        clock.meanwhile = lambda: known.append((cluster.calls[-1][0], bool(stopped.now)))
+        run(cluster, *OFFSET_CHANGE, stopped=stopped)
+        assert ("resume", False) in known
+        assert ("resume", True) not in known
+        assert ("stop", True) in known
+
+    def test_a_connector_that_was_created_stopped_is_listed(self, clock: ManualClock) -> None:
+        stopped = StoppedConnectors()
+        cluster, known = MemoryCluster(clock), []
+        cluster.on_call = lambda verb, name: known.append((verb, ("local", A) in stopped.now))
+        create = step("a", Action.CREATE, initial=TargetState.STOPPED)
+        run(cluster, create, step("a", Action.RESUME), stopped=stopped)
+        assert known == [("create", True), ("offsets", True), ("resume", True)]
+        assert stopped.now == frozenset()
+
+    def test_a_connector_that_is_declared_stopped_is_not_listed(self, clock: ManualClock) -> None:
+        stopped = StoppedConnectors()
+        known = []
+        cluster = MemoryCluster(clock, connector("a"))
+        cluster.on_call = lambda verb, name: known.append(stopped.now)
+        create = step("b", Action.CREATE, initial=TargetState.STOPPED)
+        run(cluster, step("a", Action.STOP), create, stopped=stopped)
+        assert set(known) == {frozenset()}

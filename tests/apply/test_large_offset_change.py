@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
@@ -21,13 +24,10 @@ from gitops_connect.apply.executor import execute
 from gitops_connect.errors import (
     ConnectUnavailable,
     GroupInUse,
-    LedgerBusy,
     NotStopped,
     OffsetsNotChanged,
-    OffsetsNotSupported,
     OutcomeUnknown,
     RebalanceInProgress,
-    SparkFailed,
 )
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
@@ -88,6 +88,12 @@ class Stage:
 
     def faults(self, verb: str, *faults: Fault) -> None:
         self.cluster.faults[verb, A].extend(faults)
+
+    def calm(self) -> None:
+        """Before another reconciliation: no fault is left, and its chunks are the only ones."""
+        self.cluster.faults.clear()
+        self.cluster.on_call = lambda verb, name: None
+        self.journal.chunks.clear()
 
     def after_chunks(self, count: int, happens: Callable[[], None]) -> None:
         """Call `happens` once, when the cluster has received `count` requests for a change."""
@@ -204,21 +210,6 @@ def test_a_failure_at_any_chunk_is_retried(number: int, fault: Fault) -> None:
     assert C in stage.journal.settled
 
 
-def test_a_chunk_of_unknown_outcome_is_sent_again_smaller_from_where_it_began() -> None:
-    stage = Stage()
-    stage.journal.most = 20
-    stage.faults("alter", Fault(LOST), Fault(LOST))
-    stage.run()
-    assert stage.journal.chunks[:4] == [(0, 20), (0, 1), (0, 1), (1, 1)]
-
-
-def test_the_same_chunk_is_not_sent_before_the_worker_answers_again() -> None:
-    stage = Stage()
-    stage.faults("alter", Fault(LOST))
-    stage.run()
-    assert stage.cluster.waits_for_herder == 1
-
-
 def test_answers_that_are_lost_after_connects_own_timeout_do_not_end_the_retries() -> None:
     stage = Stage()
     stage.faults("alter", Fault(LOST), Fault(LOST))
@@ -230,74 +221,57 @@ def test_answers_that_are_lost_after_connects_own_timeout_do_not_end_the_retries
     assert results(stage.run()) == [APPLIED] * 2
 
 
-class TestGivingUp:
-    @pytest.mark.parametrize("verb", ["alter", "reset"])
-    def test_a_request_without_the_lease_is_not_sent_again(self, verb: str) -> None:
-        stage = Stage() if verb == "alter" else Stage("reset", {})
-        stage.faults(verb, *[Fault(LedgerBusy("the lease was lost"))] * 99)
-        assert stage.run()[-2].message == "the lease was lost"
-        assert len([call for call in stage.cluster.calls if call[0] == verb]) == 1
+CASES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 
-    @pytest.mark.parametrize("error", [ConnectUnavailable("503"), NotStopped("it runs"), GroupInUse("it has members")])
-    def test_if_nothing_was_sent_the_connector_resumes_unchanged(self, error: Exception) -> None:
-        stage = Stage()
-        stage.faults("alter", *[Fault(error)] * 99)
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, APPLIED]
-        assert outcomes[-2].message.startswith(f"not applied after 30 s: {error}")
-        assert stage.journal.failed[C] == (outcomes[-2].message, False)
-        assert (stage.stored, stage.state) == (BEFORE, RUNNING)
 
-    def test_after_some_chunks_the_change_stays_in_progress_and_says_how_much_was_sent(self) -> None:
-        stage = Stage()
-        stage.after_chunks(2, lambda: stage.faults("alter", Fault(LOST), *[Fault(ConnectUnavailable("503"))] * 99))
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message == (
-            "not applied after 30 s: 503; 10 of 35 offsets are set: the connector stays stopped, and the next"
-            " reconciliation continues; to abandon it, remove the change from Git and run"
-            " `gitops-connect ledger resolve c --not-applied`"
-        )
-        assert stage.journal.noted[C] == outcomes[-2].message
-        assert (stage.sent, stage.state) == (10, STOPPED)
-        assert C not in stage.journal.failed
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+def test_case(case: Mapping[str, Any]) -> None:
+    kind = case.get("kind", "alter")
+    stage = Stage(kind, {} if kind == "reset" else WANTED)
+    stage.journal.most = case.get("most", 10)
+    interrupts: list[bool] = []
 
-    def test_the_next_reconciliation_resumes_at_the_unfinished_chunk(self) -> None:
-        stage = Stage()
-        stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
-        stage.run()
-        assert stage.sent == 20
-        stage.cluster.faults.clear()
-        stage.cluster.on_call = lambda verb, name: None
-        stage.journal.chunks.clear()
+    def happen(event: Mapping[str, Any]) -> None:
+        for verb in event.keys() & {"alter", "reset", "offsets"}:
+            faults = [Fault.of(one) for one in event[verb]]
+            stage.faults(verb, *faults, *faults[-1:] * (99 if event.get("often") else 0))
+        for call, one in event.get("ledger", {}).items():
+            stage.journal.faults[call].append(Fault.of(one).error)
+        interrupts.extend([True] * event.get("interrupt", False))
+
+    for count, event in case["at"].items():
+        if count:
+            stage.after_chunks(count, partial(happen, event))
+        else:
+            happen(event)
+    outcomes = stage.run(interrupted=lambda: bool(interrupts))
+    message, failed = outcomes[-2].message, stage.journal.failed.get(C)
+    assert case.get("says", "") in message
+    assert failed is None or failed[0] == message
+    assert "noted" not in case or stage.journal.noted[C] == message
+    found = {
+        "results": [one.value for one in results(outcomes)],
+        "message": message,
+        "failed": "" if failed is None else "final" if failed[1] else "recorded",
+        "stored": "before" if stage.stored == BEFORE else "after" if stage.stored in (AFTER, {}) else "partly",
+        "sent": stage.journal.large_ones[C].sent if C in stage.journal.large_ones else 0,
+        "requests": sum(verb in ("alter", "reset") for verb, _ in stage.cluster.calls),
+        "first_chunks": [list(one) for one in stage.journal.chunks[:4]],
+        "waits_for_herder": stage.cluster.waits_for_herder,
+        "state": stage.state.value,
+    }
+    expected = {"results": ["applied"] * 2} | {key: case[key] for key in found.keys() & case.keys()}
+    if expected["results"] == ["applied"] * 2:
+        expected |= {"stored": "after", "failed": ""}
+    assert {key: found[key] for key in expected} == expected
+    if "then" in case:
+        stage.calm()
         assert results(stage.run()) == [APPLIED] * 2
-        assert stage.journal.chunks[0][0] == 20
+        assert [list(one) for one in stage.journal.chunks] == case["then"]
         assert stage.stored == AFTER
 
-    @pytest.mark.parametrize("error", [OffsetsNotChanged("position must be a Long"), OffsetsNotSupported("it forbids")])
-    def test_a_refused_first_chunk_changes_nothing(self, error: Exception) -> None:
-        stage = Stage()
-        stage.faults("alter", Fault(error))
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, APPLIED]
-        assert stage.journal.failed[C] == (str(error), isinstance(error, OffsetsNotSupported))
-        assert stage.cluster.calls.count(("alter", "a")) == 1
 
-    def test_a_refused_first_chunk_that_was_partly_applied_leaves_the_change_in_progress(self) -> None:
-        stage = Stage()
-        stage.faults("alter", Fault(OffsetsNotChanged("half of it"), happens=True))
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("half of it; 0 of 35 offsets are set: the connector stays stopped")
-        assert C not in stage.journal.failed
-
-    def test_a_refused_later_chunk_leaves_the_change_in_progress(self) -> None:
-        stage = Stage()
-        stage.after_chunks(2, lambda: stage.faults("alter", Fault(OffsetsNotChanged("no"))))
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("no; 10 of 35 offsets are set")
-
+class TestGivingUp:
     def test_a_change_that_an_earlier_reconciliation_began_is_never_recorded_as_failed(self) -> None:
         """A request of the earlier reconciliation may still be in progress."""
         stage = Stage()
@@ -313,21 +287,6 @@ class TestGivingUp:
         assert "it may have been applied" in outcomes[-2].message
         assert C not in stage.journal.failed
 
-    def test_unreadable_offsets_before_the_first_chunk_change_nothing(self) -> None:
-        stage = Stage()
-        stage.faults("offsets", *[Fault(ConnectUnavailable("nobody"))] * 99)
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, APPLIED]
-        assert outcomes[-2].message == "not applied after 30 s: the current offsets could not be read: nobody"
-
-    def test_a_lost_spark_leaves_the_connector_unchanged(self) -> None:
-        stage = Stage()
-        stage.journal.faults["review"].append(SparkFailed("its master is gone"))
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, APPLIED]
-        assert stage.journal.failed[C] == ("its master is gone", False)
-        assert stage.cluster.changed == []
-
     def test_a_partly_sent_change_is_blocked_if_other_offsets_changed_meanwhile(self) -> None:
         stage = Stage()
         stage.after_chunks(3, lambda: stage.faults("alter", *[Fault(ConnectUnavailable("503"))] * 99))
@@ -341,11 +300,6 @@ class TestGivingUp:
 
 
 class TestReadingBack:
-    def test_offsets_that_are_temporarily_unreadable_are_read_again(self) -> None:
-        stage = Stage()
-        stage.after_chunks(4, lambda: stage.faults("offsets", Fault(ConnectUnavailable("not now"))))
-        assert results(stage.run()) == [APPLIED] * 2
-
     def test_overwritten_offsets_are_sent_once_more(self) -> None:
         """A task that Connect's `Worker` cancelled because it did not stop in time may write its offsets once more."""
         stage = Stage()
@@ -365,8 +319,7 @@ class TestReadingBack:
             " 35 of 35 offsets are set"
         )
         assert len(stage.journal.chunks) == 8
-        stage.cluster.on_call = lambda verb, name: None
-        stage.journal.chunks.clear()
+        stage.calm()
         assert results(stage.run()) == [APPLIED] * 2
         assert len(stage.journal.chunks) == 4
 
@@ -381,27 +334,6 @@ class TestReadingBack:
 
         stage.cluster.on_call = on_call
         return done
-
-
-class TestReset:
-    def test_a_reset_that_took_effect_without_an_answer_is_not_sent_again(self) -> None:
-        stage = Stage("reset", {})
-        stage.faults("reset", Fault(LOST, happens=True))
-        assert results(stage.run()) == [APPLIED] * 2
-        assert stage.cluster.calls.count(("reset", "a")) == 1
-
-    def test_a_reset_that_had_no_effect_is_sent_again(self) -> None:
-        stage = Stage("reset", {})
-        stage.faults("reset", Fault(LOST), Fault(NotStopped("not yet")))
-        assert results(stage.run()) == [APPLIED] * 2
-        assert stage.cluster.calls.count(("reset", "a")) == 3
-
-    def test_a_reset_that_never_takes_effect_is_given_up(self) -> None:
-        stage = Stage("reset", {})
-        stage.faults("reset", *[Fault(LOST)] * 999)
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, SKIPPED]
-        assert "it may have been applied: the connector stays stopped" in outcomes[-2].message
 
 
 class TestInterrupts:
@@ -424,18 +356,6 @@ class TestInterrupts:
         stage.cluster.on_call = lambda *_: setattr(stage.cluster.clock, "seconds", stage.cluster.clock.seconds + 29)
         assert results(stage.run()) == [APPLIED] * 2
 
-    def test_the_chunk_in_progress_is_finished_and_recorded(self) -> None:
-        stage = Stage()
-        stop: list[bool] = []
-        stage.after_chunks(2, lambda: stop.append(True))
-        outcomes = stage.run(interrupted=lambda: bool(stop))
-        assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message.startswith("interrupted; 20 of 35 offsets are set: the connector stays stopped")
-        assert (stage.sent, len(stage.cluster.changed), stage.state) == (20, 2, STOPPED)
-        stage.cluster.on_call = lambda verb, name: None
-        assert results(stage.run()) == [APPLIED] * 2
-        assert stage.stored == AFTER
-
     def test_an_interrupt_before_the_change_resumes_the_connector(self) -> None:
         stage = Stage()
         stop: list[bool] = []
@@ -444,32 +364,6 @@ class TestInterrupts:
         assert results(outcomes) == [SKIPPED, APPLIED]
         assert (stage.cluster.changed, stage.state) == ([], RUNNING)
         assert C not in stage.journal.before
-
-    def test_an_interrupt_ends_the_wait_for_the_worker(self) -> None:
-        stage = Stage()
-        stop: list[bool] = []
-        stage.after_chunks(3, lambda: (stage.faults("alter", Fault(LOST)), stop.append(True)))
-        outcomes = stage.run(interrupted=lambda: bool(stop))
-        assert outcomes[-2].message.startswith("interrupted; 20 of 35 offsets are set")
-
-    @pytest.mark.parametrize("chunk", range(1, 5))
-    def test_after_the_lease_is_lost_no_other_chunk_is_sent(self, chunk: int) -> None:
-        stage = Stage()
-        stage.after_chunks(chunk, lambda: stage.journal.faults["mark"].append(LedgerBusy("the lease was lost")))
-        outcomes = stage.run()
-        assert results(outcomes) == [BAD, SKIPPED]
-        assert outcomes[-2].message == "the lease was lost"
-        assert len(stage.cluster.changed) == chunk
-        stage.cluster.on_call = lambda verb, name: None
-        assert results(stage.run()) == [APPLIED] * 2
-        assert stage.stored == AFTER
-
-    def test_after_the_lease_is_lost_no_chunk_is_sent_again(self) -> None:
-        stage = Stage()
-        stage.faults("alter", Fault(LOST))
-        stage.journal.faults["mark"].append(LedgerBusy("the lease was lost"))
-        assert stage.run()[-2].message == "the lease was lost"
-        assert stage.cluster.calls.count(("alter", "a")) == 1
 
 
 class _KilledError(BaseException):

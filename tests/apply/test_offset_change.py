@@ -17,16 +17,8 @@ from support.cluster.memory_journal import CONFIG, MemoryJournal, execute_option
 from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets
 
-from gitops_connect import errors
 from gitops_connect.apply.executor import execute
-from gitops_connect.errors import (
-    ConnectUnavailable,
-    LedgerBusy,
-    LedgerUnusable,
-    NotStopped,
-    OffsetsNotChanged,
-    RebalanceInProgress,
-)
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, NotStopped, OffsetsNotChanged
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import WorkerState
@@ -50,11 +42,6 @@ def offset_change(kind: str, declared: OffsetPatch | None = None, *acknowledged:
         declared or {},
         frozenset(map(Acknowledgement, acknowledged)),
     )
-
-
-def fault(text: str) -> Fault:
-    name, _, message = text.partition(": ")
-    return Fault(getattr(errors, name.removesuffix("+"))(message), happens=name.endswith("+"))
 
 
 def steps(*offset_changes: OffsetChange, around: bool = True) -> list[Step]:
@@ -124,21 +111,27 @@ CASES = yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_case(case: Mapping[str, Any]) -> None:
-    there = WorkerState[case.get("there", "RUNNING")]
-    cluster, journal = runtime(current_offsets(**case.get("current", {"a": 20})), state=there), MemoryJournal()
-    cluster.put(connector("a", there, {**CONFIG, **case.get("config", {})}))
-    for verb, faults in case.get("faults", {}).items():
-        cluster.faults[verb, "a"].extend([fault(one) for one in faults] * case.get("times", 1))
-    journal.faults.update({call: deque([fault(one).error]) for call, one in case.get("ledger", {}).items()})
+    cluster, journal = cluster_of(case), MemoryJournal()
+    journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
     if "begun" in case:
         journal.unfinished[OffsetChangeName("c")] = current_offsets(**case["begun"])
     kind, declared = case.get("kind", "alter"), current_offsets(**case.get("declared", {"a": 30}))
     declared = {} if kind in ("reset", "clear") else declared
-    changes = [offset_change(kind, declared, *ALL, name=name) for name in "cd"[: case.get("changes", 1)]]
+    changes = [
+        offset_change(kind, declared, *case.get("acknowledged", ALL), name=name)
+        for name in "cd"[: case.get("changes", 1)]
+    ]
     stop, *rest = steps(*changes)
     if "last" in case:
         rest[-1] = Step(ConnectorName("a"), Action[case["last"]], "")
-    outcomes = run(cluster, journal, *([] if there is STOPPED else [stop]), *rest)
+    calls = {"request": cluster.calls, "begun": journal.calls, "always": [True], "": []}[case.get("interrupted", "")]
+
+    def before_effect() -> None:
+        if case.get("loses_lease") and cluster.calls:
+            raise LedgerBusy("lost")
+
+    options = {"interrupted": lambda: bool(calls), "before_effect": before_effect}
+    outcomes = run(cluster, journal, *([] if state(cluster) is STOPPED else [stop]), *rest, **options)
 
     failed, is_final = journal.failed.get(OffsetChangeName("c"), ("", False))
     found = {
@@ -151,6 +144,7 @@ def test_case(case: Mapping[str, Any]) -> None:
         "sent": len([verb for verb, _ in cluster.calls if verb in ("alter", "reset")]),
         "stored": positions(cluster.stored[ConnectorName("a")]),
         "settled": positions(journal.settled.get(OffsetChangeName("c"), ({}, ""))[0]),
+        "recorded_warning": journal.settled.get(OffsetChangeName("c"), ({}, ""))[1],
         "listed": sorted(cluster.listed),
     }
     if "a" in cluster.listed:
@@ -160,6 +154,18 @@ def test_case(case: Mapping[str, Any]) -> None:
         expected["failed"] = ""
         assert case["noted"] in journal.noted[OffsetChangeName("c")]
     assert {key: found[key] for key in expected} == expected
+
+
+def cluster_of(case: Mapping[str, Any]) -> MemoryCluster:
+    there = WorkerState[case.get("there", "RUNNING")]
+    cluster = runtime(current_offsets(**case.get("current", {"a": 20})), state=there)
+    cluster.put(connector("a", there, {**CONFIG, **case.get("config", {})}))
+    cluster.warnings[ConnectorName("a")] = case.get("warning", "")
+    if "progress" in case:
+        cluster.progress[ConnectorName("a")] = lambda _: current_offsets(**case["progress"])
+    for verb, faults in case.get("faults", {}).items():
+        cluster.faults[verb, "a"].extend([Fault.of(one) for one in faults] * case.get("times", 1))
+    return cluster
 
 
 def positions(offsets: Offsets) -> dict[str, int]:
@@ -174,38 +180,6 @@ def test_offsets_that_already_match_need_no_request() -> None:
     run(cluster, again, *steps(offset_change("reset", None, "reset")))
     assert cluster.calls.count(("reset", "a")) == 1
     assert "c" in again.settled
-
-
-def test_a_change_that_is_only_recorded_sends_nothing() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    record = Step(ConnectorName("a"), Action.RECORD, "a reason", offset_change=offset_change("alter", A20))
-    assert results(run(cluster, journal, record)) == [APPLIED]
-    assert journal.calls == [("record", "c")]
-    assert cluster.calls == []
-    assert state(cluster) is RUNNING
-
-
-def test_a_change_that_cannot_be_recorded_fails_and_later_ones_are_skipped() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    journal.faults["record"].append(LedgerUnusable("the disk is full"))
-    record = Step(ConnectorName("a"), Action.RECORD, "a reason", offset_change=offset_change("alter", A20))
-    outcomes = run(cluster, journal, record, record)
-    assert results(outcomes) == [BAD, SKIPPED]
-    assert outcomes[0].message == "the disk is full"
-
-
-def test_the_difference_is_computed_again_when_the_connector_is_stopped() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    cluster.progress[ConnectorName("a")] = lambda _: current_offsets(a=50)
-    outcomes = run(cluster, journal, *steps(offset_change("alter", A30)))
-    assert results(outcomes) == [APPLIED, BAD, APPLIED]
-    assert outcomes[1].message == (
-        "blocked, because the current offsets changed after the plan was made:"
-        " 1 partition is rewound, so that 20 bytes of the file are reprocessed"
-    )
-    assert cluster.changed == []
-    assert journal.failed["c"] == (outcomes[1].message, False)
-    assert state(cluster) is RUNNING
 
 
 @pytest.mark.parametrize(
@@ -227,14 +201,6 @@ def test_a_class_that_does_not_check_offsets_is_reported_if_it_matters(config: d
     assert outcomes[1].message.startswith(warning)
     assert bool(outcomes[1].message) == bool(warning)
     assert journal.settled["c"][1] == outcomes[1].message
-
-
-def test_another_warning_of_connect_is_kept_and_shown() -> None:
-    cluster, journal = runtime(), MemoryJournal()
-    cluster.warnings[ConnectorName("a")] = "something new"
-    outcomes = run(cluster, journal, *steps(offset_change("alter", A30)))
-    assert outcomes[1].message == "something new"
-    assert journal.settled["c"][1] == "something new"
 
 
 class TestRefusals:
@@ -327,59 +293,6 @@ class TestLostAnswers:
         assert "although Connect accepted the change" in journal.noted["c"]
 
 
-class TestInterrupts:
-    def test_a_connector_that_was_only_stopped_for_its_offsets_is_started_again(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=lambda: bool(cluster.calls))
-        assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
-        assert (cluster.changed, state(cluster)) == ([], RUNNING)
-        assert journal.calls == []
-
-    def test_a_temporary_refusal_of_the_resume_is_retried(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        cluster.faults["resume", "a"].append(Fault(RebalanceInProgress("wait")))
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=lambda: bool(cluster.calls))
-        assert results(outcomes) == [APPLIED, SKIPPED, APPLIED]
-
-    def test_a_change_in_progress_is_finished(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-        interrupted = lambda: bool(journal.calls)  # noqa: E731
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), interrupted=interrupted)
-        assert results(outcomes) == [APPLIED, APPLIED, APPLIED]
-
-    def test_a_connector_that_was_stopped_before_is_not_started(self) -> None:
-        cluster, journal = runtime(state=STOPPED), MemoryJournal()
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30))[1:], interrupted=lambda: True)
-        assert results(outcomes) == [SKIPPED, SKIPPED]
-
-    def test_a_connector_is_not_started_without_its_seed(self) -> None:
-        """Before Connect 3.7, a connector can be stopped only after it was created."""
-        cluster = runtime({})
-        outcomes = run(
-            cluster, MemoryJournal(), *steps(offset_change("seed", A30)), interrupted=lambda: bool(cluster.calls)
-        )
-        assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
-        assert state(cluster) is STOPPED
-
-    def test_after_a_lost_lease_nothing_is_changed(self) -> None:
-        cluster, journal = runtime(), MemoryJournal()
-
-        def check() -> None:
-            if cluster.calls:
-                raise LedgerBusy("lost")
-
-        outcomes = run(cluster, journal, *steps(offset_change("alter", A30)), before_effect=check)
-        assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
-        both = run(
-            world_ := runtime(),
-            MemoryJournal(),
-            *steps(offset_change("alter", A30)),
-            interrupted=lambda: bool(world_.calls),
-            before_effect=lambda: (_ for _ in ()).throw(LedgerBusy("lost")) if world_.calls else None,
-        )
-        assert results(both) == [APPLIED, SKIPPED, SKIPPED]
-
-
 class TestLedger:
     def test_a_connector_is_not_created_before_its_seed_is_recorded(self) -> None:
         cluster, journal = MemoryCluster(ManualClock()), MemoryJournal()
@@ -398,24 +311,3 @@ class TestLedger:
         journal.faults["intend"].append(LedgerUnusable("disk full"))
         assert results(run(broken, journal, create, *rest)) == [BAD, SKIPPED, SKIPPED]
         assert broken.calls == []
-
-
-class TestLeftovers:
-    def create(self, stored: Mapping[str, Offsets], **faults: Any) -> str:
-        cluster = MemoryCluster(ManualClock())
-        cluster.stored.update(stored)
-        for verb, fault in faults.items():
-            cluster.faults[verb, "a"].append(fault)
-        (outcome,) = run(cluster, MemoryJournal(), Step(ConnectorName("a"), Action.CREATE, "", config=CONFIG))
-        assert outcome.result is APPLIED
-        return outcome.message
-
-    def test_offsets_of_a_deleted_connector_are_reported(self) -> None:
-        found = "an earlier connector of this name left {} behind, and the new connector continues from there"
-        assert self.create({}) == ""
-        assert self.create({"a": A20}) == found.format("1 offset")
-        assert self.create({"a": A20 | current_offsets(b=1)}) == found.format("2 offsets")
-
-    def test_leftover_offsets_that_cannot_be_read_are_reported(self) -> None:
-        message = self.create({}, offsets=Fault(ConnectUnavailable("503")))
-        assert message == "could not read whether an earlier connector of this name left offsets behind: 503"

@@ -42,26 +42,6 @@ def test_a_read_that_began_before_the_answer_is_ignored() -> None:
     assert attempt.observe(look(4, STOPPED), 1.2) == APPLIED
 
 
-def test_a_running_connector_must_keep_running_after_its_new_config() -> None:
-    attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
-    attempt.answered(None, 0, 0)
-    assert attempt.observe(look(1, RUNNING), 0.2) == AwaitEffect()
-    assert attempt.observe(look(2, WorkerState.UNASSIGNED), 0.9) == AwaitEffect()
-    assert attempt.observe(look(3, RUNNING), 1.3) == AwaitEffect()
-    assert attempt.observe(look(4, RUNNING), 2.4) == APPLIED
-
-
-def test_an_old_failure_is_not_a_failure_of_the_new_config() -> None:
-    attempt = StepExecution(step("a", Action.CONFIGURE), 0, 30)
-    attempt.answered(None, 0, 0)
-    assert attempt.observe(look(1, FAILED), 0.2) == AwaitEffect()
-    assert attempt.observe(look(2, RUNNING), 2.0) == AwaitEffect()
-    assert attempt.observe(look(3, FAILED), 3.3) == AwaitEffect()
-    ending = attempt.observe(look(4, FAILED), 6.4)
-    assert isinstance(ending, StepResult)
-    assert ending.result is Result.FAILED
-
-
 @pytest.mark.parametrize("error", [RebalanceInProgress("x"), ConnectUnavailable("x")])
 def test_pauses_between_refusals_grow_up_to_a_limit_and_end_at_the_timeout(error: Exception) -> None:
     attempt, now, pauses = StepExecution(step("a", Action.STOP), 0, 30), 0.0, []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from support.files.tables import rows
 from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostics
@@ -62,38 +65,20 @@ def test_a_connector_that_is_in_sync_and_works_is_ready() -> None:
     assert {one.revision for one in found.values()} == {REVISION}
 
 
-def test_a_failure_is_dated_by_when_it_was_first_observed() -> None:
-    failed = seen("orders", tasks=["Boom: x"])
-    healthy = over_time((0, seen("orders")), (1, failed), (5, failed), (6, seen("orders")))
-    assert [facts(one) for one in healthy] == [
-        ("True", "Running", minutes(0)),
-        ("False", "Failed", minutes(1)),
-        ("False", "Failed", minutes(1)),
-        ("True", "Running", minutes(6)),
-    ]
-    assert "task 0 is FAILED: Boom: x" in healthy[2].message
+OBSERVED = {
+    "running": seen("orders"),
+    "failed": seen("orders", tasks=["Boom: x"]),
+    "unassigned": with_task("UNASSIGNED"),
+    "stopped": seen("orders", "STOPPED"),
+}
 
 
-def test_an_unassigned_task_is_progress_at_first_and_degraded_after_two_minutes() -> None:
-    unassigned = with_task("UNASSIGNED")
-    healthy = over_time((0, unassigned), (1.9, unassigned), (2, unassigned), (9, unassigned), (10, seen("orders")))
-    assert [facts(one) for one in healthy] == [
-        ("Unknown", "Progressing", minutes(0)),
-        ("Unknown", "Progressing", minutes(0)),
-        ("False", "NotRunning", minutes(0)),
-        ("False", "NotRunning", minutes(0)),
-        ("True", "Running", minutes(10)),
-    ]
-    assert healthy[2].message == f"task 0 is UNASSIGNED since {NOW:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def test_the_time_of_a_failure_or_a_pause_does_not_count_as_unassigned() -> None:
-    failed, unassigned = seen("orders", tasks=["Boom: x"]), with_task("UNASSIGNED")
-    assert [one.reason for one in over_time((0, failed), (30, unassigned))] == ["Failed", "Progressing"]
-    assert [one.reason for one in over_time((0, seen("orders", "STOPPED")), (30, unassigned))] == [
-        "Stopped",
-        "Progressing",
-    ]
+@pytest.mark.parametrize("case", rows(__file__, "healthy"), ids=lambda case: case["case"])
+def test_healthy_over_time(case: Mapping[str, Any]) -> None:
+    healthy = over_time(*((minute, OBSERVED[one]) for minute, one, *_ in case["times"]))
+    for found, (minute, _, status, reason, since, *message) in zip(healthy, case["times"], strict=True):
+        assert facts(found) == (status, reason, minutes(since)), minute
+        assert not message or message[0] in found.message
 
 
 def test_a_task_on_a_worker_that_does_not_answer_is_degraded_although_connect_reports_it_running() -> None:

@@ -7,19 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.planner.situations import (
-    change,
-    current_offsets,
-    full,
-    seen,
-    situation,
-    skipping,
-    wanted,
-)
+from support.planner.situations import change, current_offsets, full, seen, situation, skipping, wanted
 
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, OnDelete
-from gitops_connect.model.offset_changes import OffsetChangeRecord
+from gitops_connect.model.desired import DesiredOffsetChange, OnDelete
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
@@ -29,14 +20,8 @@ from gitops_connect.plan.situation import OffsetSituation, Policy
 A20, A30, A10 = current_offsets(a=20), current_offsets(a=30), current_offsets(a=10)
 
 
-def offsets(
-    current: Mapping[str, Offsets],
-    declared: Mapping[str, OffsetPatch | None],
-    *records: OffsetChangeRecord,
-    **more: Any,
-) -> OffsetSituation:
-    known = {one.name: one for one in records}
-    return OffsetSituation(known, manifests=declared, current=current, shapes={"a": BUILT_IN.shape(full({}))}, **more)
+def offsets(current: Mapping[str, Offsets], declared: Mapping[str, OffsetPatch | None]) -> OffsetSituation:
+    return OffsetSituation(manifests=declared, current=current, shapes={"a": BUILT_IN.shape(full({}))})
 
 
 def of_server(lsn: int) -> Offsets:
@@ -53,35 +38,23 @@ def actions(made: Plan) -> list[str]:
     return [step.action.value for step in made.steps]
 
 
-def statuses(made: Plan) -> dict[str, OffsetChangeStatus]:
-    return {one.name: one.status for one in made.offset_changes}
-
-
 def rules(made: Plan) -> list[tuple[str, str]]:
     return [(one.rule, one.severity.value) for one in made.diagnostics]
 
 
-def planned(
-    desired: DesiredConnector,
-    *changes: DesiredOffsetChange,
-    there: str | None = "RUNNING",
-    about: OffsetSituation,
-    **more: Any,
-) -> Plan:
-    observed = [seen("a", there)] if there else []
-    return plan(situation([desired], observed, owned=["a"] if there else (), changes=changes, offsets=about, **more))
+def planned(*changes: DesiredOffsetChange, about: OffsetSituation, **more: Any) -> Plan:
+    return plan(situation([wanted("a")], [seen("a")], owned=["a"], changes=changes, offsets=about, **more))
 
 
 class TestOrder:
     def test_a_plan_is_the_same_while_offsets_move(self) -> None:
         one = change("c", "a")
-        first, second = (planned(wanted("a"), one, about=offsets({"a": current}, {"c": A30})) for current in (A10, A20))
+        first, second = (planned(one, about=offsets({"a": current}, {"c": A30})) for current in (A10, A20))
         assert (first.digest, first.fingerprint) == (second.digest, second.fingerprint)
 
     def test_another_manifest_is_another_plan(self) -> None:
         first, second = (
-            planned(wanted("a"), change("c", "a", digest=digest), about=offsets({"a": A10}, {"c": A30}))
-            for digest in ("d1", "d2")
+            planned(change("c", "a", digest=digest), about=offsets({"a": A10}, {"c": A30})) for digest in ("d1", "d2")
         )
         assert first.digest != second.digest
 
@@ -99,15 +72,15 @@ class TestAcknowledgements:
     )
     def test_a_destructive_change_is_blocked_without_its_acknowledgement(self, kind, declared, needed) -> None:
         about = offsets({"a": A20}, {"c": declared} if declared is not None else {})
-        refused = planned(wanted("a"), change("c", "a", kind), about=about)
+        refused = planned(change("c", "a", kind), about=about)
         assert actions(refused) == []
         assert rules(refused) == [("offsets/unacknowledged", "error")]
         (problem,) = refused.diagnostics
         assert f"acknowledge: [{needed}]" in problem.hint
-        assert statuses(refused) == {"c": OffsetChangeStatus.WAITING}
+        assert [one.status for one in refused.offset_changes] == [OffsetChangeStatus.WAITING]
         assert not refused.complete
 
-        allowed = planned(wanted("a"), change("c", "a", kind, acknowledge=[needed]), about=about)
+        allowed = planned(change("c", "a", kind, acknowledge=[needed]), about=about)
         assert "resume" in actions(allowed)
         assert rules(allowed) == []
 
@@ -123,12 +96,12 @@ class TestAcknowledgements:
     )
     def test_an_external_position_must_be_acknowledged(self, config, lsn, needed) -> None:
         about = postgres({"c": of_server(lsn)}, config)
-        refused = planned(wanted("a"), change("c", "a"), about=about)
+        refused = planned(change("c", "a"), about=about)
         assert sorted(problem.hint for problem in refused.diagnostics) == [
             f"if this is intended, add `acknowledge: [{one}]`" for one in needed
         ]
         assert {rule for rule, _ in rules(refused)} <= {"offsets/unacknowledged"}
-        allowed = planned(wanted("a"), change("c", "a", acknowledge=needed), about=about)
+        allowed = planned(change("c", "a", acknowledge=needed), about=about)
         assert ("record" if lsn == 100 else "alter") in actions(allowed)
         assert rules(allowed) == []
         (shown,) = allowed.offset_changes
@@ -137,29 +110,29 @@ class TestAcknowledgements:
 
     def test_a_reset_that_reads_nothing_again_says_so(self) -> None:
         about = postgres({}, {"snapshot.mode": "no_data"})
-        refused = planned(wanted("a"), change("c", "a", "reset", acknowledge=["reset"]), about=about)
+        refused = planned(change("c", "a", "reset", acknowledge=["reset"]), about=about)
         assert [problem.hint for problem in refused.diagnostics] == [
             "if this is intended, add `acknowledge: [external]`"
         ]
         about = postgres({}, {})
-        assert "reset" in actions(planned(wanted("a"), change("c", "a", "reset", acknowledge=["reset"]), about=about))
+        assert "reset" in actions(planned(change("c", "a", "reset", acknowledge=["reset"]), about=about))
 
     def test_a_skip_has_the_limit_of_its_unit(self) -> None:
         about = postgres({"c": of_server(100 + 70_000)}, {})
-        refused = planned(wanted("a"), change("c", "a", acknowledge=["external"]), about=about)
+        refused = planned(change("c", "a", acknowledge=["external"]), about=about)
         (problem,) = refused.diagnostics
         assert problem.summary == (
             "offset change c: 70,000 bytes of WAL are skipped, but the limit is 65,536 bytes of WAL"
             " (`wal_bytes` of the setting `max_skip`)"
         )
         limits = Policy(max_skip={**DEFAULT_SKIP_LIMITS, "wal_bytes": 70_000})
-        allowed = planned(wanted("a"), change("c", "a", acknowledge=["external"]), about=about, policy=limits)
+        allowed = planned(change("c", "a", acknowledge=["external"]), about=about, policy=limits)
         assert "alter" in actions(allowed)
 
     def test_the_limit_for_skips_comes_from_the_settings(self) -> None:
         about = offsets({"a": A20}, {"c": A30})
-        assert actions(planned(wanted("a"), change("c", "a"), about=about, policy=skipping(9))) == []
-        assert actions(planned(wanted("a"), change("c", "a"), about=about, policy=skipping(10))) != []
+        assert actions(planned(change("c", "a"), about=about, policy=skipping(9))) == []
+        assert actions(planned(change("c", "a"), about=about, policy=skipping(10))) != []
 
     def test_no_other_connector_is_blocked(self) -> None:
         made = plan(

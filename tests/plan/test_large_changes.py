@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from support.planner.situations import (
-    REVISION,
-    change,
-    seen,
-    situation,
-    wanted,
-)
+from support.planner.situations import REVISION, change, seen, situation, wanted
 
 from gitops_connect.connect.worker_heap import GIB
 from gitops_connect.model.differences import Difference, Direction, Review

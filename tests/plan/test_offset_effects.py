@@ -21,7 +21,7 @@ POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 MYSQL = "io.debezium.connector.mysql.MySqlConnector"
 JDBC = "io.confluent.connect.jdbc.JdbcSourceConnector"
 AIVEN = "io.aiven.connect.jdbc.JdbcSourceConnector"
-SINK_CLASS = "org.example.Sink"
+SINK_CLASS, OLD = "org.example.Sink", "org.example.Old"
 Config = Mapping[str, str]
 
 
@@ -106,30 +106,20 @@ def test_effects_are_not_part_of_the_digest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
+    ("old", "new", "config", "expected"),
     [
-        (MYSQL, "MySql", []),
-        (JDBC, AIVEN, []),
-        (MYSQL, POSTGRES, [f"the offsets were written by {MYSQL}; {POSTGRES} stores offsets in another format"]),
-        (
-            "org.example.Old",
-            POSTGRES,
-            [f"the offsets were written by org.example.Old; check that {POSTGRES} can read them"],
-        ),
+        (MYSQL, "MySql", SHOP, []),
+        (JDBC, AIVEN, SHOP, []),
+        ("org.example.OldSink", SINK_CLASS, {"topics": "a"}, []),
+        (MYSQL, POSTGRES, SHOP, [f"the offsets were written by {MYSQL}; {POSTGRES} stores offsets in another format"]),
+        (OLD, POSTGRES, SHOP, [f"the offsets were written by {OLD}; check that {POSTGRES} can read them"]),
     ],
 )
-def test_another_class(old: str, new: str, expected: list[str]) -> None:
-    before = seen("orders", config={"connector.class": old, **SHOP})
-    desired = wanted("orders", config={"connector.class": new, **SHOP})
+def test_another_class(old: str, new: str, config: Config, expected: list[str]) -> None:
+    before = seen("orders", config={"connector.class": old, **config})
+    desired = wanted("orders", config={"connector.class": new, **config})
     made = plan(situation([desired], [before], owned=["orders"]))
     assert [one.message for step in made.steps for one in step.offset_effects] == expected
-
-
-def test_a_sink_of_another_class_keeps_its_group() -> None:
-    before = seen("orders", config={"connector.class": "org.example.OldSink", "topics": "a"})
-    desired = wanted("orders", config={"connector.class": SINK_CLASS, "topics": "a"})
-    made = plan(situation([desired], [before], owned=["orders"]))
-    assert not [one for step in made.steps for one in step.offset_effects]
 
 
 @pytest.mark.parametrize("plugin", [name for name, one in BUILT_IN.classes.items() if one.shape and one.shape.unit])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +12,8 @@ from support.planner.situations import NOW, seen, situation, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
-from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.restart_records import AutoRestart, Restart, RestartOutlook, RestartRecord
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import uncounted, until_next_restart
 from gitops_connect.plan.situation import Policy
@@ -59,99 +58,10 @@ def test_the_schedule_is_that_of_strimzi() -> None:
     assert (end.gave_up, end.next, end.why_not) == (True, None, "gave up after 6 automatic restarts")
 
 
-def test_the_step_names_its_number_and_the_failure() -> None:
-    (step,) = planned(restarts=record(1, minutes=3)).steps
-    assert (step.action, step.restart) == (Action.RESTART, Restart())
-    assert step.reason == "automatic restart 2 of 6; task 0 is FAILED: java.lang.Boom: no"
-
-
-def test_a_failed_connector_is_restarted_in_the_plan_that_adopts_it() -> None:
-    made = plan(situation([wanted("orders")], [FAILED], policy=DAEMON))
-    assert [step.action for step in made.steps] == [Action.ADOPT, Action.RESTART]
-
-
 def test_only_the_daemon_restarts() -> None:
     made = planned(policy=Policy())
     assert made.is_empty
     assert outlook(made).next == NOW, "but a plan shows that it is due"
-
-
-def test_a_pause_grows_to_an_hour_and_not_further() -> None:
-    allowed = {"auto_restart": AutoRestart(max_restarts=100)}
-    assert planned(desired=allowed, restarts=record(60, minutes=59)).is_empty
-    assert not planned(desired=allowed, restarts=record(60, minutes=60)).is_empty
-
-
-def test_workers_before_3_0_get_a_request_for_each_failed_part() -> None:
-    failed = seen("orders", "FAILED", tasks=["RUNNING", "Boom", "Boom"])
-    (step,) = planned(failed, version="2.8.1").steps
-    assert step.restart == Restart(parts=(None, 1, 2))
-
-
-@pytest.mark.parametrize(
-    ("desired", "policy", "why_not"),
-    [
-        ({"auto_restart": AutoRestart(enabled=False)}, DAEMON, "spec.autoRestart.enabled is false"),
-        ({"auto_restart": AutoRestart(max_restarts=0)}, DAEMON, "gave up after 0 automatic restarts"),
-        ({}, replace(DAEMON, auto_restart=False), "auto_restart is off in the settings"),
-        ({}, replace(DAEMON, enforce=False), "the cluster is in mode observe"),
-        ({"suspend": True}, DAEMON, "suspended by its document"),
-        ({"mode": "observe"}, DAEMON, "its document sets mode: observe"),
-    ],
-)
-def test_what_turns_them_off_is_named(desired: dict[str, Any], policy: Policy, why_not: str) -> None:
-    made = planned(policy=policy, desired=desired)
-    assert made.is_empty
-    assert (outlook(made).next, outlook(made).why_not) == (None, why_not)
-
-
-class TestPatterns:
-    @pytest.mark.parametrize(
-        ("never_on", "is_restarted"),
-        [(["Boom"], False), (["Task.poll"], False), (["java.*no"], False), (["Bang"], True), ([], True)],
-    )
-    def test_never_on(self, never_on: Iterable[str], is_restarted: bool) -> None:
-        made = planned(desired={"auto_restart": AutoRestart(never_on=tuple(never_on))})
-        assert bool(made.steps) is is_restarted
-        if not is_restarted:
-            assert "in spec.autoRestart.neverOn" in outlook(made).why_not
-
-    @pytest.mark.parametrize(
-        ("only_on", "traces", "is_restarted"),
-        [
-            (["Timeout"], ["a.Timeout: 1"], True),
-            (["Timeout"], ["a.Timeout: 1", "Boom"], False),
-            (["Timeout", "Boom"], ["a.Timeout: 1", "Boom"], True),
-            (["Timeout"], ["Boom"], False),
-        ],
-    )
-    def test_only_on_must_match_every_failed_part(
-        self, only_on: Iterable[str], traces: list[str], is_restarted: bool
-    ) -> None:
-        allowed = AutoRestart(only_on=tuple(only_on))
-        assert bool(planned(seen("orders", tasks=traces), desired={"auto_restart": allowed}).steps) is is_restarted
-
-
-@pytest.mark.parametrize("observed", [seen("orders"), seen("orders", tasks=[]), seen("orders", "UNASSIGNED")])
-def test_only_what_is_failed_is_restarted(observed: ObservedConnector) -> None:
-    assert planned(observed).is_empty
-
-
-@pytest.mark.parametrize("state", ["paused", "stopped"])
-def test_a_connector_that_must_not_run_is_not_restarted(state: str) -> None:
-    made = plan(situation([wanted("orders", state)], [FAILED], owned=["orders"], policy=DAEMON))
-    assert Action.RESTART not in {step.action for step in made.steps}
-
-
-def test_a_connector_that_is_not_declared_is_not_restarted() -> None:
-    made = plan(situation([], [FAILED], owned=["orders"], policy=DAEMON))
-    assert made.is_empty
-    assert made.unhealthy[0].restarts is None
-
-
-def test_other_steps_come_first() -> None:
-    made = planned(desired={"config": {"file": "other"}})
-    assert [step.action for step in made.steps] == [Action.CONFIGURE]
 
 
 class TestManyAtOnce:

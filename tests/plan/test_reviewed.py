@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.files.tables import rows
 from support.planner.situations import (
     CLASS,
     CLUSTER,
@@ -91,44 +92,19 @@ def actions(made: Plan) -> list[str]:
 
 
 TO = {"a": 100, "b": 100}
-COVERED: dict[str, tuple[dict[str, int], dict[str, int]]] = {
-    "nothing has moved": ({"a": 120, "b": 90}, {"a": 120, "b": 90}),
-    "the rewind goes further back, as more was consumed": ({"a": 120, "b": 90}, {"a": 500, "b": 90}),
-    "the skip is shorter": ({"a": 120, "b": 50}, {"a": 120, "b": 99}),
-    "the skipped records were consumed": ({"a": 120, "b": 90}, {"a": 120, "b": 100}),
-    "nothing is left to do": ({"a": 120, "b": 90}, {"a": 100, "b": 100}),
-    "a partition is gone": ({"a": 120, "b": 90}, {"a": 120}),
-}
-UNCOVERED: dict[str, tuple[dict[str, int], dict[str, int], tuple[str, ...]]] = {
-    "a skip became a rewind": ({"b": 90}, {"b": 120}, ("rewind of 1 partition (offset change back)",)),
-    "a rewind became a skip": (
-        {"a": 120},
-        {"a": 90},
-        ("skip of 1 partition by 10 bytes of the file (offset change back)",),
-    ),
-    "more partitions are rewound": ({"a": 120}, {"a": 120, "b": 120}, ("rewind of 2 partitions (offset change back)",)),
-    "another partition is rewound": ({"a": 120}, {"b": 120}, ("rewind of 1 partition (offset change back)",)),
-    "the skip loses more": (
-        {"b": 90},
-        {"b": 10},
-        ("skip of 1 partition by 90 bytes of the file (offset change back)",),
-    ),
-}
+COVERED, UNCOVERED = rows(__file__, "covered"), rows(__file__, "uncovered")
 
 
-@pytest.mark.parametrize("case", COVERED)
+@pytest.mark.parametrize("case", COVERED, ids=lambda case: case["case"])
 @pytest.mark.parametrize("mode", [ReviewMode.REVIEWED, ReviewMode.MANUAL])
-def test_what_was_reviewed_or_less_is_applied(case: str, mode: ReviewMode) -> None:
-    before, now = COVERED[case]
-    reviewed = shown(given(before, TO))
-    made = after_review(reviewed, given(now, TO), mode)
+def test_what_was_reviewed_or_less_is_applied(case: Mapping[str, Any], mode: ReviewMode) -> None:
+    made = after_review(shown(given(case["reviewed"], TO)), given(case["now"], TO), mode)
     assert only(made).applicable, only(made).notes
 
 
-@pytest.mark.parametrize("case", UNCOVERED)
-def test_what_is_more_than_reviewed_is_blocked(case: str) -> None:
-    before, now, missing = UNCOVERED[case]
-    reviewed = shown(given(before, TO))
+@pytest.mark.parametrize("case", UNCOVERED, ids=lambda case: case["case"])
+def test_what_is_more_than_reviewed_is_blocked(case: Mapping[str, Any]) -> None:
+    reviewed, now, missing = shown(given(case["reviewed"], TO)), case["now"], (case["missing"],)
     made = after_review(reviewed, given(now, TO))
     assert made.is_empty
     (found,) = made.unreviewed

@@ -15,6 +15,7 @@ from standin.offsets import stopped_connector
 from standin.plugins import Refused
 from standin.records import Stored
 
+from gitops_connect import errors
 from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, NotStopped
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
@@ -34,6 +35,12 @@ class Fault:
 
     error: BaseException
     happens: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Fault:
+        """`ERROR: TEXT`, or `ERROR+: TEXT` if the request takes effect."""
+        name, _, message = text.partition(": ")
+        return cls(getattr(errors, name.removesuffix("+"))(message), happens=name.endswith("+"))
 
 
 def refused(text: str = "no") -> Fault:
