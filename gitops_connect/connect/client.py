@@ -258,7 +258,10 @@ class ConnectClient:
         return self._change_offsets(name, "PATCH", wire.offsets_body(offsets))
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
-        """`alter_offsets` with a body of JSON that is sent unchanged, and that no message quotes."""
+        """`PATCH /connectors/X/offsets` with a body of JSON that is sent unchanged, and that no message quotes.
+
+        Returns and raises as `alter_offsets`.
+        """
         return self._change_offsets(name, "PATCH", body)
 
     def reset_offsets(self, name: ConnectorName) -> str:

@@ -154,7 +154,11 @@ def parse_plugins(body: Any) -> tuple[Plugin, ...]:
 
 
 def parse_verdict(body: Any) -> ConfigVerdict:
-    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`): a key may lack its definition, or its value."""
+    """`PUT /connector-plugins/X/config/validate` (`ConfigInfos`).
+
+    A key that is not defined has no definition. A defined key that the plugin's own `validate` leaves out has no value
+    (`AbstractHerder.generateResult`).
+    """
     configs = _mapping(body, "the result of the validation").get("configs")
     errors, sensitive, defined = {}, set(), set()
     for item in _list(configs, "the result of the validation contains no list of configs"):
@@ -205,7 +209,10 @@ def parse_offsets(body: Any) -> Offsets:
 
 
 def offset_lines(content: Iterable[bytes]) -> Iterator[str]:
-    """`GET /connectors/X/offsets`: one entry a line, as received, without null offsets. Raises UnreadableAnswer."""
+    """`GET /connectors/X/offsets` from the bytes of the answer: one entry a line, as Connect has written it.
+
+    A partition with a null offset is left out. Only a part of the answer is in memory. Raises UnreadableAnswer.
+    """
     try:
         for index, (text, _, _, value) in enumerate(entry_texts(content)):
             entry = _mapping(value, f"offsets[{index}]")

@@ -136,7 +136,11 @@ def _order_tokens(before: Any, after: Any) -> int | None:
 
 
 def _token(value: Any) -> bytes | None:
-    """A token in hexadecimal digits, or since Debezium 2 as BSON in Base64 (`ResumeTokens.toBase64`); else None."""
+    """The bytes of a token, or None if it is in no known format.
+
+    A token is in hexadecimal digits, or since Debezium 2 it is BSON in Base64 (`ResumeTokens.toBase64`) with `{"_data":
+    digits}`.
+    """
     if not isinstance(value, str):
         return None
     if _HEX.fullmatch(value) is None:

@@ -39,7 +39,10 @@ _NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None
 
 
 class OffsetChangeStore:
-    """Offset changes of the ledger, for several threads and processes. Raises what the methods of `Ledger` raise."""
+    """Offset changes of the ledger. Safe for several threads and processes.
+
+    Every method also raises LedgerBusy or LedgerUnusable as the methods of the ledger do.
+    """
 
     def __init__(self, database: Database, lease: Lease | None = None) -> None:
         """For `Ledger.offset_changes`. Under a lease, a write raises LedgerBusy once the lease is lost."""

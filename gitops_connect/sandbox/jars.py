@@ -210,7 +210,10 @@ def module_file(dependencies: Iterable[tuple[str, str, str]]) -> str:
 
 
 def retrieve(retrieval: Retrieval, progress: Progress) -> None:
-    """Fetch the jars into `target` with Java's trust store, or else the system's. SandboxFailed has Ivy's reason."""
+    """Fetch the jars into `target`. Raises SandboxFailed with Ivy's own reason.
+
+    Java's own trust store is tried first, and the system's certificates if that fails.
+    """
     output = _run(retrieval, (), progress)
     if output is not None and _NOT_TRUSTED in output:
         output = _run(retrieval, write_trust_store(retrieval.scratch / "trust.jks"), progress)

@@ -74,7 +74,10 @@ class Launch:
         self._before = {process.pid for process in processes.marked(marker(state))}
 
     def ensure(self, indices: Iterable[int]) -> None:
-        """Start the parts that do not run, all at once, and wait. SandboxFailed has the last lines of a part's log."""
+        """Start those of the parts that do not run, all at once, and wait until all of them answer.
+
+        Raises SandboxFailed, with the last lines of its log, for a part that ends or does not answer in time.
+        """
         wanted = tuple(indices)
         for index in wanted:
             if not self._part(index).running:
