@@ -54,20 +54,6 @@ def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_ba
     assert (numbers.position(), numbers.tasks()) == (20, ["RUNNING"])
 
 
-def test_a_new_config_that_kills_the_task_is_a_failure_and_the_config_before_leads_back(
-    at: Workplace, numbers: AgingNumbers
-) -> None:
-    numbers.run()
-    numbers.commit(oldest="30")
-    at.run("apply", "--yes").expect(
-        1, err=(f"configure {_FAILED.format(20)}", "fix its config in the repository (Git has the previous version)")
-    )
-
-    numbers.commit()
-    at.apply()
-    assert numbers.tasks() == ["RUNNING"]
-
-
 @pytest.mark.on_kafka
 def test_a_new_connector_whose_initial_offsets_kill_its_task_is_ours_and_its_undo_leads_back(
     at: Workplace, numbers: AgingNumbers
@@ -82,20 +68,3 @@ def test_a_new_connector_whose_initial_offsets_kill_its_task_is_ours_and_its_und
     at.undo(seed)
     at.apply()
     assert numbers.tasks() == ["RUNNING"]
-
-
-def test_the_daemon_logs_it_as_an_error_once_and_does_not_repeat_the_step(at: Workplace, numbers: AgingNumbers) -> None:
-    numbers.run()
-    numbers.move()
-    ran = at.run("run", "--once").expect(1)
-    (failed,) = [json.loads(line) for line in ran.err.splitlines() if '"event": "step_failed"' in line]
-    assert (failed["level"], failed["event"], failed["action"]) == ("error", "step_failed", "resume")
-    assert failed["message"].startswith("task 0 is FAILED: ")
-    assert failed["message"].endswith("gitops-connect offsets undo back")
-    again = [json.loads(line) for line in at.run("run", "--once").err.splitlines()]
-    assert [line["action"] for line in again if line["event"].startswith("step_")] == ["restart"]
-
-
-def test_a_source_without_tasks_is_a_warning(at: Workplace, numbers: AgingNumbers) -> None:
-    numbers.commit(streams='""')
-    at.apply().expect(out=("warning: it runs without tasks: ", "1 warning"))

@@ -40,15 +40,6 @@ class Numbers:
         self.place.commit("back.yaml", change("back", self.place.name("numbers"), spec))
 
 
-def test_offsets_that_the_plugin_handles_are_changed_without_a_warning(at: Workplace) -> None:
-    numbers = Numbers(at, "Movable")
-    numbers.run()
-    numbers.move()
-    ran = at.apply()
-    assert "externally" not in ran.out + ran.err
-    numbers.await_position(20)
-
-
 @pytest.mark.parametrize("spec", ["alter", "reset"])
 @pytest.mark.on_kafka
 def test_offsets_that_may_be_managed_externally_are_changed_with_one_warning(at: Workplace, spec: str) -> None:
