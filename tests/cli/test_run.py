@@ -35,16 +35,13 @@ def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> No
     assert at.states() == {"orders": "RUNNING"}
 
 
-def test_1_for_a_repository_that_is_away(at: Workplace, standin: StandIn) -> None:
+@pytest.mark.slow
+def test_1_for_a_repository_that_is_away_though_what_it_had_is_enforced(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.repository.rename(at.directory / "aside")
     assert at.run("run", "--once").code == 1
     assert standin.calls == []
-
-
-@pytest.mark.slow
-def test_1_for_a_repository_that_went_away_though_what_it_had_is_enforced(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
+    (at.directory / "aside").rename(at.repository)
     assert at.run("run", "--once").code == 0
     at.by_hand("pause", "orders")
     at.repository.rename(at.directory / "aside")
