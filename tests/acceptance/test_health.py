@@ -95,31 +95,3 @@ def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) ->
     assert " Caused by: org.apache.kafka.connect.errors.DataException: " in line["message"], (
         "the first line says little"
     )
-
-
-class TestExitCode:
-    """`status --exit-code`, for CI and cron."""
-
-    @pytest.mark.parametrize(
-        ("spec", "config", "sync", "reason"),
-        [
-            ("", {"batch.size": "lots"}, "OutOfSync", "orders.yaml:9:5: batch.size: Invalid value lots"),
-            (
-                "secrets: {pin: {env: FORBIDDEN}}",
-                {},
-                "Unknown",
-                "pin: the settings do not allow the environment variable FORBIDDEN",
-            ),
-            ("state: runing", {}, "Unknown", "orders.yaml:6:3: spec.state is 'runing'"),
-        ],
-    )
-    def test_1_if_git_cannot_be_applied(
-        self, at: Workplace, spec: str, config: dict[str, str], sync: str, reason: str
-    ) -> None:
-        at.deploy("orders.yaml", at.source("orders"))
-        at.commit("orders.yaml", at.source("orders", spec, **config))
-        line = assess(at, "orders")
-        assert (line["sync"], line["health"]) == (sync, "Healthy")
-        assert reason in line["message"]
-        assert at.run("status", "--exit-code").code == 1
-        assert at.run("status").code == 0

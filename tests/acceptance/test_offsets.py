@@ -107,39 +107,15 @@ def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines:
     assert at.git("rev-parse", "HEAD")[:7] in line
 
 
-def test_a_change_that_is_there_already_is_recorded_and_its_connector_is_left_alone(
-    at: Workplace, lines: Lines
-) -> None:
-    lines.run()
-    at.commit("c.yaml", lines.alter("to-the-end", len(LINES)))
-    planned = at.run("plan", "--detailed-exitcode", "-o", "json").expect(2)
-    (resource,) = json.loads(planned.out)["clusters"][0]["resource_changes"]
-    assert [step["action"] for step in resource["steps"]] == ["record"]
-
-    applied = at.apply().expect(err="record applied")
-    assert "stop" not in applied.err
-    assert at.states() == {"lines": "RUNNING"}
-    assert "No changes." in at.apply().out
-    assert "nothing was sent" in at.run("offsets", "history", at.name("lines")).out
-
-    with lines.file.open("a") as file:
-        file.write("four\n")
-    lines.await_position(len(LINES) + len("four\n"))
-    assert "No changes." in at.apply().out, "it is history, wherever the connector goes"
-    undone = at.run("offsets", "undo", "to-the-end")
-    assert json.dumps(lines.entry(len(LINES))["offset"]) in undone.out.replace("'", '"')
-
-
 @pytest.mark.e2e
-def test_the_lines_come_again(real: Workplace) -> None:
+def test_the_lines_before_the_initial_offsets_never_come_and_those_after_a_rewind_come_again(real: Workplace) -> None:
     at, lines = real, Lines(real)
     copy = at.directory / "copy.txt"
-    sink = at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")})
-    at.commit("copy.yaml", sink)
-    lines.run()
-    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES)
+    at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
+    at.deploy("lines.yaml", lines.seed(8))
+    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == "three\n")
     at.deploy("c.yaml", lines.alter("again", 4, "acknowledge: [rewind]"))
-    at.await_that(copy.read_text, lambda text: text == LINES + "two\nthree\n")
+    at.await_that(copy.read_text, lambda text: text == "three\ntwo\nthree\n")
 
 
 def test_what_is_not_acknowledged_is_refused_with_its_place_and_nothing_is_stopped(at: Workplace, lines: Lines) -> None:
@@ -162,35 +138,6 @@ def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lin
 
     at.deploy("d.yaml", lines.change("nothing", "operation: reset\nacknowledge: [reset]"))
     assert at.offsets("lines") == []
-
-
-@pytest.mark.on_kafka
-def test_a_null_resets_one_partition(at: Workplace, lines: Lines) -> None:
-    lines.run_and_stop()
-    at.deploy("c.yaml", lines.alter("all-of-it", None, "acknowledge: [tombstone]"))
-    assert lines.position() is None
-
-
-def test_a_rewritten_change_is_an_error_and_a_withdrawn_one_is_history(at: Workplace, lines: Lines) -> None:
-    lines.run()
-    lines.rewind()
-    at.apply()
-    lines.await_position(len(LINES))
-    lines.rewind(8)
-    at.run("apply", "--yes").expect(4, err=("rewritten", "another name"))
-    assert lines.position() == len(LINES)
-
-    at.commit("c.yaml")
-    assert "No changes." in at.apply().out
-
-
-@pytest.mark.e2e
-def test_the_lines_before_the_initial_offsets_never_come(real: Workplace) -> None:
-    at, lines = real, Lines(real)
-    copy = at.directory / "copy.txt"
-    at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
-    at.deploy("lines.yaml", lines.seed(8))
-    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == "three\n")
 
 
 @pytest.mark.on_kafka

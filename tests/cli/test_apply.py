@@ -114,21 +114,6 @@ def test_a_masked_value_of_a_connector_that_fails_with_it_is_not_sent_again(at: 
     assert "configure" not in at.run("plan").out
 
 
-def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> None:
-    standin.cluster.lag = FOR_EVER
-    at.commit("orders.yaml", at.source("orders"))
-    with Terminal(at, ["apply", "--yes"]) as terminal:
-        at.await_that(lambda: standin.count("POST"), bool)
-        terminal.send(signal.SIGINT)
-        terminal.wait("interrupt again to stop immediately")
-        terminal.send(signal.SIGINT)
-        assert terminal.code() == -signal.SIGINT
-    standin.cluster.lag = 0
-    standin.cluster.connectors[at.name("orders")].due = 0
-    at.apply()
-    assert standin.count("POST") == 1
-
-
 def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
     """One connector waits for its offsets, one for its stop. The third is declared stopped, so it is not named."""
     at.deploy("c.yaml", at.source("orders"), at.source("late"), at.source("closed"))

@@ -193,17 +193,6 @@ def test_an_ambiguous_command_is_refused(at: Workplace, ledger: Ledger, argument
     assert known(ledger) == {}
 
 
-def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger) -> None:
-    commit(at, change(at, "passed"))
-    for answer, code in (("y\n", 1), ("yes\n", 0)):
-        with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
-            terminal.wait(QUESTION)
-            assert "alter" in terminal.seen, "what is meant stands above the question"
-            terminal.type(answer)
-            assert terminal.code() == code
-        assert (known(ledger) == {"passed": OffsetChangeState.SETTLED}) == (code == 0)
-
-
 def test_a_change_that_changed_during_the_question_is_not_marked(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "passed"))
     with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:

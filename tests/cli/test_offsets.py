@@ -13,8 +13,6 @@ import yaml
 from acceptance.workplace import MIRROR, Ran, Workplace, change
 from standin.connect import StandIn
 
-from gitops_connect.sandbox.cluster import Sandbox
-
 pytestmark = pytest.mark.slow
 
 Entries = Mapping[str, int | None]
@@ -376,27 +374,6 @@ def test_undo_restores_exactly_the_offsets_before_the_change(
     at.apply()
     assert status(at) == before
     assert "undo-one" in at.run("plan", "-v").out
-
-
-@pytest.mark.e2e
-def test_get_and_undo_use_exactly_the_offsets_that_connect_stores(sandbox: Sandbox, tmp_path: Path) -> None:
-    at = Workplace(tmp_path, sandbox.worker_urls)
-    try:
-        at.deploy("lines.yaml", at.mirror("lines", "state: stopped"))
-        before = {"a": 100, "b": 2**62, "ä\u202e": 0}
-        set_offsets(at, before)
-        saved = at.directory / "saved.json"
-        assert get(at, "--save", str(saved)).code == 0
-        assert check(at, saved).code == 0
-        apply_change(at, "one", "replace", {"a": 90, "c": 1}, "rewind, tombstone")
-        assert diff(at, saved, "--replace").code == 2
-        assert undo(at, "one", "--out", str(at.repository / "undo.yaml")).code == 0
-        at.deploy("nothing.yaml", "")
-        assert status(at) == before
-        assert diff(at, saved, "--replace").code == 0
-        assert history(at).out.count("applied") == 2
-    finally:
-        at.clean()
 
 
 def test_undo_of_a_change_until_the_cluster_is_gone(at: Workplace) -> None:

@@ -66,12 +66,6 @@ def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
     assert '"event": "reconciliation_postponed", "cluster": "local"' in ran.err
 
 
-def test_64_for_a_credential_that_is_not_there(at: Workplace) -> None:
-    at.settings(cluster='token = {env = "NOT_THERE"}')
-    at.commit("orders.yaml", at.source("orders"))
-    at.run("run", "--once").expect(64, err="NOT_THERE is not set")
-
-
 def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:
     at.settings(more="[daemon]\nretry_interval = 0")
     at.run("run").expect(64, err="[daemon] retry_interval: expected more than 0, found 0")

@@ -69,14 +69,3 @@ def test_the_settings_suspend_a_cluster(at: Workplace, paused: str) -> None:
     at.apply()
     assert at.states() == {"orders": "PAUSED"}
     assert "suspend = true in the settings still suspends the cluster" in at.run("resume", "cluster", "local").err
-
-
-def test_a_revision_counts_as_applied_only_after_the_suspension(at: Workplace, paused: str) -> None:
-    at.run("suspend", "connector", paused)
-    at.commit("orders.yaml", at.source("orders", **{"batch.size": "7"}))
-    before = at.git("rev-parse", "HEAD~1")[:7]
-    at.apply()
-    assert f"last applied commit {before}" in at.run("status").err
-    at.run("resume", "connector", paused)
-    at.apply()
-    assert f"last applied commit {at.git('rev-parse', 'HEAD')[:7]}" in at.run("status").err
