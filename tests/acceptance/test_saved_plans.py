@@ -38,12 +38,6 @@ def test_it_is_stale_when_the_cluster_moved(at: Workplace) -> None:
     at.run("apply", plan).expect(5, err="connectors of cluster local have changed since the plan was saved")
 
 
-def test_without_a_terminal_nothing_is_applied_unasked(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.run("apply").expect(64, err="--yes")
-    assert at.states() == {}
-
-
 def test_a_plan_saved_into_the_directory_that_it_is_of_is_not_stale_by_that(at: Workplace) -> None:
     at.write("orders.yaml", at.source("orders"))
     plan = str(at.repository / "plan.json")

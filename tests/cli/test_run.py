@@ -35,7 +35,6 @@ def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> No
     assert at.states() == {"orders": "RUNNING"}
 
 
-@pytest.mark.slow
 def test_1_for_a_repository_that_is_away_though_what_it_had_is_enforced(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.repository.rename(at.directory / "aside")
@@ -49,7 +48,6 @@ def test_1_for_a_repository_that_is_away_though_what_it_had_is_enforced(at: Work
     assert at.states() == {"orders": "RUNNING"}
 
 
-@pytest.mark.slow
 def test_1_for_a_plan_that_a_guard_refuses(at: Workplace) -> None:
     at.deploy("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
     at.settings(cluster="prune = true\nmax_deletions = 0")
