@@ -36,8 +36,8 @@ Server = Annotated[
     typer.Option("--server", metavar="URL", help="The daemon. [default: public_url, else listen, of the settings]"),
 ]
 Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait.")]
-_PAUSE = 0.5
-"""Seconds between two requests while the command waits."""
+_PAUSE, _REVIEW_PAUSE = 0.5, 1.0
+"""Seconds between two requests while `reconcile` and `review` wait."""
 _REFERENCE = re.compile(r"refs/pull/(\d+)/(?:merge|head)")
 
 
@@ -66,7 +66,7 @@ def reconcile(
             update("waiting for the daemon")
             late = f"the reconciliation did not end within {seconds:g}s; the daemon continues with it"
             ask = partial(client.progress, number, cluster)
-            done = _await(ask, lambda one: bool(one["finished"]), lambda _: late, seconds)
+            done = _await(ask, lambda one: bool(one["finished"]), lambda _: late, seconds, _PAUSE)
     emit("".join(f"{line}\n" for result in done["results"] for line in _lines(result)))
     codes = {_code(result) for result in done["results"]}
     if done["repository_error"]:
@@ -83,7 +83,11 @@ def _seconds(timeout: str) -> float:
 
 
 def _await(
-    ask: Callable[[], Answer], is_last: Callable[[Answer], bool], why: Callable[[Answer], str], seconds: float
+    ask: Callable[[], Answer],
+    is_last: Callable[[Answer], bool],
+    why: Callable[[Answer], str],
+    seconds: float,
+    pause: float,
 ) -> Answer:
     """The first answer for which `is_last` is true. Raises DaemonUnavailable with `why` after these seconds."""
     clock = SystemClock()
@@ -91,7 +95,7 @@ def _await(
     while not is_last(answer := ask()):
         if clock.monotonic() >= until:
             raise DaemonUnavailable(why(answer))
-        clock.sleep(_PAUSE)
+        clock.sleep(pause)
     return answer
 
 
@@ -199,7 +203,7 @@ def _await_review(client: DaemonClient, number: int, commit: str | None, seconds
             why = f"the daemon reviewed pull request {number} at commit {head(answer)}, and not at {commit},"
         return f"{why} within {seconds:g}s"
 
-    _await(client.pull_requests, is_reviewed, why_not, seconds)
+    _await(client.pull_requests, is_reviewed, why_not, seconds, _REVIEW_PAUSE)
 
 
 def _text(client: DaemonClient, found: Answer, output: PlanOutput) -> str:

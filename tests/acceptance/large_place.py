@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,15 +73,10 @@ class LargePlace(Workplace):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text_of(content))
 
-    def command(self, *arguments: str, program: str = "") -> list[str]:
-        """The command line of gitops-connect, or of the Python code `program` instead."""
-        begin = ["-c", program] if program else ["-m", "gitops_connect.cli.main"]
-        return [sys.executable, *begin, "--config", str(self.directory / "gitops-connect.toml"), *arguments]
-
-    def apart(self, *arguments: str, program: str = "", environment: Mapping[str, str] | None = None) -> Ran:
+    def apart(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ran:
         """Run one command in a new process."""
         done = subprocess.run(
-            self.command(*arguments, program=program),
+            self.command(*arguments),
             capture_output=True,
             text=True,
             check=False,

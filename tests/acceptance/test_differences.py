@@ -50,17 +50,6 @@ def test_values_are_compared_as_the_strings_that_connect_stores(at: Workplace) -
     assert "configure        2 keys differ" in planned
 
 
-@pytest.mark.on_kafka
-def test_a_key_that_is_ignored_keeps_its_value_on_the_cluster(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders", "ignore: [tuned.*]", **{"tuned.size": "1"}))
-    by_hand = {**at.config("orders"), "tuned.size": "5", "tuned.more": "6"}
-    at.rest("PUT", f"/connectors/{at.name('orders')}/config", by_hand)
-    plans_nothing_twice(at)
-    assert "note: keys that differ and are ignored: tuned.more, tuned.size" in at.run("plan").out
-    at.apply()
-    assert at.config("orders") == by_hand
-
-
 @pytest.mark.e2e
 def test_a_new_secret_version_makes_the_worker_read_its_secrets_again_exactly_once(real: Workplace) -> None:
     """The secret is the path of the file that the connector reads, so that its offsets show which value it has."""

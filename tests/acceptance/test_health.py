@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 
-from acceptance.test_offsets import Lines
 from acceptance.workplace import SINK, Workplace
 from gitops_connect.sandbox.cluster import Sandbox
 
@@ -69,30 +67,6 @@ def test_a_failed_task_is_shown_by_every_command(at: Workplace) -> None:
     assert command in described
 
 
-def test_failed_tasks_and_blocked_changes_are_both_shown(at: Workplace) -> None:
-    fail(at)
-    at.commit(
-        "sink.yaml", broken_sink(at).replace("spec:\n", "spec:\n  secrets: {topic.password: {env: NOT_ALLOWED}}\n")
-    )
-    line = assess(at, "sink")
-    assert (line["sync"], line["health"]) == ("Unknown", "Degraded")
-    assert line["message"].startswith("task 0 is FAILED: ")
-    assert "topic.password: the settings do not allow the environment variable NOT_ALLOWED" in line["message"]
-
-
-@pytest.mark.on_kafka
-def test_the_suggested_command_restarts_the_failed_task(at: Workplace) -> None:
-    fail(at)
-    (at.directory / "missing").mkdir()
-    found = re.search(r"then run: gitops-connect (.+)", at.run("plan").out)
-    assert found is not None
-    assert at.run(*found[1].split()).code == 0
-    at.await_that(lambda: assess(at, "sink")["tasks"], lambda tasks: tasks == "1/1")
-    planned = at.run("plan")
-    assert planned.out.endswith(f"{GOOD}\n")
-    assert at.run("status", "--exit-code").code == 0
-
-
 @pytest.mark.e2e
 def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sandbox: Sandbox) -> None:
     at, servers = real, {f"{side}.cluster.bootstrap.servers": sandbox.bootstrap for side in ("source", "target")}
@@ -121,40 +95,3 @@ def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) ->
     assert " Caused by: org.apache.kafka.connect.errors.DataException: " in line["message"], (
         "the first line says little"
     )
-
-
-class TestExitCode:
-    """`status --exit-code`, for CI and cron."""
-
-    @pytest.mark.parametrize(
-        ("spec", "config", "sync", "reason"),
-        [
-            ("", {"batch.size": "lots"}, "OutOfSync", "orders.yaml:9:5: batch.size: Invalid value lots"),
-            (
-                "secrets: {pin: {env: FORBIDDEN}}",
-                {},
-                "Unknown",
-                "pin: the settings do not allow the environment variable FORBIDDEN",
-            ),
-            ("state: runing", {}, "Unknown", "orders.yaml:6:3: spec.state is 'runing'"),
-        ],
-    )
-    def test_1_if_git_cannot_be_applied(
-        self, at: Workplace, spec: str, config: dict[str, str], sync: str, reason: str
-    ) -> None:
-        at.deploy("orders.yaml", at.source("orders"))
-        at.commit("orders.yaml", at.source("orders", spec, **config))
-        line = assess(at, "orders")
-        assert (line["sync"], line["health"]) == (sync, "Healthy")
-        assert reason in line["message"]
-        assert at.run("status", "--exit-code").code == 1
-        assert at.run("status").code == 0
-
-    def test_1_if_an_offset_change_is_blocked(self, at: Workplace) -> None:
-        lines = Lines(at)
-        lines.run()
-        at.commit("c.yaml", lines.alter("back", 4))
-        line = assess(at, "lines")
-        assert line["sync"] == "OutOfSync"
-        assert line["message"].count("1 partition is rewound") == 1, "said once"
-        assert at.run("status", "--exit-code").code == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -194,71 +193,6 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
     at.commit("connectors.yaml", at.runner("gone", "state: stopped"))
     assert "earlier connector" not in at.applied().err
     assert not at.current_offsets("gone")
-
-
-@pytest.mark.thorough
-def test_errors_have_file_and_line_and_hold_up_nobody_else(at: LargePlace) -> None:
-    at.deploy("many.yaml", at.runner())
-    content = lines(9)
-    content[122], content[170_000] = line(122, -1), '{"partition": '
-    at.manifest("offsets/bad.jsonl", [*content, line(5, 10)])
-    at.commit("bad.yaml", at.change("bad", FROM.format("offsets/bad.jsonl")))
-    at.commit("other.yaml", at.source("other"))
-    at.apart("apply", "--yes").expect(
-        4,
-        out="its offsets have errors",
-        err=(
-            "offsets/bad.jsonl:123:1: error: offset.offset is -1, expected 0 or more",
-            "offsets/bad.jsonl:170001:",
-            f"offsets/bad.jsonl:{MANY + 1}:1: error: lines 6 and {MANY + 1} have the same partition",
-        ),
-    )
-    assert at.states() == {"many": "RUNNING", "other": "RUNNING"}
-    assert not at.current_offsets()
-    at.apart("validate").expect(4, said="offsets/bad.jsonl:123:1: error")
-
-
-@pytest.mark.thorough
-def test_what_the_workers_have_no_room_for_is_refused_with_the_arithmetic(at: LargePlace) -> None:
-    at.deploy("many.yaml", at.runner())
-    at.settings('worker_heap = "256MiB"')
-    at.manifest("offsets/first.jsonl", lines(1))
-    at.commit("first.yaml", at.change("first", FROM.format("offsets/first.jsonl")))
-    at.apart("apply", "--yes").expect(4, err=("worker_heap is 256 MiB", f"{MANY:,} x (480 + 2 x ", "-Xmx512m"))
-    assert at.states() == {"many": "RUNNING"}
-    assert not at.current_offsets()
-    at.settings('worker_heap = "0"')
-    at.apart("plan", "--detailed-exitcode").expect(2, out="1 to apply")
-
-
-@pytest.mark.thorough
-def test_a_small_one_needs_nothing_of_spark(at: LargePlace, no_java: dict[str, str]) -> None:
-    at.deploy("many.yaml", at.runner())
-    small = lines(3, range(5_000))
-    at.manifest("offsets/small.jsonl", small)
-    at.commit("small.yaml", at.change("small", FROM.format("offsets/small.jsonl")))
-    for arguments in (["plan"], ["apply", "--yes"]):
-        assert not _imported(at, arguments, no_java) & {"pyspark", "py4j", "numpy", "pandas", "pyarrow"}
-        assert not (at.directory / "asked").exists()
-    assert at.current_offsets() == small
-    at.manifest("offsets/large.jsonl", lines(4))
-    at.commit("small.yaml", at.change("large", FROM.format("offsets/large.jsonl")))
-    ran = at.apart("apply", "--yes", environment=no_java)
-    assert ran.code != 0
-    assert "Java 17 or newer is required" in ran.err
-    assert (at.directory / "asked").exists()
-    assert at.states() == {"many": "RUNNING"}
-    assert at.current_offsets() == small
-
-
-def _imported(at: LargePlace, arguments: Sequence[str], environment: dict[str, str]) -> set[str]:
-    """The packages that a process has imported after it ran the command, which must succeed."""
-    program = "import sys; from gitops_connect.cli.main import run_command; code = run_command(sys.argv[1:])"
-    program += "; print('imported', *{name.partition('.')[0] for name in sys.modules}); sys.exit(code)"
-    ran = at.apart(*arguments, program=program, environment=environment).expect(0)
-    head, *names = ran.out.splitlines()[-1].split()
-    assert head == "imported"
-    return set(names)
 
 
 @pytest.mark.thorough

@@ -10,13 +10,16 @@ from acceptance.workplace import Workplace
 
 
 @pytest.mark.on_kafka
-def test_a_commit_becomes_a_connector_and_a_second_apply_does_nothing(at: Workplace) -> None:
+def test_a_commit_becomes_a_connector_until_a_commit_removes_it(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     at.run("plan", "--detailed-exitcode").expect(2, out=f"+ {at.name('orders')}")
     assert at.states() == {}
     at.apply()
     assert at.states() == {"orders": "RUNNING"}
     at.apply().expect(out="No changes. Your connectors match the configuration.")
+    assert at.run("plan", "--detailed-exitcode").code == 0
+    at.deploy("orders.yaml", at.source("orders", "state: absent"))
+    assert at.states() == {}
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
@@ -38,29 +41,6 @@ def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> N
     at.deploy("orders.yaml", at.source("orders", f"state: {then}", **{"batch.size": "7"}))
     assert at.states() == {"orders": then.upper()}
     assert at.config("orders")["batch.size"] == "7"
-    assert at.run("plan", "--detailed-exitcode").code == 0
-
-
-@pytest.mark.parametrize("state", ["stopped", "paused"])
-def test_a_failed_connector_is_stopped_or_paused(at: Workplace, state: str) -> None:
-    """A worker accepts the pause of a FAILED connector, but the connector stays FAILED: a stop must come first."""
-    at.commit("mirror.yaml", at.mirror("mirror"))
-    at.run("apply", "--yes").expect(1, err="FAILED")
-    at.await_states(mirror="FAILED")
-    at.commit("mirror.yaml", at.mirror("mirror", f"state: {state}"))
-    ran = at.run("apply", "--yes")
-    if state == "stopped":
-        assert (ran.code, at.states()) == (0, {"mirror": "STOPPED"})
-    else:
-        # The connector starts again to be paused, and may fail again. This must be reported, not taken for success.
-        assert (ran.code, at.states()) in [(1, {"mirror": "FAILED"}), (0, {"mirror": "PAUSED"})]
-
-
-@pytest.mark.on_kafka
-def test_absent_deletes_a_connector_and_it_stays_deleted(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders"))
-    at.deploy("orders.yaml", at.source("orders", "state: absent"))
-    assert at.states() == {}
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
@@ -112,19 +92,6 @@ def test_manual_drift_is_reported_and_fixed(at: Workplace) -> None:
     assert at.states() == {"orders": "RUNNING"}
     assert "batch.size" not in at.config("orders")
     assert at.run("status", "--exit-code").code == 0
-
-
-def test_observe_and_suspend_show_and_change_nothing(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders", "mode: observe"), at.source("more", "suspend: true"))
-    at.run("plan", "--detailed-exitcode").expect(
-        0,
-        out=(
-            "its document sets mode: observe: the steps are shown but not applied",
-            "suspended by its document; 1 step would be made",
-        ),
-    )
-    at.apply()
-    assert at.states() == {}
 
 
 def _config(at: Workplace) -> dict[str, str]:

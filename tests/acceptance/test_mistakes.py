@@ -15,14 +15,6 @@ def test_an_invalid_config_is_laid_on_its_line_and_holds_up_only_itself(at: Work
     assert at.states() == {"good": "RUNNING"}
 
 
-def test_an_invalid_config_does_not_keep_running_what_should_be_stopped(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders"))
-    at.commit("orders.yaml", at.source("orders", "state: stopped", **{"batch.size": "lots"}))
-    assert at.run("apply", "--yes").code == 4
-    assert at.states() == {"orders": "STOPPED"}
-    assert "batch.size" not in at.config("orders")
-
-
 def test_a_missing_secret_does_not_keep_running_what_should_be_stopped(at: Workplace) -> None:
     at.deploy("orders.yaml", at.source("orders"))
     at.commit("orders.yaml", at.source("orders", "state: stopped\nsecrets: {topic.password: {env: NOT_ALLOWED}}"))
@@ -52,15 +44,6 @@ def test_a_misspelt_config_key_is_a_warning_at_its_line(at: Workplace) -> None:
         assert "orders.yaml:9:5: warning: unknown config key 'batch.sizes'" in text, command
         assert "did you mean 'batch.size'?" in text
     assert "connect/unknown-key" not in at.run("plan").err
-
-
-def test_a_document_may_allow_a_config_key_that_the_plugin_does_not_define(at: Workplace) -> None:
-    annotations = 'annotations: {gitops-connect/allow-unknown-keys: "batch.*, other"}'
-    document = at.source("orders", **{"batch.sizes": "10"})
-    at.commit("orders.yaml", document.replace("metadata: {", f"metadata: {{{annotations}, "))
-    planned = at.run("plan")
-    assert "connect/unknown-key" not in planned.err
-    assert "allows 'other', but no unknown config key matches it [connect/unused-allowance]" in planned.err
 
 
 def test_a_password_in_a_url_is_warned_about_and_in_no_output(at: Workplace) -> None:
@@ -98,20 +81,6 @@ def test_a_broken_document_is_not_taken_for_a_removed_one(at: Workplace) -> None
     at.commit("orders.yaml", "apiVersion: gitops-connect/v1\nkind: [\n")
     assert at.run("apply", "--yes").code == 4
     assert at.states().keys() == {"orders", "keep"}
-
-
-def test_an_emptied_repository_prunes_nothing(at: Workplace) -> None:
-    at.settings(cluster="prune = true\nmax_deletions = 1.0")
-    at.deploy("orders.yaml", at.source("orders"))
-    at.deploy("orders.yaml").expect(out="kept because the repository declares nothing for this cluster")
-    assert at.states() == {"orders": "RUNNING"}
-
-
-def test_a_cluster_that_does_not_answer_holds_no_other_up(at: Workplace) -> None:
-    at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
-    at.commit("clusters/local/orders.yaml", at.source("orders"))
-    at.run("apply", "--yes").expect(1, err="error: cluster gone: ")
-    assert at.states() == {"orders": "RUNNING"}
 
 
 def test_paths_are_shown_from_where_the_reader_is(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:

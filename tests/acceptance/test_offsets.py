@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -108,49 +107,15 @@ def test_a_change_is_planned_applied_once_and_then_history(at: Workplace, lines:
     assert at.git("rev-parse", "HEAD")[:7] in line
 
 
-def test_a_change_that_is_there_already_is_recorded_and_its_connector_is_left_alone(
-    at: Workplace, lines: Lines
-) -> None:
-    lines.run()
-    at.commit("c.yaml", lines.alter("to-the-end", len(LINES)))
-    planned = at.run("plan", "--detailed-exitcode", "-o", "json").expect(2)
-    (resource,) = json.loads(planned.out)["clusters"][0]["resource_changes"]
-    assert [step["action"] for step in resource["steps"]] == ["record"]
-
-    applied = at.apply().expect(err="record applied")
-    assert "stop" not in applied.err
-    assert at.states() == {"lines": "RUNNING"}
-    assert "No changes." in at.apply().out
-    assert "nothing was sent" in at.run("offsets", "history", at.name("lines")).out
-
-    with lines.file.open("a") as file:
-        file.write("four\n")
-    lines.await_position(len(LINES) + len("four\n"))
-    assert "No changes." in at.apply().out, "it is history, wherever the connector goes"
-    undone = at.run("offsets", "undo", "to-the-end")
-    assert json.dumps(lines.entry(len(LINES))["offset"]) in undone.out.replace("'", '"')
-
-
 @pytest.mark.e2e
-def test_the_lines_come_again(real: Workplace) -> None:
+def test_the_lines_before_the_initial_offsets_never_come_and_those_after_a_rewind_come_again(real: Workplace) -> None:
     at, lines = real, Lines(real)
     copy = at.directory / "copy.txt"
-    sink = at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")})
-    at.commit("copy.yaml", sink)
-    lines.run()
-    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES)
+    at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
+    at.deploy("lines.yaml", lines.seed(8))
+    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == "three\n")
     at.deploy("c.yaml", lines.alter("again", 4, "acknowledge: [rewind]"))
-    at.await_that(copy.read_text, lambda text: text == LINES + "two\nthree\n")
-
-
-@pytest.mark.parametrize(("state", "after"), [("stopped", "STOPPED"), ("paused", "PAUSED")])
-def test_a_connector_that_does_not_run_stays_as_it_is(at: Workplace, lines: Lines, state: str, after: str) -> None:
-    lines.run()
-    at.deploy("lines.yaml", lines.document(f"state: {state}"))
-    lines.rewind()
-    at.apply()
-    assert at.states() == {"lines": after}
-    assert lines.position() == 4
+    at.await_that(copy.read_text, lambda text: text == "three\ntwo\nthree\n")
 
 
 def test_what_is_not_acknowledged_is_refused_with_its_place_and_nothing_is_stopped(at: Workplace, lines: Lines) -> None:
@@ -176,41 +141,6 @@ def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lin
 
 
 @pytest.mark.on_kafka
-def test_a_null_resets_one_partition(at: Workplace, lines: Lines) -> None:
-    lines.run_and_stop()
-    at.deploy("c.yaml", lines.alter("all-of-it", None, "acknowledge: [tombstone]"))
-    assert lines.position() is None
-
-
-def test_a_rewritten_change_is_an_error_and_a_withdrawn_one_is_history(at: Workplace, lines: Lines) -> None:
-    lines.run()
-    lines.rewind()
-    at.apply()
-    lines.await_position(len(LINES))
-    lines.rewind(8)
-    at.run("apply", "--yes").expect(4, err=("rewritten", "another name"))
-    assert lines.position() == len(LINES)
-
-    at.commit("c.yaml")
-    assert "No changes." in at.apply().out
-
-
-def test_several_changes_of_one_connector_run_in_the_order_of_their_names(at: Workplace, lines: Lines) -> None:
-    lines.run_and_stop()
-    at.deploy("c.yaml", lines.alter("2-second", 8), lines.alter("1-first", 4, "acknowledge: [rewind]"))
-    assert lines.position() == 8
-
-
-@pytest.mark.e2e
-def test_the_lines_before_the_initial_offsets_never_come(real: Workplace) -> None:
-    at, lines = real, Lines(real)
-    copy = at.directory / "copy.txt"
-    at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
-    at.deploy("lines.yaml", lines.seed(8))
-    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == "three\n")
-
-
-@pytest.mark.on_kafka
 def test_initial_offsets_seed_a_connector_before_it_ever_runs_and_never_again(at: Workplace, lines: Lines) -> None:
     at.commit("lines.yaml", lines.seed(8))
     at.run("plan").expect(out="create (stopped)")
@@ -223,12 +153,6 @@ def test_initial_offsets_seed_a_connector_before_it_ever_runs_and_never_again(at
     assert lines.position() == len(LINES)
 
 
-def test_a_connector_that_was_there_before_is_not_seeded(at: Workplace, lines: Lines) -> None:
-    lines.run()
-    at.deploy("lines.yaml", lines.seed(4)).expect(out="so they are not applied")
-    assert lines.position() == len(LINES)
-
-
 @pytest.mark.on_kafka
 def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines) -> None:
     lines.run("onDelete: {offsets: reset}")
@@ -237,24 +161,6 @@ def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines
     created = at.deploy("lines.yaml", lines.document("state: stopped"))
     assert "earlier connector" not in created.err
     assert lines.position() is None
-
-
-def test_a_pruned_connector_takes_its_offsets_along_as_its_document_said_last(at: Workplace, lines: Lines) -> None:
-    at.settings("prune = true")
-    at.commit("other.yaml", at.source("other", "state: stopped"))
-    lines.run("onDelete: {offsets: reset}")
-    at.commit("lines.yaml")
-    assert "reset" in at.run("plan").out
-    at.apply()
-    assert at.states() == {"other": "STOPPED"}
-    at.deploy("lines.yaml", lines.document("state: stopped"))
-    assert lines.position() is None
-
-
-def test_offsets_that_stay_behind_are_announced_when_the_connector_comes_back(at: Workplace, lines: Lines) -> None:
-    lines.run()
-    at.deploy("lines.yaml", lines.document("state: absent"))
-    at.deploy("lines.yaml", lines.document()).expect(out="an earlier connector of this name left 1 offset behind")
 
 
 def test_offsets_that_move_until_the_connector_is_stopped_are_reviewed_again(at: Workplace, lines: Lines) -> None:
@@ -275,72 +181,20 @@ def test_offsets_that_move_until_the_connector_is_stopped_are_reviewed_again(at:
     assert lines.position() == len(lines.file.read_text())
 
 
-def test_a_manifest_may_be_a_file(at: Workplace, lines: Lines) -> None:
-    lines.run_and_stop()
-    (at.repository / "offsets").mkdir()
-    (at.repository / "offsets/back.jsonl.gz").write_bytes(gzip.compress(json.dumps(lines.entry(4)).encode()))
-    spec = "operation: alter\nmanifest: {path: offsets/back.jsonl.gz}\nacknowledge: [rewind]"
-    at.deploy("c.yaml", lines.change("back", spec))
-    assert lines.position() == 4
-
-
-class TestLedger:
-    @pytest.mark.on_kafka
-    def test_a_lost_ledger_replays_nothing(self, at: Workplace, lines: Lines) -> None:
-        lines.run()
-        lines.rewind()
-        at.apply()
-        lines.await_position(len(LINES))
-        (at.directory / "state.db").unlink()
-        (at.directory / "state.db.key").unlink()
-
-        at.apply().expect(err="offsets/unknown")
-        assert lines.position() == len(LINES)
-        assert "offsets/unknown" in at.apply().err
-
-        at.run("ledger", "resolve", "back", "--applied", "--yes").expect(0)
-        after = at.apply().expect(out="No changes.")
-        assert "offsets/unknown" not in after.err
-        assert lines.position() == len(LINES)
-
-    def test_what_was_not_applied_is_done_after_all_when_somebody_says_so(self, at: Workplace, lines: Lines) -> None:
-        lines.run()
-        (at.directory / "state.db").unlink()
-        (at.directory / "state.db.key").unlink()
-        at.commit("lines.yaml", lines.document("state: stopped"))
-        lines.rewind()
-        at.apply()
-        assert lines.position() == len(LINES)
-        assert at.run("ledger", "resolve", "back", "--not-applied", "--yes").code == 0
-        at.apply()
-        assert lines.position() == 4
-
-
-WRONG = {"partition": {"kafka_topic": "orders", "kafka_partition": 0}, "offset": {"kafka_offset": 4}}
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("operation: alter\nmanifest: {path: empty.jsonl}", ("empty.jsonl:1:1: error", "manifest/empty")),
-        ("operation: alter\nmanifest: {path: braces.json}", ("braces.json:1:2: error", "manifest/syntax")),
-        (f"operation: alter\noffsets: {json.dumps([WRONG])}", ("manifest/shape", "filename")),
-        ("operation: alter\nmanifest: {path: offsets/missing.jsonl}", ("c.yaml:", "offsets/missing.jsonl")),
-    ],
-)
-def test_bad_input_is_an_error_and_its_connector_still_runs(
-    at: Workplace, lines: Lines, spec: str, expected: tuple[str, ...]
-) -> None:
+@pytest.mark.on_kafka
+def test_a_lost_ledger_replays_nothing(at: Workplace, lines: Lines) -> None:
     lines.run()
-    (at.repository / "empty.jsonl").touch()
-    (at.repository / "braces.json").write_bytes(b"{" * (64 if "braces" in spec else 1) * 1024**2)
-    at.commit("c.yaml", lines.change("bad", spec))
-    at.run("apply", "--yes").expect(4, err=expected)
-    assert at.states() == {"lines": "RUNNING"}
+    lines.rewind()
+    at.apply()
+    lines.await_position(len(LINES))
+    (at.directory / "state.db").unlink()
+    (at.directory / "state.db.key").unlink()
+
+    at.apply().expect(err="offsets/unknown")
     assert lines.position() == len(LINES)
+    assert "offsets/unknown" in at.apply().err
 
-
-def test_a_change_of_a_connector_that_is_not_declared_is_an_error(at: Workplace, lines: Lines) -> None:
-    at.commit("lines.yaml", lines.document("state: stopped"))
-    at.commit("c.yaml", change("bad", f"{at.name('lines')}x", f"operation: alter\n{lines.offsets(4)}"))
-    at.run("apply", "--yes").expect(4, err=("c.yaml:", "is not declared", f"did you mean '{at.name('lines')}'"))
+    at.run("ledger", "resolve", "back", "--applied", "--yes").expect(0)
+    after = at.apply().expect(out="No changes.")
+    assert "offsets/unknown" not in after.err
+    assert lines.position() == len(LINES)

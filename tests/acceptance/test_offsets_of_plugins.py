@@ -1,8 +1,9 @@
-"""Offset changes of connectors with each result that `alterOffsets` allows (KIP-875), through a complete apply."""
+"""Offset changes with each result that `alterOffsets` allows (KIP-875), also if the connector fails afterwards."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -38,15 +39,6 @@ class Numbers:
         alter = f"operation: alter\noffsets: {json.dumps([entry])}\nacknowledge: [rewind]"
         spec = alter if offset_change == "alter" else "operation: reset\nacknowledge: [reset]"
         self.place.commit("back.yaml", change("back", self.place.name("numbers"), spec))
-
-
-def test_offsets_that_the_plugin_handles_are_changed_without_a_warning(at: Workplace) -> None:
-    numbers = Numbers(at, "Movable")
-    numbers.run()
-    numbers.move()
-    ran = at.apply()
-    assert "externally" not in ran.out + ran.err
-    numbers.await_position(20)
 
 
 @pytest.mark.parametrize("spec", ["alter", "reset"])
@@ -117,3 +109,56 @@ def test_a_poison_pill_is_skipped_by_a_commit(real: Workplace) -> None:
 def failed_tasks(place: Workplace, stem: str) -> int:
     status = place.rest("GET", f"/connectors/{place.name(stem)}/status")
     return sum(task["state"] == "FAILED" for task in status["tasks"])
+
+
+FAILED = "FAILED: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectException: number {} is no longer there"
+
+
+class AgingNumbers(Numbers):
+    """Its task fails at the first poll if it resumes before `oldest`."""
+
+    def __init__(self, place: Workplace) -> None:
+        super().__init__(place, "Movable")
+        place.settings('min_running = "1.5s"')
+
+    def commit(self, spec: str = "", **config: str) -> None:
+        super().commit(spec, **{"oldest": "10", "interval.ms": "300", **config})
+
+    def tasks(self) -> list[str]:
+        status: dict[str, Any] = self.place.rest("GET", f"/connectors/{self.place.name('numbers')}/status")
+        return [task["state"] for task in status["tasks"]]
+
+
+def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_back(at: Workplace) -> None:
+    numbers = AgingNumbers(at)
+    numbers.run()
+    numbers.move()
+    at.run("apply", "--yes").expect(
+        1,
+        out="2 of 3 steps applied, 1 failed",
+        err=(f"resume {FAILED.format(5)}", "to restore the offsets, run: gitops-connect offsets undo back"),
+    )
+    assert (numbers.position(), numbers.tasks()) == (5, ["FAILED"])
+
+    again = at.run("apply", "--yes")
+    assert "1 rewind" not in again.out, "what was applied is not applied again"
+    assert numbers.position() == 5
+
+    at.undo("back")
+    at.apply()
+    assert (numbers.position(), numbers.tasks()) == (20, ["RUNNING"])
+
+
+@pytest.mark.on_kafka
+def test_a_new_connector_whose_initial_offsets_kill_its_task_is_ours_and_its_undo_leads_back(at: Workplace) -> None:
+    numbers = AgingNumbers(at)
+    entry = {"partition": {"stream": "a"}, "offset": {"position": 5}}
+    numbers.commit(f"initialOffsets: {{offsets: {json.dumps([entry])}}}")
+    ran = at.run("apply", "--yes").expect(1, err=f"resume {FAILED.format(5)}")
+    seed = f"initialOffsets/{at.name('numbers')}"
+    assert f"gitops-connect offsets undo {seed}; fix its config in the repository, and apply again" in ran.err
+    assert "adopt" not in at.run("plan").out
+
+    at.undo(seed)
+    at.apply()
+    assert numbers.tasks() == ["RUNNING"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from acceptance.test_health import broken_sink, fail
@@ -39,7 +41,10 @@ def test_commands_restart_parts_and_report_what_fails_again(at: Workplace) -> No
         1, err="task 0 is FAILED again: org.apache.kafka.connect.errors.ConnectException: Couldn't find or"
     )
     (at.directory / "missing").mkdir()
-    for options in (["--failed"], ["--task", "0"], []):
-        ran = at.run("restart", "connector", name, *options)
+    suggested = re.search(r"then run: gitops-connect (.+)", at.run("plan").out)
+    assert suggested is not None
+    restart = ["restart", "connector", name]
+    for command in (suggested[1].split(), [*restart, "--task", "0"], restart):
+        ran = at.run(*command)
         assert (ran.code, ran.out) == (0, f"{name} on local was restarted.\n")
         assert task_states(at) == ["RUNNING"]

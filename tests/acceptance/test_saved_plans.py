@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
 
 from acceptance.workplace import Workplace
-from gitops_connect.model.names import ClusterName
-from gitops_connect.runtime import SystemClock
 
 
 def saved(at: Workplace) -> str:
@@ -40,21 +36,6 @@ def test_it_is_stale_when_the_cluster_moved(at: Workplace) -> None:
     at.by_hand("pause", "orders")
     at.await_states(orders="PAUSED")
     at.run("apply", plan).expect(5, err="connectors of cluster local have changed since the plan was saved")
-
-
-def test_without_a_terminal_nothing_is_applied_unasked(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.run("apply").expect(64, err="--yes")
-    assert at.states() == {}
-
-
-def test_one_process_at_a_time_changes_a_cluster(at: Workplace) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    with closing(at.ledger()) as ledger, ledger.lease(ClusterName("local"), SystemClock()):
-        locked = at.run("apply", "--yes")
-    assert at.states() == {}
-    assert "error: cluster local is in use by process" in locked.err
-    assert locked.code == 5
 
 
 def test_a_plan_saved_into_the_directory_that_it_is_of_is_not_stale_by_that(at: Workplace) -> None:

@@ -116,50 +116,6 @@ def test_a_force_push_that_replaces_the_commit_asks(at: Workplace, resource: Res
     assert resource.position == 8
 
 
-def test_a_rename_of_the_file_does_not_act_again(at: Workplace, resource: Resource) -> None:
-    resource.offsets(4)
-    resource.commit(ALTER)
-    at.apply()
-    resource.put(8)
-    (at.repository / "moved").mkdir()
-    at.git("mv", "lines.yaml", "moved/lines.yaml")
-    at.commit("moved/lines.yaml", resource.text(ALTER) + "# moved\n")
-    assert "No changes." in at.run("apply", "--yes").out
-
-
-@pytest.mark.parametrize(
-    ("action", "state", "entry", "why"),
-    [
-        ("alter", "RUNNING", "offsets.json", "the connector not being stopped: set `state: stopped`"),
-        ("alter", "STOPPED", "other.json", "missing entry offsets.json or lines-"),
-        ("patch", "STOPPED", "offsets.json", "unknown value 'patch' of the annotation"),
-        ("list", "STOPPED", "offsets.json", "no destination for ConfigMaps in the settings"),
-    ],
-)
-def test_what_cannot_be_done_is_a_warning_until_it_is_fixed(
-    resource: Resource, action: str, state: str, entry: str, why: str
-) -> None:
-    at = resource.at
-    resource.offsets(4, entry)
-    resource.commit({OFFSETS: action}, f"state: {state.lower()}")
-    for _ in range(2):
-        at.run("apply", "--yes").expect(
-            0, said=(f"the connector offsets for {resource.name} due to {why}", "[strimzi/annotation]")
-        )
-    assert at.states() == {"lines": state}
-    resource.offsets(4)
-    resource.commit(ALTER)
-    at.apply()
-    assert resource.position == 4
-
-
-def test_validate_names_offsets_that_cannot_be_used(at: Workplace, resource: Resource) -> None:
-    at.write("lines.yaml", resource.text(ALTER))
-    at.run("validate", str(at.repository)).expect(
-        0, out=f"warning: Failed to alter the connector offsets for {resource.name} due to missing ConfigMap"
-    )
-
-
 def test_a_directory_without_git_acts_once_for_each_value(at: Workplace, resource: Resource) -> None:
     resource.offsets(4, commit=False)
     at.write("lines.yaml", resource.text(ALTER))
@@ -171,13 +127,6 @@ def test_a_directory_without_git_acts_once_for_each_value(at: Workplace, resourc
     commit = at.git("rev-parse", "HEAD")
     planned = at.run("plan")
     assert f"ledger resolve {resource.name}.alter.{commit[:12]}" in planned.err, "it may be the same change"
-
-
-def test_the_entry_may_have_the_name_of_the_connector(at: Workplace, resource: Resource) -> None:
-    resource.offsets(4, f"{resource.name}.json")
-    resource.commit(ALTER)
-    at.apply()
-    assert resource.position == 4
 
 
 @pytest.mark.on_kafka

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from acceptance.workplace import Workplace, change
+from acceptance.workplace import Workplace
 
 pytestmark = pytest.mark.e2e
 
@@ -65,13 +65,3 @@ def test_undo_of_a_reset_puts_back_partitions_of_every_form_that_connect_takes(f
     document = undo(files)
     assert files.existing() == sorted(old, key=str)
     assert document["spec"]["acknowledge"] == ["unread"]
-
-
-def test_without_the_acknowledgement_nothing_is_set(files: Files) -> None:
-    files.place.set_offsets("files", at_position(files.own, 5))
-    spec = f"operation: alter\noffsets: {json.dumps([at_position(files.other, 7)])}"
-    files.place.commit("other.yaml", change("other", files.place.name("files"), spec))
-    ran = files.place.run("apply", "--yes")
-    assert ran.code != 0
-    assert "add `acknowledge: [unread]`" in ran.out + ran.err
-    assert files.existing() == [at_position(files.own, 5)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,9 +29,7 @@ def two_workers(sandbox: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
 
 def begin_apply(at: Workplace) -> subprocess.Popen[str]:
     """Start `apply` in a new process."""
-    settings = str(at.directory / "gitops-connect.toml")
-    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(at.command("apply", "--yes"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def await_some(at: Workplace, process: subprocess.Popen[str]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -152,6 +153,11 @@ class Workplace:
     def run(self, *arguments: str) -> Ran:
         """Run one command in this process."""
         return run_here("--config", str(self.directory / "gitops-connect.toml"), *arguments)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line that runs one command in a new process."""
+        program = [sys.executable, "-m", "gitops_connect.cli.main"]
+        return [*program, "--config", str(self.directory / "gitops-connect.toml"), *arguments]
 
     def apply(self) -> Ran:
         """Apply the last commit; the command must succeed."""

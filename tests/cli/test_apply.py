@@ -46,7 +46,7 @@ def test_only_yes_is_a_yes(at: Workplace, answer: str, code: int, states: dict[s
     assert at.states() == states
 
 
-def test_the_question_is_not_printed_to_stdout(at: Workplace) -> None:
+def test_the_question_is_not_printed_to_stdout_and_not_asked_without_changes(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with Terminal(at, ["apply"], piped=True) as terminal:
         terminal.wait(QUESTION)
@@ -54,15 +54,10 @@ def test_the_question_is_not_printed_to_stdout(at: Workplace) -> None:
         assert terminal.code() == 0
         assert b"Enter a value" not in terminal.out
         assert b"1 of 1 step applied" in terminal.out
-
-
-def test_a_directory_is_applied_as_it_is_without_a_commit(at: Workplace) -> None:
-    at.write("orders.yaml", at.source("orders"))
-    planned, applied = at.run("plan", str(at.repository)), at.run("apply", str(at.repository), "--yes")
-    source = f"Reading documents from the directory {at.repository}, not from a Git repository.\n"
-    assert (planned.code, planned.err, applied.code) == (0, source, 0)
-    assert applied.err.startswith(source)
-    assert at.states() == {"orders": "RUNNING"}
+    with Terminal(at, ["apply"]) as terminal:
+        assert terminal.code() == 0
+        assert QUESTION not in terminal.seen
+        assert "No changes." in terminal.seen
 
 
 @pytest.mark.parametrize(
@@ -80,14 +75,6 @@ def test_an_argument_that_is_neither_a_plan_nor_a_directory_is_named(
     if content is not None:
         file.write_bytes(content)
     at.run("apply", str(file), "--yes").expect(64, out="", err=f"{file} {message}")
-
-
-def test_without_changes_no_question_is_asked(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders"))
-    with Terminal(at, ["apply"]) as terminal:
-        assert terminal.code() == 0
-        assert QUESTION not in terminal.seen
-        assert "No changes." in terminal.seen
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -125,21 +112,6 @@ def test_a_masked_value_of_a_connector_that_fails_with_it_is_not_sent_again(at: 
     at.commit("orders.yaml", at.mirror("orders", **{"ssl.key.password": "two"}))
     assert at.run("apply", "--yes").code == 1
     assert "configure" not in at.run("plan").out
-
-
-def test_a_second_interrupt_ends_at_once(at: Workplace, standin: StandIn) -> None:
-    standin.cluster.lag = FOR_EVER
-    at.commit("orders.yaml", at.source("orders"))
-    with Terminal(at, ["apply", "--yes"]) as terminal:
-        at.await_that(lambda: standin.count("POST"), bool)
-        terminal.send(signal.SIGINT)
-        terminal.wait("interrupt again to stop immediately")
-        terminal.send(signal.SIGINT)
-        assert terminal.code() == -signal.SIGINT
-    standin.cluster.lag = 0
-    standin.cluster.connectors[at.name("orders")].due = 0
-    at.apply()
-    assert standin.count("POST") == 1
 
 
 def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:

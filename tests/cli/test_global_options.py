@@ -69,6 +69,7 @@ def test_colors_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_version_as_text_and_as_json() -> None:
+    assert run("--version") == Ran(0, f"gitops-connect {gitops_connect.__version__}\n", "")
     assert run("version").out.startswith(f"gitops-connect {gitops_connect.__version__}\nPython 3.")
     assert json.loads(run("version", "-o", "json").out)["version"] == gitops_connect.__version__
 
@@ -81,10 +82,6 @@ def test_requests_are_logged_without_credentials(at: Workplace) -> None:
     assert "hunter" not in ran.err
     assert "debug: " not in at.run("plan").err, "of one command only"
     assert not logging.getLogger("gitops_connect.requests").handlers
-
-
-@pytest.mark.slow
-def test_a_worker_that_does_not_answer_is_logged(at: Workplace) -> None:
     at.urls = ("http://127.0.0.1:1",)
     at.settings()
     at.run("--debug", "get", "connectors").expect(1, err=("debug: GET http://127.0.0.1:1/", ": no answer after "))

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 import yaml
 import zstandard
 from acceptance.workplace import Ran, Workplace
-from support.terminal import Terminal
 
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
@@ -61,11 +59,9 @@ def many_offsets(declared: Workplace) -> Workplace:
 
 def apart(at: Workplace, *arguments: str) -> Ran:
     """Run a command in a new process: a process has one Spark session, which other tests may use."""
-    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", str(at.directory / "gitops-connect.toml")]
     environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.directory / "cache")}
-    done = subprocess.run(
-        [*command, "offsets", *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment
-    )
+    command = at.command("offsets", *arguments)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -157,20 +153,6 @@ def test_a_directory_of_all_formats_is_one_manifest(declared: Workplace) -> None
     }
     column = line(5, -5).index('"offset"', line(5, -5).index('"offset"') + 1) + 1
     assert f"deep/c.json:3:{column}<" in (report / "index.html").read_text()
-
-
-@pytest.mark.thorough
-def test_progress_says_what_is_started_and_done(declared: Workplace) -> None:
-    at = declared
-    file = written(at.directory / "large.jsonl", lines(210_000))
-    arguments = ["offsets", "check", str(file), "--connector", at.name("lines")]
-    with Terminal(at, arguments, environment={"GITOPS_CONNECT_CACHE": str(at.directory / "cache")}) as terminal:
-        while terminal.process.poll() is None:
-            terminal.process.wait(300)
-        assert terminal.code() == 0, terminal.seen
-        assert "starting Spark (local[*])" in terminal.seen
-        assert "checking on Spark" in terminal.seen
-        assert "210,000 new" in terminal.seen
 
 
 @pytest.mark.thorough

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -80,16 +78,13 @@ def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger)
     values = json.loads(at.run("ledger", "show", "-o", "json").out)
     assert [value["name"] for value in values] == ["passed", "skip", "old"]
     assert values[0] == values[0] | {"final": True, "failures": 1, "message": "no\nnever", "commit": "a" * 40}
-
-
-@pytest.mark.parametrize(("name", "parse"), [("json", json.loads), ("yaml", yaml.safe_load)])
-def test_one_change_is_shown_with_its_offsets(
-    at: Workplace, ledger: Ledger, name: str, parse: Callable[[str], Any]
-) -> None:
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    (value,) = parse(at.run("ledger", "show", "skip", "-o", name).out)
-    assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(STOOD)))
-    assert value["state"] == "in_progress"
+    for name, parse in (("json", json.loads), ("yaml", yaml.safe_load)):
+        (value,) = parse(at.run("ledger", "show", "old", "-o", name).out)
+        assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(STOOD)))
+        assert value["state"] == "in_progress"
+    at.run("ledger", "show", "nothing").expect(
+        1, out="", err="the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all"
+    )
 
 
 def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger) -> None:
@@ -99,12 +94,6 @@ def test_of_many_offsets_the_text_shows_the_first(at: Workplace, ledger: Ledger)
     assert text.count("filename") == 20
     assert "and 5 more: use -o json to show all" in text
     assert len(json.loads(at.run("ledger", "show", "skip", "-o", "json").out)[0]["before"]) == 25
-
-
-def test_a_change_that_does_not_exist_is_not_shown(at: Workplace) -> None:
-    at.run("ledger", "show", "nothing").expect(
-        1, out="", err="the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all"
-    )
 
 
 def test_unknown_changes_are_marked_as_applied_with_their_declared_offsets(at: Workplace, ledger: Ledger) -> None:
@@ -120,6 +109,12 @@ def test_unknown_changes_are_marked_as_applied_with_their_declared_offsets(at: W
     assert records[OffsetChangeName("fresh")].digest == records[PASSED].digest != SKIP.digest
     assert records[OffsetChangeName("fresh")].revision == revision
     assert records[OffsetChangeName("withdrawn")].digest == SKIP.digest
+    at.run("ledger", "resolve", "passed", "withdrawn", "--not-applied", "--yes").expect(0)
+    assert known(ledger) == {"fresh": OffsetChangeState.SETTLED}, "a mark can be removed"
+    commit(at, change(at, "passed").replace("alter", "altr"))
+    at.run("ledger", "resolve", "passed", "--applied").expect(
+        err="1 error in the documents; run `gitops-connect validate`"
+    )
 
 
 def test_initial_offsets_are_resolved_by_their_name(at: Workplace, ledger: Ledger) -> None:
@@ -167,14 +162,6 @@ def test_a_verified_change_is_never_pending_again(at: Workplace, ledger: Ledger)
     assert ledger.export() == before
 
 
-def test_a_mark_can_be_removed(at: Workplace, ledger: Ledger) -> None:
-    commit(at, change(at, "passed"))
-    at.run("ledger", "resolve", "passed", "--applied", "--yes")
-    assert known(ledger) == {"passed": OffsetChangeState.SETTLED}
-    at.run("ledger", "resolve", "passed", "--not-applied", "--yes").expect(0)
-    assert known(ledger) == {}
-
-
 def test_on_a_new_ledger_only_named_changes_are_marked_as_applied(at: Workplace, ledger: Ledger) -> None:
     """Some declared changes may be new. Only the first reconciliation records those that are not."""
     commit(at, change(at, "passed"))
@@ -204,25 +191,6 @@ def test_an_ambiguous_command_is_refused(at: Workplace, ledger: Ledger, argument
     commit(at, change(at, "passed"))
     at.run("ledger", "resolve", *arguments).expect(64, err=message)
     assert known(ledger) == {}
-
-
-def test_a_name_of_a_broken_document_says_so(at: Workplace) -> None:
-    commit(at, change(at, "passed").replace("alter", "altr"))
-    assert (
-        "1 error in the documents; run `gitops-connect validate`"
-        in at.run("ledger", "resolve", "passed", "--applied").err
-    )
-
-
-def test_only_yes_is_a_yes(at: Workplace, ledger: Ledger) -> None:
-    commit(at, change(at, "passed"))
-    for answer, code in (("y\n", 1), ("yes\n", 0)):
-        with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
-            terminal.wait(QUESTION)
-            assert "alter" in terminal.seen, "what is meant stands above the question"
-            terminal.type(answer)
-            assert terminal.code() == code
-        assert (known(ledger) == {"passed": OffsetChangeState.SETTLED}) == (code == 0)
 
 
 def test_a_change_that_changed_during_the_question_is_not_marked(at: Workplace, ledger: Ledger) -> None:
@@ -264,24 +232,13 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
 def test_an_import_replaces_other_data_only_with_the_option_replace(at: Workplace, ledger: Ledger) -> None:
     file = at.directory / "ledger.json"
     at.run("ledger", "export", str(file))
+    at.run("ledger", "export", str(at.directory / "nowhere" / "ledger.json")).expect(64, err="cannot write")
     ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    (at.directory / "no-export").write_bytes(b"\xff\xfe")
+    at.run("ledger", "import", str(at.directory / "no-export"), "--replace").expect(64, err="no-export")
     at.run("ledger", "import", str(file)).expect(
         64, err="the ledger already contains other data (ownership: 0, operations: 1, "
     )
     assert known(ledger) == {"skip": OffsetChangeState.OPEN}
     assert at.run("ledger", "import", str(file), "--replace").code == 0
     assert known(ledger) == {}
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'{"name": "orders", "config": {}}', None])
-def test_a_file_that_is_not_an_export_is_a_usage_error(at: Workplace, ledger: Ledger, content: bytes | None) -> None:
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    file = at.directory / "ledger.json"
-    if content is not None:
-        file.write_bytes(content)
-    at.run("ledger", "import", str(file), "--replace").expect(64, err=str(file))
-    assert known(ledger) == {"skip": OffsetChangeState.OPEN}
-
-
-def test_an_export_that_cannot_be_written_is_a_usage_error(at: Workplace) -> None:
-    at.run("ledger", "export", str(at.directory / "nowhere" / "ledger.json")).expect(64, err="cannot write")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +17,6 @@ from gitops_connect.cli import main
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, StalePlan, UsageError
 from gitops_connect.settings.settings_file import load_settings
-
-PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main")
-
-
-def test_the_version_is_data() -> None:
-    assert run("--version") == Ran(0, f"gitops-connect {gitops_connect.__version__}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -178,8 +171,7 @@ def test_a_reader_that_closes_the_pipe_is_not_a_bug(
     reader, writer = os.pipe()
     os.close(reader)
     streams: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, deaf: writer}
-    arguments = [*PROGRAM, "--config", str(at.directory / "gitops-connect.toml"), *command]
-    process = subprocess.Popen(arguments, text=True, **streams)  # type: ignore[call-overload]  # streams by name
+    process = subprocess.Popen(at.command(*command), text=True, **streams)  # type: ignore[call-overload]  # streams by name
     os.close(writer)
     out, err = process.communicate()
     assert process.returncode == code

@@ -26,14 +26,8 @@ spec:
     [
         ("/proc/self/environ", "change.yaml:7:14: error: the path '/proc/self/environ' leads out of the repository"),
         ("../outside.json", "change.yaml:7:14: error: the path '../outside.json' leads out of the repository"),
-        (
-            "a/../../outside.json",
-            "change.yaml:7:14: error: the path 'a/../../outside.json' leads out of the repository",
-        ),
-        (
-            "link.json",
-            "link.json:1:1: error: the link points to ../outside.json, outside of the directory that is read",
-        ),
+        ("a/../../outside.json", "change.yaml:7:14: error: the path 'a/../../outside.json' leads out of the"),
+        ("link.json", "link.json:1:1: error: the link points to ../outside.json, outside of the directory"),
         ("system.json", "system.json:1:1: error: the link points to /proc/self/environ, outside of the directory"),
         ("below/environ", "below:1:1: error: the link points to /proc/self, outside of the directory that is read"),
         ("pipe.json", "pipe.json:1:1: error: this is neither a file nor a directory, and is not read"),

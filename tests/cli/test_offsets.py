@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,17 @@ import yaml
 from acceptance.workplace import MIRROR, Ran, Workplace, change
 from standin.connect import StandIn
 
-from gitops_connect.sandbox.cluster import Sandbox
-
 pytestmark = pytest.mark.slow
 
 Entries = Mapping[str, int | None]
 NUMBERS = {"topic": "numbers"}
 
 
-@pytest.fixture
-def stopped(at: Workplace) -> Callable[..., Workplace]:
-    """Returns a function that applies a stopped mirror `lines`, and sets the offset of each topic."""
-
-    def make(**positions: int) -> Workplace:
-        at.deploy("lines.yaml", at.mirror("lines", "state: stopped"))
-        if positions:
-            set_offsets(at, positions)
-        return at
-
-    return make
+def stopped(at: Workplace, **positions: int) -> None:
+    """Apply a stopped mirror `lines`, and set the offset of each topic."""
+    at.deploy("lines.yaml", at.mirror("lines", "state: stopped"))
+    if positions:
+        set_offsets(at, positions)
 
 
 def set_offsets(at: Workplace, positions: Entries) -> None:
@@ -93,10 +85,13 @@ def undo(at: Workplace, *arguments: str) -> Ran:
 # get
 
 
-def test_get_shows_the_current_offsets(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(b=2, a=1)
-    ran = get(at).expect(0)
-    assert [line.split() for line in ran.out.splitlines()] == [
+FOREIGN = {"partition": {"cluster": "z", "partition": 0, "topic": "t"}, "offset": {"offset": 7}}
+ODD = {"partition": {"cluster": "a", "partition": 0, "topic": "a", "zone": "x"}, "offset": {"offset": 3}}
+
+
+def test_current_offsets_are_shown_and_saved(at: Workplace) -> None:
+    stopped(at, b=2, a=1)
+    assert [line.split() for line in get(at).expect(0).out.splitlines()] == [
         ["PARTITION", "OFFSET"],
         ['{"cluster":"a","partition":0,"topic":"a"}', '{"offset":1}'],
         ['{"cluster":"a","partition":0,"topic":"b"}', '{"offset":2}'],
@@ -104,38 +99,46 @@ def test_get_shows_the_current_offsets(stopped: Callable[..., Workplace]) -> Non
     expected = {"offsets": entries({"a": 1, "b": 2})}
     assert json.loads(get(at, "-o", "json").out) == expected
     assert yaml.safe_load(get(at, "-o", "yaml").out) == expected
-
-
-@pytest.mark.parametrize("name", ["saved.json", "saved.jsonl"])
-def test_a_saved_manifest_is_valid_and_has_no_difference(stopped: Callable[..., Workplace], name: str) -> None:
-    at = stopped(b=2, a=1)
-    file = at.directory / name
-    get(at, "--save", str(file)).expect(0, out="")
-    text = file.read_text()
-    saved = json.loads(text)["offsets"] if name == "saved.json" else [json.loads(one) for one in text.splitlines()]
-    assert saved == entries({"a": 1, "b": 2})
-    check(at, file).expect(0)
-    diff(at, file, "--replace").expect(0)
-
-
-def test_offsets_are_saved_to_a_new_file_of_a_known_format(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=1)
-    file = at.directory / "saved.json"
-    file.write_text("mine")
-    get(at, "--save", str(file)).expect(64, err=f"{file} exists already; choose another file")
-    assert file.read_text() == "mine"
-    get(at, "--save", str(file), "--force").expect(0)
-    assert json.loads(file.read_text()) == {"offsets": entries({"a": 1})}
+    whole, by_line = at.directory / "saved.json", at.directory / "saved.jsonl"
+    for file in (whole, by_line):
+        get(at, "--save", str(file)).expect(0, out="")
+        check(at, file).expect(0)
+        diff(at, file, "--replace").expect(0)
+    assert json.loads(whole.read_text()) == expected
+    assert [json.loads(one) for one in by_line.read_text().splitlines()] == expected["offsets"]
+    whole.write_text("mine")
+    get(at, "--save", str(whole)).expect(64, err=f"{whole} exists already; choose another file")
+    assert whole.read_text() == "mine"
+    at.set_offsets("lines", FOREIGN, ODD)
+    get(at, "--save", str(whole), "--force").expect(0)
+    check(at, whole, "--replace").expect(0, out="no problems")
+    assert check(at, whole, "--offline").code == 4, "offline, nobody can say that what nothing reads is stored"
     get(at, "--save", str(at.directory / "saved.csv")).expect(64, err="use the suffix .json")
     get(at, "--save", str(at.directory / "nowhere" / "saved.json")).expect(64, err="No such file or directory")
+
+
+def test_the_cluster_of_a_connector(at: Workplace, standin: StandIn) -> None:
+    stopped(at, a=1)
+    with StandIn() as twin:
+        at.settings(more=f'[clusters.twin]\nurl = ["{twin.url}"]')
+        body = {"name": at.name("lines"), "config": at.config("lines") | {"name": at.name("lines")}}
+        requests.post(f"{twin.url}/connectors", json=body, timeout=10).raise_for_status()
+        get(at).expect(64, err="exists on local and twin; choose one with --cluster")
+        assert get(at, "--cluster", "twin").expect(0).out.splitlines()[1:] == []
+        get(at, "--cluster", "twn").expect(64)
+    at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
+    get(at).expect(0, err="note: connect cluster gone: ")
+    at.run("offsets", "get", "nobody").expect(1, err="error: connect cluster gone: ")
+    standin.cluster.version = "3.4.0"
+    get(at).expect(1, err="Kafka Connect 3.4.0 cannot return offsets (3.5 and later can)")
 
 
 @pytest.mark.parametrize(
     "command",
     [("get", "{}"), ("diff", "{}", "{file}"), ("check", "{file}", "--connector", "{}")],
 )
-def test_an_unknown_connector_gets_a_suggestion(stopped: Callable[..., Workplace], command: Any) -> None:
-    at = stopped(a=1)
+def test_an_unknown_connector_gets_a_suggestion(at: Workplace, command: Any) -> None:
+    stopped(at, a=1)
     wrong = at.name("lnies")
     file = str(manifest(at, {"a": 1}))
     at.run("offsets", *(part.replace("{file}", file).replace("{}", wrong) for part in command)).expect(
@@ -143,74 +146,34 @@ def test_an_unknown_connector_gets_a_suggestion(stopped: Callable[..., Workplace
     )
 
 
-def test_a_connector_of_two_clusters_needs_one_named(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=1)
-    with StandIn() as twin:
-        at.settings(more=f'[clusters.twin]\nurl = ["{twin.url}"]')
-        body = {"name": at.name("lines"), "config": at.config("lines") | {"name": at.name("lines")}}
-        requests.post(f"{twin.url}/connectors", json=body, timeout=10).raise_for_status()
-        get(at).expect(64, err="exists on local and twin; choose one with --cluster")
-        named = get(at, "--cluster", "twin")
-        assert (named.code, named.out.splitlines()[1:]) == (0, [])
-        assert get(at, "--cluster", "twn").code == 64
-
-
-def test_an_unreachable_cluster_is_reported(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=1)
-    at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
-    get(at).expect(0, err="note: connect cluster gone: ")
-    at.run("offsets", "get", "nobody").expect(1, err="error: connect cluster gone: ")
-
-
-def test_workers_that_are_too_old(stopped: Callable[..., Workplace], standin: StandIn) -> None:
-    at = stopped(a=1)
-    standin.cluster.version = "3.4.0"
-    get(at).expect(1, err="Kafka Connect 3.4.0 cannot return offsets (3.5 and later can)")
-
-
 # diff
 
 
-def test_diff_as_alter_and_as_replace(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100, b=5, c=7)
+def test_diff_as_alter_and_as_replace(at: Workplace) -> None:
+    at.commit("lines.yaml", at.mirror("lines"))
+    diff(at, manifest(at, {"a": 1})).expect(1, err="does not exist on cluster local")
+    stopped(at, a=100, b=5, c=7)
     file = manifest(at, {"a": 90, "b": 5, "d": 1})
     altered = diff(at, file).expect(2)
     assert altered.out.splitlines()[0].strip() == "1 rewind (10 records reprocessed), 1 new, 1 same"
-    assert (
-        '< {"cluster":"a","partition":0,"topic":"a"}: {"offset":100} -> {"offset":90}  rewind 10 records' in altered.out
-    )
+    moved = '< {"cluster":"a","partition":0,"topic":"a"}: {"offset":100} -> {"offset":90}  rewind 10 records'
+    assert moved in altered.out
     diff(at, file, "--replace").expect(2, out="1 new, 1 removed, 1 same")
     value = json.loads(diff(at, file, "--replace", "-o", "json").out)
     assert value["difference"]["counts"]["removed"] == 1
     assert value["acknowledge"] == ["rewind", "tombstone"]
-
-
-def test_diff_shows_all_offsets_on_request(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(**{f"f{number}": 100 for number in range(15)})
-    file = manifest(at, {f"f{number}": number for number in range(15)})
-    assert "and 5 more (--all-offsets, or -o json)" in diff(at, file).out
-    assert diff(at, file, "--all-offsets").out.count("rewind") == 16
-
-
-def test_diff_of_a_broken_manifest_names_the_line(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=1)
-    file = at.directory / "m.jsonl"
-    file.write_text('{"partition": {"filename": "a"}, "offset": {"position": 1}}\n{"partition": {"filename": "a"}\n')
-    diff(at, file).expect(4, out=("m.jsonl:2:", "[manifest/syntax]"))
-
-
-def test_diff_with_a_declared_connector_that_does_not_exist(at: Workplace) -> None:
-    at.commit("lines.yaml", at.mirror("lines"))
-    diff(at, manifest(at, {"a": 1})).expect(1, err="does not exist on cluster local")
+    many = manifest(at, {f"f{number}": number for number in range(15)})
+    assert "and 5 more (--all-offsets, or -o json)" in diff(at, many).out
+    assert diff(at, many, "--all-offsets").out.count("-> ") == 15
 
 
 # check
 
 
-def test_check_shows_the_content_of_a_manifest_and_its_effect(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    set_offsets(at, {"a": 100})
-    check(at, manifest(at, {"a": 90})).expect(
+def test_check_shows_the_content_of_a_manifest_and_its_effect(at: Workplace) -> None:
+    stopped(at, a=100)
+    file = manifest(at, {"a": 90})
+    check(at, file).expect(
         0,
         out=(
             f"for {at.name('lines')} on local (as declared in the repository): 1 entry, 1 partition",
@@ -219,13 +182,45 @@ def test_check_shows_the_content_of_a_manifest_and_its_effect(stopped: Callable[
             "acknowledge: [rewind]",
         ),
     )
-
-
-def test_check_prefers_the_declared_config_to_that_of_the_cluster(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    assert check(at, manifest(at, {"a": 1})).code == 0
+    set_offsets(at, {f"t{number}": 100 for number in range(8)})
+    moved = check(at, manifest(at, {f"t{number}": 90 - number for number in range(8)}, "moved.json"))
+    moved.expect(0, out="8 rewind (108 records reprocessed)")
+    assert moved.out.count(" -> ") == 3, "the largest of each direction"
+    assert "in this process" in moved.out.splitlines()[-1]
+    some = manifest(at, {"t1": 99, "t2": 50}, "some.json")
+    assert json.loads(check(at, some, "-o", "json").out)["distribution"] == {"rewind": [1, 1]}
     at.commit("lines.yaml", at.mirror("lines", "state: stopped", **{"source.cluster.alias": "elsewhere"}))
-    check(at, manifest(at, {"a": 1})).expect(4, out=("[manifest/alias]", "1 error (1 manifest/alias)"))
+    check(at, manifest(at, {"b": 1})).expect(4, out=("[manifest/alias]", "1 error (1 manifest/alias)"))
+
+
+def test_check_counts_every_violation(at: Workplace) -> None:
+    stopped(at)
+    ran = check(at, manifest(at, {f"t{number}": -1 for number in range(1234)})).expect(4)
+    assert ran.out.count("error: ") == 21
+    assert "1,234 errors (1,234 manifest/negative)" in ran.out
+    file = at.directory / "bad.jsonl"
+    broken = [*entries({"a": -1, "b": -2}), *entries({"c": 1, "d": None}), *entries({"c": 2}), {"partition": {}}]
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in broken))
+    check(at, file).expect(4, out=("errors, 1 warning:\n", "  2 manifest/negative\n  1 manifest/conflict\n"))
+    value = json.loads(check(at, wrong(at), "-o", "json").expect(4).out)
+    assert (value["entries"], value["partitions"], value["errors"], value["difference"]) == (1, 1, 1, None)
+    assert (value["warnings"], value["rules"]) == (0, {"manifest/alias": 1})
+    assert value["diagnostics"][0]["rule"] == "manifest/alias"
+    sarif = json.loads(check(at, wrong(at), "-o", "sarif").out)
+    assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["manifest/alias"]
+
+
+def test_check_offline_sends_no_request_and_needs_no_settings(at: Workplace) -> None:
+    stopped(at)
+    file = manifest(at, {"a": 1})
+    at.urls = ("http://127.0.0.1:1",)
+    at.settings()
+    check(at, file, "--offline").expect(0, out="not compared with the current offsets: offline", err="")
+    check(at, file).expect(0, out="not compared with the current offsets: connect cluster local: ")
+    (at.directory / "gitops-connect.toml").write_text("")
+    check(at, file, "--offline").expect(0, out="only the rules for every connector are checked")
+    file.write_text(json.dumps(entries({"/a": 1}) + entries({"/a": 2})))
+    check(at, file, "--offline").expect(4)
 
 
 def test_check_of_an_undeclared_connector_uses_its_config_on_the_cluster(at: Workplace) -> None:
@@ -235,23 +230,6 @@ def test_check_of_an_undeclared_connector_uses_its_config_on_the_cluster(at: Wor
     assert good.code == 0
     assert "(with its current config on the cluster)" in good.out
     assert (bad.code, "[manifest/alias]" in bad.out) == (4, True)
-
-
-def test_check_offline_sends_no_request(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    file = manifest(at, {"a": 1})
-    at.urls = ("http://127.0.0.1:1",)
-    at.settings()
-    check(at, file, "--offline").expect(0, out="not compared with the current offsets: offline", err="")
-    check(at, file).expect(0, out="not compared with the current offsets: connect cluster local: ")
-
-
-def test_check_without_repository_and_cluster_uses_the_rules_for_every_connector(at: Workplace) -> None:
-    (at.directory / "gitops-connect.toml").write_text("")
-    check(at, manifest(at, {"/a": 1}), "--offline").expect(0, out="only the rules for every connector are checked")
-    twice = at.directory / "twice.json"
-    twice.write_text(json.dumps(entries({"/a": 1}) + entries({"/a": 2})))
-    assert check(at, twice, "--offline").code == 4
 
 
 def test_check_several_manifests_with_the_documents_of_a_directory(at: Workplace) -> None:
@@ -274,20 +252,9 @@ def test_check_several_manifests_with_the_documents_of_a_directory(at: Workplace
     assert "declares no valid connector 'lines-" in undeclared.err
 
 
-def test_check_as_data(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    file = wrong(at)
-    ran = check(at, file, "-o", "json")
-    value = json.loads(ran.out)
-    assert ran.code == 4
-    assert (value["entries"], value["partitions"], value["errors"], value["difference"]) == (1, 1, 1, None)
-    assert value["diagnostics"][0]["rule"] == "manifest/alias"
-    sarif = json.loads(check(at, file, "-o", "sarif").out)
-    assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["manifest/alias"]
-
-
-def test_check_of_a_directory_and_of_a_glob(stopped: Callable[..., Workplace]) -> None:
-    at, directory = stopped(a=1), "offsets"
+def test_check_of_a_directory_and_of_a_glob(at: Workplace) -> None:
+    directory = "offsets"
+    stopped(at, a=1)
     (at.directory / directory / "deep").mkdir(parents=True)
     for name, positions in {"one": {"a": 1, "b": 2}, "deep/two": {"c": 3}, "_old": {"a": 2}}.items():
         text = "".join(f"{json.dumps(one)}\n" for one in entries(positions))
@@ -307,8 +274,8 @@ def test_check_of_a_directory_and_of_a_glob(stopped: Callable[..., Workplace]) -
     assert json.loads(check(at, at.directory / directory, "-o", "json").out)["files"] == [str(named)]
 
 
-def test_a_path_without_a_manifest(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
+def test_a_path_without_a_manifest(at: Workplace) -> None:
+    stopped(at)
     (at.directory / "empty").mkdir()
     for path, said in [
         ("empty", "no offset manifest is in the directory"),
@@ -321,33 +288,8 @@ def test_a_path_without_a_manifest(stopped: Callable[..., Workplace]) -> None:
         )
 
 
-def test_the_summary_has_a_line_for_each_of_many_rules_and_the_largest_moves(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    set_offsets(at, {f"t{number}": 100 for number in range(8)})
-    good = check(at, manifest(at, {f"t{number}": 90 - number for number in range(8)})).expect(
-        out="8 rewind (108 records reprocessed)"
-    )
-    assert good.out.count(" -> ") == 3, "the largest of each direction"
-    assert "in this process" in good.out.splitlines()[-1]
-    value = json.loads(check(at, manifest(at, {"t1": 99, "t2": 50}), "-o", "json").out)
-    assert value["distribution"] == {"rewind": [1, 1]}
-    file = at.directory / "bad.jsonl"
-    broken = [*entries({"a": -1, "b": -2}), *entries({"c": 1, "d": None}), *entries({"c": 2}), {"partition": {}}]
-    file.write_text("".join(f"{json.dumps(one)}\n" for one in broken))
-    check(at, file).expect(4, out=("errors, 1 warning:\n", "  2 manifest/negative\n  1 manifest/conflict\n"))
-
-
-def test_saved_offsets_pass_the_check_even_if_nothing_reads_them(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
-    add_what_nothing_reads(at)
-    file = at.directory / "saved.json"
-    assert get(at, "--save", str(file)).code == 0
-    check(at, file, "--replace").expect(0, out="no problems")
-    assert check(at, file, "--offline").code == 4, "offline, nobody can say that it stands"
-
-
-def test_check_and_diff_of_offsets_that_nothing_reads(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(t=5)
+def test_check_and_diff_of_offsets_that_nothing_reads(at: Workplace) -> None:
+    stopped(at, t=5)
     file = wrong(at)
     check(at, wrong(at)).expect(4, out="if this is intended, add `acknowledge: [unread]`")
     for ran in (
@@ -363,21 +305,13 @@ def test_check_and_diff_of_offsets_that_nothing_reads(stopped: Callable[..., Wor
     assert check(at, wrong(at), "--acknowledge", "everything").code == 64
 
 
-def test_check_counts_every_violation(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    file = manifest(at, {f"t{number}": -1 for number in range(1234)})
-    ran = check(at, file)
-    assert (ran.code, ran.out.count("error: ")) == (4, 21)
-    assert "1,234 errors (1,234 manifest/negative)" in ran.out
-    value = json.loads(check(at, file, "-o", "json").out)
-    assert (value["errors"], value["warnings"], value["rules"]) == (1234, 0, {"manifest/negative": 1234})
-
-
 # history and undo
 
 
-def test_history_lists_the_changes_in_the_ledger_newest_first(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
+def test_history_lists_the_changes_in_the_ledger_newest_first(at: Workplace) -> None:
+    stopped(at, a=100)
+    assert history(at).out.splitlines()[1:] == []
+    at.run("offsets", "history", at.name("lnies")).expect(1, out="", err=f"did you mean '{at.name('lines')}'?")
     apply_change(at, "one", "alter", {"a": 90, "b": 1}, "rewind")
     apply_change(at, "two", "reset", {}, "reset")
     ran = history(at)
@@ -417,12 +351,6 @@ def test_a_warning_of_connect_is_in_every_report(at: Workplace) -> None:
     assert history(at).out.count("warning: ") == 2
 
 
-def test_history_of_a_connector_that_the_ledger_does_not_know(stopped: Callable[..., Workplace]) -> None:
-    at = stopped()
-    assert history(at).out.splitlines()[1:] == []
-    at.run("offsets", "history", at.name("lnies")).expect(1, out="", err=f"did you mean '{at.name('lines')}'?")
-
-
 @pytest.mark.parametrize(
     ("before", "offset_change", "declared", "acknowledge"),
     [
@@ -433,9 +361,9 @@ def test_history_of_a_connector_that_the_ledger_does_not_know(stopped: Callable[
     ],
 )
 def test_undo_restores_exactly_the_offsets_before_the_change(
-    stopped: Callable[..., Workplace], before: dict[str, int], offset_change: str, declared: Entries, acknowledge: str
+    at: Workplace, before: dict[str, int], offset_change: str, declared: Entries, acknowledge: str
 ) -> None:
-    at = stopped(**before)
+    stopped(at, **before)
     apply_change(at, "one", offset_change, declared, acknowledge)
     assert status(at) != before
     out = at.repository / "undo.yaml"
@@ -448,45 +376,40 @@ def test_undo_restores_exactly_the_offsets_before_the_change(
     assert "undo-one" in at.run("plan", "-v").out
 
 
-@pytest.mark.e2e
-def test_get_and_undo_use_exactly_the_offsets_that_connect_stores(sandbox: Sandbox, tmp_path: Path) -> None:
-    at = Workplace(tmp_path, sandbox.worker_urls)
-    try:
-        at.deploy("lines.yaml", at.mirror("lines", "state: stopped"))
-        before = {"a": 100, "b": 2**62, "ä\u202e": 0}
-        set_offsets(at, before)
-        saved = at.directory / "saved.json"
-        assert get(at, "--save", str(saved)).code == 0
-        assert check(at, saved).code == 0
-        apply_change(at, "one", "replace", {"a": 90, "c": 1}, "rewind, tombstone")
-        assert diff(at, saved, "--replace").code == 2
-        assert undo(at, "one", "--out", str(at.repository / "undo.yaml")).code == 0
-        at.deploy("nothing.yaml", "")
-        assert status(at) == before
-        assert diff(at, saved, "--replace").code == 0
-        assert history(at).out.count("applied") == 2
-    finally:
-        at.clean()
-
-
-def test_undo_writes_to_stdout_and_numbers_names_that_are_taken(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
+def test_undo_of_a_change_until_the_cluster_is_gone(at: Workplace) -> None:
+    stopped(at, a=100)
+    undo(at, "oen").expect(1, out="", err="the ledger has no offset change 'oen'")
     apply_change(at, "one", "alter", {"a": 90}, "rewind")
+    undo(at, "oen").expect(1, err="did you mean 'one'?")
+    out = at.directory / "undo.yaml"
+    out.write_text("mine")
+    undo(at, "one", "--out", str(out)).expect(64)
+    assert out.read_text() == "mine"
+    undo(at, "one", "--out", str(at.directory / "undo.json")).expect(64)
+    undo(at, "one", "--out", str(out), "--force").expect(0)
+    assert yaml.safe_load(out.read_text())["kind"] == "OffsetChange"
+
     apply_change(at, "undo-one", "alter", {"a": 91}, "skip")
     ran = undo(at, "one")
     document = yaml.safe_load(ran.out)
     assert document["metadata"] == {"name": "undo-one-2", "cluster": "local"}
-    assert document["spec"]["operation"] == "replace"
-    assert document["spec"]["offsets"] == entries({"a": 100})
+    assert (document["spec"]["operation"], document["spec"]["offsets"]) == ("replace", entries({"a": 100}))
     assert "acknowledge" not in document["spec"], "nine bytes forward are no more than max_skip"
     assert "restores the offsets from before one" in document["spec"]["reason"]
     assert "these later offset changes are undone, too: undo-one" in ran.err
     assert "Printed the document (replace, 1 offset). Nothing was changed" in ran.err
 
+    at.rest("DELETE", f"/connectors/{at.name('lines')}")
+    deleted = undo(at, "one").expect(0, err="does not exist on cluster local")
+    assert yaml.safe_load(deleted.out)["spec"]["offsets"] == entries({"a": 100})
+    at.urls = ("http://127.0.0.1:1",)
+    at.settings()
+    undo(at, "one").expect(1, out="", err="cannot determine which effects the document must acknowledge")
 
-def test_undo_of_many_offsets_writes_a_separate_manifest(stopped: Callable[..., Workplace]) -> None:
+
+def test_undo_of_many_offsets_writes_a_separate_manifest(at: Workplace) -> None:
     before = {f"/data/ä\u202e{number}": number for number in range(30)}
-    at = stopped(**before)
+    stopped(at, **before)
     apply_change(at, "one", "reset", {}, "reset")
     undo(at, "one").expect(64, out="", err="write to a file with --out")
     assert undo(at, "one", "--out", str(at.repository / "undo.yaml")).code == 0
@@ -494,39 +417,6 @@ def test_undo_of_many_offsets_writes_a_separate_manifest(stopped: Callable[..., 
     at.commit_all()
     at.apply()
     assert status(at) == before
-
-
-FOREIGN = {"partition": {"cluster": "z", "partition": 0, "topic": "t"}, "offset": {"offset": 7}}
-ODD = {"partition": {"cluster": "a", "partition": 0, "topic": "a", "zone": "x"}, "offset": {"offset": 3}}
-
-
-def everything(at: Workplace) -> list[Any]:
-    """All current offsets, also those that the connector does not read."""
-    return sorted(at.offsets("lines"), key=str)
-
-
-def add_what_nothing_reads(at: Workplace) -> list[Any]:
-    at.set_offsets("lines", FOREIGN, ODD)
-    return everything(at)
-
-
-@pytest.mark.parametrize(
-    ("offset_change", "declared", "acknowledge"), [("replace", {"a": 90}, "rewind, tombstone"), ("reset", {}, "reset")]
-)
-def test_undo_also_restores_offsets_that_nothing_reads(
-    stopped: Callable[..., Workplace], offset_change: str, declared: Entries, acknowledge: str
-) -> None:
-    at = stopped(a=100)
-    before = add_what_nothing_reads(at)
-    apply_change(at, "one", offset_change, declared, acknowledge)
-    assert everything(at) != before
-    out = at.repository / "undo.yaml"
-    undo(at, "one", "--out", str(out)).expect(0, err=("unread", "3 offsets"))
-    assert "unread" in yaml.safe_load(out.read_text())["spec"]["acknowledge"]
-    at.commit_all()
-    at.run("validate").expect(0, out=("[manifest/alias]", "warning"))
-    at.apply()
-    assert everything(at) == before
 
 
 def test_undo_reports_what_the_rules_will_reject(at: Workplace) -> None:
@@ -541,35 +431,6 @@ def test_undo_reports_what_the_rules_will_reject(at: Workplace) -> None:
     )
 
 
-def test_undo_of_a_change_whose_connector_was_deleted(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
-    apply_change(at, "one", "alter", {"a": 90}, "rewind")
-    at.rest("DELETE", f"/connectors/{at.name('lines')}")
-    ran = undo(at, "one").expect(0)
-    assert yaml.safe_load(ran.out)["spec"]["offsets"] == entries({"a": 100})
-    assert "does not exist on cluster local" in ran.err
-
-
-def test_undo_if_the_cluster_does_not_answer(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
-    apply_change(at, "one", "alter", {"a": 90}, "rewind")
-    at.urls = ("http://127.0.0.1:1",)
-    at.settings()
-    undo(at, "one").expect(1, out="", err="cannot determine which effects the document must acknowledge")
-
-
-def test_undo_writes_only_yaml_and_overwrites_a_file_only_with_force(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
-    apply_change(at, "one", "alter", {"a": 90}, "rewind")
-    out = at.directory / "undo.yaml"
-    out.write_text("mine")
-    assert undo(at, "one", "--out", str(out)).code == 64
-    assert out.read_text() == "mine"
-    assert undo(at, "one", "--out", str(at.directory / "undo.json")).code == 64
-    assert undo(at, "one", "--out", str(out), "--force").code == 0
-    assert yaml.safe_load(out.read_text())["kind"] == "OffsetChange"
-
-
 def test_a_change_without_effect_cannot_be_undone(at: Workplace, standin: StandIn) -> None:
     at.settings("settle_timeout = 1\nmin_running = 0")
     at.deploy("lines.yaml", at.mirror("lines", "state: stopped"))
@@ -579,15 +440,8 @@ def test_a_change_without_effect_cannot_be_undone(at: Workplace, standin: StandI
     undo(at, "one").expect(1, out="", err="offset change one changed nothing (it failed: ")
 
 
-def test_an_unknown_change_gets_a_suggestion(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
-    undo(at, "oen").expect(1, out="", err="the ledger has no offset change 'oen'")
-    apply_change(at, "one", "alter", {"a": 90}, "rewind")
-    assert "did you mean 'one'?" in undo(at, "oen").err
-
-
-def test_undo_of_a_change_that_was_not_applied_with_this_ledger(stopped: Callable[..., Workplace]) -> None:
-    at = stopped(a=100)
+def test_undo_of_a_change_that_was_not_applied_with_this_ledger(at: Workplace) -> None:
+    stopped(at, a=100)
     at.commit("one.yaml", change("one", at.name("lines"), "operation: reset\nacknowledge: [reset]"))
     assert at.run("ledger", "resolve", "one", "--applied", "--yes").code == 0
     undo(at, "one").expect(1, err="the offsets before one are unknown")

@@ -25,49 +25,24 @@ def restarts(standin: StandIn) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "requests"),
-    [
-        ([], ["restart?includeTasks=true&onlyFailed=false"]),
-        (["--task", "0"], ["tasks/0/restart"]),
-        (["--task", "0", "--task", "0"], ["tasks/0/restart"]),
-    ],
-)
-def test_a_running_connector(
-    at: Workplace, standin: StandIn, running: str, options: list[str], requests: list[str]
-) -> None:
-    ran = at.run("restart", "connector", running, *options)
-    assert (ran.code, ran.out, ran.err) == (
-        0,
-        f"{running} on local was restarted.\n",
-        f"Restarting {running} on local.\n",
-    )
-    assert restarts(standin) == requests
-
-
-@pytest.mark.slow
-def test_only_what_has_failed(at: Workplace, standin: StandIn, running: str) -> None:
+def test_what_is_restarted(at: Workplace, standin: StandIn, running: str) -> None:
+    standin.refuse("POST", ".*/restart.*", 409, "Cannot complete request because of a conflicting operation")
+    for options in ([], ["--task", "0", "--task", "0"]):
+        ran = at.run("restart", "connector", running, *options)
+        done = (0, f"{running} on local was restarted.\n", f"Restarting {running} on local.\n")
+        assert (ran.code, ran.out, ran.err) == done
+    everything = "restart?includeTasks=true&onlyFailed=false"
+    assert restarts(standin) == [everything, everything, "tasks/0/restart"], "a rebalance is waited for"
     ran = at.run("restart", "connector", running, "--failed")
     assert (ran.code, ran.out) == (0, f"No part of {running} on local is FAILED: nothing is restarted.\n")
     standin.cluster.fail_task(running, 0)
-    assert at.run("restart", "connector", running, "--failed").code == 0
-    assert restarts(standin) == ["restart?includeTasks=true&onlyFailed=true"]
+    at.run("restart", "connector", running, "--failed").expect(0)
+    assert restarts(standin)[3:] == ["restart?includeTasks=true&onlyFailed=true"]
     assert at.rest("GET", f"/connectors/{running}/status")["tasks"][0]["state"] == "RUNNING"
-
-
-@pytest.mark.slow
-def test_a_failure_after_the_restart_is_an_error(at: Workplace, standin: StandIn, running: str) -> None:
     standin.cluster.fail(running, "java.lang.Boom: no")
     at.run("restart", "connector", running).expect(
         1, out="", err=f"error: {running} on local: the connector is FAILED again: java.lang.Boom: no"
     )
-
-
-@pytest.mark.slow
-def test_a_rebalance_is_waited_for(at: Workplace, standin: StandIn, running: str) -> None:
-    standin.refuse("POST", ".*/restart.*", 409, "Cannot complete request because of a conflicting operation")
-    assert at.run("restart", "connector", running).code == 0
-    assert len(restarts(standin)) == 2
 
 
 @pytest.mark.parametrize(
@@ -85,9 +60,6 @@ def test_what_cannot_be_restarted(
     if action:
         at.by_hand(action, "orders")
     at.run("restart", "connector", running, *options).expect(code, out="", err=error)
+    unknown = f"there is no connector '{running.upper()}' on local; did you mean '{running}'?"
+    at.run("restart", "connector", running.upper()).expect(1, err=unknown)
     assert restarts(standin) == []
-
-
-def test_an_unknown_connector(at: Workplace, running: str) -> None:
-    error = f"there is no connector '{running.upper()}' on local; did you mean '{running}'?"
-    at.run("restart", "connector", running.upper()).expect(1, err=error)

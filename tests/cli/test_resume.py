@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -35,14 +34,18 @@ def change(at: Workplace, name: str, lsn: int | str, acknowledge: str) -> None:
     at.commit(f"{name}.yaml", document(name, at.name("shop"), spec))
 
 
-def test_a_rewind_is_refused_before_anything_is_stopped(shop: Workplace) -> None:
+def test_a_rewind_is_refused_acknowledged_applied_with_one_warning_and_undone(shop: Workplace) -> None:
+    manifest = shop.directory / "m.json"
+    manifest.write_text(json.dumps([entry("0/1985050")]))
+    shop.run("offsets", "check", str(manifest), "--connector", shop.name("shop")).expect(
+        out=(SLOT, "acknowledge: [external, rewind]")
+    )
+    shop.run("offsets", "diff", shop.name("shop"), str(manifest)).expect(2, out=SLOT)
     change(shop, "back", "0/1985050", "rewind")
     shop.run("plan").expect(4, err=(SLOT, "acknowledge: [external]"))
     assert shop.run("apply", "--auto-approve").code == 4
     assert shop.offsets("shop") == [entry(NOW)]
 
-
-def test_an_acknowledged_rewind_is_planned_with_its_consequences_and_applied_with_one_warning(shop: Workplace) -> None:
     change(shop, "back", "0/1985050", "rewind, external")
     planned = shop.run("plan").out
     assert "rewind 832 bytes of WAL (lsn 0/1985390 -> 0/1985050)" in planned
@@ -55,24 +58,8 @@ def test_an_acknowledged_rewind_is_planned_with_its_consequences_and_applied_wit
     assert (applied.out + applied.err).count(WARNING) == 1
     assert shop.offsets("shop") == [entry(EARLIER)], "Connect keeps the number"
     assert WARNING in shop.run("offsets", "history", shop.name("shop")).out
-
-
-def test_check_and_diff_mention_the_replication_slot(shop: Workplace) -> None:
-    manifest = shop.directory / "m.json"
-    manifest.write_text(json.dumps([entry("0/1985050")]))
-    checked = shop.run("offsets", "check", str(manifest), "--connector", shop.name("shop")).out
-    assert SLOT in checked
-    assert "acknowledge: [external, rewind]" in checked
-    shop.run("offsets", "diff", shop.name("shop"), str(manifest)).expect(2, out=SLOT)
-
-
-def test_undo_acknowledges_the_replication_slot(shop: Workplace, tmp_path: Path) -> None:
-    change(shop, "back", EARLIER, "rewind, external")
-    shop.apply()
-    ran = shop.run("offsets", "undo", "back")
-    document = yaml.safe_load(ran.out)
-    assert document["spec"]["acknowledge"] == ["external"]
-    assert document["spec"]["offsets"] == [entry(NOW)]
+    spec = yaml.safe_load(shop.run("offsets", "undo", "back").out)["spec"]
+    assert (spec["acknowledge"], spec["offsets"]) == (["external"], [entry(NOW)])
 
 
 def test_initial_offsets_need_the_slot(at: Workplace) -> None:

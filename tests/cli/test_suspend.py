@@ -45,9 +45,14 @@ def test_a_connector_is_left_unchanged_until_it_is_resumed(at: Workplace, standi
     at.apply()
     assert at.states() == {"orders": "RUNNING"}
     assert status(at)["suspension"] is None
+    at.run("resume", "connector", paused).expect(0, out="", err=f"{paused} is not suspended by a command")
+    unknown = f"connector '{paused.upper()}' is not managed on local; did you mean '{paused}'?"
+    at.run("suspend", "connector", paused.upper()).expect(64, err=unknown)
 
 
 def test_a_cluster_is_left_unchanged_until_it_is_resumed(at: Workplace, paused: str) -> None:
+    at.run("resume", "cluster", "local").expect(err="Cluster local is not suspended.")
+    assert at.run("suspend", "cluster", "prod").code == 64
     assert at.run("suspend", "cluster", "local").code == 0
     assert "the cluster is suspended by " in at.run("plan").out
     at.apply()
@@ -64,26 +69,3 @@ def test_the_settings_suspend_a_cluster(at: Workplace, paused: str) -> None:
     at.apply()
     assert at.states() == {"orders": "PAUSED"}
     assert "suspend = true in the settings still suspends the cluster" in at.run("resume", "cluster", "local").err
-
-
-def test_a_revision_counts_as_applied_only_after_the_suspension(at: Workplace, paused: str) -> None:
-    at.run("suspend", "connector", paused)
-    at.commit("orders.yaml", at.source("orders", **{"batch.size": "7"}))
-    before = at.git("rev-parse", "HEAD~1")[:7]
-    at.apply()
-    assert f"last applied commit {before}" in at.run("status").err
-    at.run("resume", "connector", paused)
-    at.apply()
-    assert f"last applied commit {at.git('rev-parse', 'HEAD')[:7]}" in at.run("status").err
-
-
-class TestMistakes:
-    def test_an_unknown_connector_and_an_unknown_cluster(self, at: Workplace, paused: str) -> None:
-        at.run("suspend", "connector", paused.upper()).expect(
-            64, err=f"connector '{paused.upper()}' is not managed on local; did you mean '{paused}'?"
-        )
-        assert at.run("suspend", "cluster", "prod").code == 64
-
-    def test_nothing_to_resume(self, at: Workplace, paused: str) -> None:
-        at.run("resume", "connector", paused).expect(0, out="", err=f"{paused} is not suspended by a command")
-        assert "Cluster local is not suspended." in at.run("resume", "cluster", "local").err

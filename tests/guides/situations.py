@@ -313,18 +313,18 @@ def one_connector(at: Place) -> None:
     at.apply()
 
 
-def nothing(at: Place) -> None:
-    """Prepare nothing: the guide starts its own sandbox, or none of its commands can run here."""
-
-
+NOTHING = (
+    *("add-a-connector-family", "look-at-the-status-page", "monitor-with-prometheus-and-grafana"),
+    *("move-from-another-tool", "run-in-kubernetes", "run-several-replicas", "review-plans-in-pull-requests"),
+    *("review-plans-on-gitea", "review-plans-on-github", "review-plans-on-gitlab", "trigger-by-webhook"),
+    "try-a-connector-in-the-sandbox",
+)
+"""The guides that start their own sandbox, or none of whose commands can run here."""
 SITUATIONS: Mapping[str, Callable[[Place], None]] = {
-    "add-a-connector-family": nothing,
+    **dict.fromkeys(NOTHING, lambda at: None),
     "back-up-and-restore-the-ledger": back_up_and_restore_the_ledger,
     "check-a-very-large-manifest": check_a_very_large_manifest,
-    "look-at-the-status-page": nothing,
     "move-from-strimzi": move_from_strimzi,
-    "monitor-with-prometheus-and-grafana": nothing,
-    "move-from-another-tool": nothing,
     "protect-connectors-from-deletion": protect_connectors_from_deletion,
     "recover-a-failed-offset-change": recover_a_failed_offset_change,
     "reset-a-source": reset_a_source,
@@ -332,18 +332,10 @@ SITUATIONS: Mapping[str, Callable[[Place], None]] = {
     "rotate-a-secret": rotate_a_secret,
     "run-as-a-daemon": one_connector,
     "run-in-ci": one_connector,
-    "run-in-kubernetes": nothing,
-    "run-several-replicas": nothing,
     "seed-a-migrated-connector": seed_a_migrated_connector,
     "skip-a-poison-pill": skip_a_poison_pill,
     "take-over-existing-connectors": take_over_existing_connectors,
-    "review-plans-in-pull-requests": nothing,
-    "review-plans-on-gitea": nothing,
-    "review-plans-on-github": nothing,
-    "review-plans-on-gitlab": nothing,
-    "trigger-by-webhook": nothing,
     "troubleshooting": one_connector,
-    "try-a-connector-in-the-sandbox": nothing,
     "undo-an-offset-change": undo_an_offset_change,
     "upgrade": one_connector,
 }

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import zstandard
 from acceptance.workplace import Workplace
-from standin.connect import StandIn
 from standin.fixtures import standin
 from support.daemon_log import PROGRAM, QUICK
+from support.workplaces import at
 
 from gitops_connect.safe_files import make_private
 
-__all__ = ["standin"]
+__all__ = ["at", "standin"]
 USERS = ("repository", "gitops-connect.toml", "in.")
 """What the user made. In the directory `outputs` is what the user named; the ledger there is private nevertheless."""
 COMMANDS = (
@@ -30,11 +30,6 @@ COMMANDS = (
     "offsets get {name} --save {out}/offsets.jsonl",
     "run --once",
 )
-
-
-@pytest.fixture
-def at(standin: StandIn, tmp_path: Path) -> Workplace:
-    return Workplace(tmp_path, (standin.url,))
 
 
 def run(at: Workplace, command: str, umask: int, *codes: int) -> None:

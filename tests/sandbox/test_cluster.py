@@ -72,17 +72,6 @@ def test_it_answers_and_has_its_plugins(own: Sandbox) -> None:
     assert {"FileStreamSourceConnector", "FileStreamSinkConnector", "MirrorSourceConnector"} <= classes
 
 
-def test_lines_of_a_file_go_through_kafka_into_another(own: Sandbox, tmp_path: Path) -> None:
-    source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("one\ntwo\n")
-    connectors = f"{own.worker_urls[0]}/connectors"
-    package = "org.apache.kafka.connect.file.FileStream"
-    put(f"{connectors}/in/config", {"connector.class": f"{package}SourceConnector", "file": str(source), "topic": "t"})
-    put(f"{connectors}/out/config", {"connector.class": f"{package}SinkConnector", "file": str(sink), "topics": "t"})
-    while not sink.exists() or sink.read_text() != "one\ntwo\n":
-        os.sched_yield()  # pytest's time-out is the deadline
-
-
 def test_up_twice_is_harmless(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     before = pids(own)
     assert pids(again()) == before

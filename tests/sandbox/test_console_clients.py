@@ -19,35 +19,28 @@ from gitops_connect.sandbox.sandbox_state import SandboxPart, State
 STATE = State("id", "4.3.1", 512, broker=SandboxPart(0, 9092))
 
 
-def test_a_producer_sends_at_once_and_reads_null() -> None:
-    assert produce_arguments(STATE, "--orders", None) == (
-        *("org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", "127.0.0.1:9092", "--topic=--orders"),
+CLIENT = ("--bootstrap-server", "127.0.0.1:9092")
+
+
+def test_a_producer_sends_at_once_reads_null_and_parses_keys_if_there_is_a_separator() -> None:
+    without_keys = (
+        *("org.apache.kafka.tools.ConsoleProducer", *CLIENT, "--topic=--orders"),
         *("--timeout", "0", "--reader-property", "null.marker=<null>"),
     )
+    assert produce_arguments(STATE, "--orders", None) == without_keys
+    keys = ("--reader-property", "parse.key=true", "--reader-property", "key.separator==")
+    assert produce_arguments(STATE, "--orders", "=") == (*without_keys, *keys)
 
 
-def test_a_producer_parses_keys_if_there_is_a_separator() -> None:
-    arguments = produce_arguments(STATE, "orders", "=")
-    assert arguments[-4:] == ("--reader-property", "parse.key=true", "--reader-property", "key.separator==")
-
-
-def test_a_consumer_names_no_group_and_prints_values() -> None:
-    assert consume_arguments(STATE, "orders", ConsumeOptions()) == (
-        *("org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", "127.0.0.1:9092", "--topic=orders"),
-        *("--formatter-property", "null.literal=<null>"),
-    )
-
-
-def test_a_consumer_has_limits_and_prints_more() -> None:
+def test_a_consumer_names_no_group_and_prints_values_within_limits() -> None:
+    command = ("org.apache.kafka.tools.consumer.ConsoleConsumer", *CLIENT, "--topic=orders")
+    values = ("--formatter-property", "null.literal=<null>")
+    assert consume_arguments(STATE, "orders", ConsumeOptions()) == (*command, *values)
     options = ConsumeOptions(from_beginning=True, max_messages=3, timeout_ms=2000, offsets=True, keys=True)
-    given = consume_arguments(STATE, "orders", options)
-    assert given[4:9] == ("--from-beginning", "--max-messages", "3", "--timeout-ms", "2000")
-    assert [name.removesuffix("=true") for name in given[10::2]] == [
-        "null.literal=<null>",
-        "print.partition",
-        "print.offset",
-        "print.key",
-    ]
+    limits = ("--from-beginning", "--max-messages", "3", "--timeout-ms", "2000")
+    printed = (f"print.{name}=true" for name in ("partition", "offset", "key"))
+    more = (word for one in printed for word in ("--formatter-property", one))
+    assert consume_arguments(STATE, "orders", options) == (*command, *limits, *values, *more)
 
 
 def test_a_broker_that_does_not_answer_is_an_error_before_java_is_looked_for(tmp_path: Path) -> None:
