@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,24 @@ import pytest
 import yaml
 from standin.connect import StandIn
 from standin.raw_answers import ALWAYS
+from support.files.tables import table
 
-from hostile.place import BOUNDS, SECRETS, SOURCE, graded
+from hostile.place import BOUNDS, SECRETS, SOURCE, Place, graded
 from hostile.test_connect_answers import LIST, VALIDATE, place_of
 
 HALF = "\ud800"
 """Half of a surrogate pair, which JSON can escape and UTF-8 cannot encode."""
 
 
-OUTPUTS = {
-    "plan repository": ("-o text", "-o json", "-o markdown", "--out plan.json"),
-    "status repository": ("-o table", "-o json", "-o yaml"),
-    "validate repository": ("-o text", "-o json", "-o sarif"),
-    "get connectors": ("-o table", "-o json", "-o yaml"),
-    "get plugins": ("-o table", "-o json", "-o yaml"),
-    "describe connector orders --cluster hostile": ("-o table", "-o json", "-o yaml"),
-    "offsets get orders --cluster hostile": ("-o table", "-o json", "-o yaml"),
-    "doctor": ("-o json",),
-}
-COMMANDS = [f"{command} {output}" for command, outputs in OUTPUTS.items() for output in outputs]
+COMMANDS = [f"{command} {output}" for command, outputs in table(__file__, "outputs").items() for output in outputs]
+Servers = tuple[Place, StandIn, StandIn]
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[Servers]:
+    """A place with two clusters, the hostile one, and the other one."""
+    with StandIn() as hostile, StandIn() as fine:
+        yield place_of(tmp_path, hostile, fine), hostile, fine
 
 
 def entity(name: str, trace: str, odd: str = "") -> dict[str, Any]:
@@ -69,33 +69,21 @@ def read_back(output: str, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", graded(COMMANDS))
-def test_half_a_surrogate_pair_in_every_string(command: str, tmp_path: Path) -> None:
-    with StandIn() as hostile, StandIn() as fine:
-        place = place_of(tmp_path, hostile, fine)
-        spoil(hostile, f"java.lang.Error: {HALF}", HALF)
-        ran = place.run(*command.split(), bounds=BOUNDS)
+def test_half_a_surrogate_pair_in_every_string(command: str, servers: Servers) -> None:
+    place, hostile, _ = servers
+    spoil(hostile, f"java.lang.Error: {HALF}", HALF)
+    ran = place.run(*command.split(), bounds=BOUNDS)
     assert "\ufffd" in ran.said or "\\ufffd" in ran.said or command == "doctor -o json"
     read_back(ran.out, command)
 
 
-WRONG_TYPES = {
-    "a config of the wrong type": {"configs": [5]},
-    "a number": 5,
-    "a string as configs": {"configs": "many"},
-    "a string as value": {"configs": [{"definition": {"name": "a"}, "value": "b"}]},
-    "an object as errors": {"configs": [{"value": {"name": "a", "errors": {"b": 1}}}]},
-    "a list as definition": {"configs": [{"value": {}, "definition": [1]}]},
-}
-
-
-@pytest.mark.parametrize("body", graded(WRONG_TYPES))
+@pytest.mark.parametrize("body", graded(table(__file__, "wrong_types")))
 @pytest.mark.parametrize("command", ["validate", "plan"])
-def test_a_validation_of_wrong_types(body: Any, command: str, tmp_path: Path) -> None:
-    with StandIn() as hostile, StandIn() as fine:
-        place = place_of(tmp_path, hostile, fine)
-        hostile.answer("PUT", VALIDATE, 200, body, times=ALWAYS)
-        ran = place.run(command, "repository", bounds=BOUNDS)
-        assert fine.count("PUT", VALIDATE) == 1, "the other cluster is asked"
+def test_a_validation_of_wrong_types(body: Any, command: str, servers: Servers) -> None:
+    place, hostile, fine = servers
+    hostile.answer("PUT", VALIDATE, 200, body, times=ALWAYS)
+    ran = place.run(command, "repository", bounds=BOUNDS)
+    assert fine.count("PUT", VALIDATE) == 1, "the other cluster is asked"
     assert "not an answer of Kafka Connect" in ran.said
 
 
@@ -109,27 +97,25 @@ ODD_ERRORS = {
 
 @pytest.mark.parametrize("body", graded(ODD_ERRORS))
 @pytest.mark.parametrize("output", ["text", "json", "sarif"])
-def test_odd_errors_of_a_validation(body: Any, output: str, tmp_path: Path) -> None:
-    with StandIn() as hostile, StandIn() as fine:
-        place = place_of(tmp_path, hostile, fine)
-        hostile.answer("PUT", VALIDATE, 200, body, times=ALWAYS)
-        ran = place.run("validate", "repository", "-o", output, bounds=BOUNDS)
+def test_odd_errors_of_a_validation(body: Any, output: str, servers: Servers) -> None:
+    place, hostile, _ = servers
+    hostile.answer("PUT", VALIDATE, 200, body, times=ALWAYS)
+    ran = place.run("validate", "repository", "-o", output, bounds=BOUNDS)
     assert ran.code == 4
     read_back(ran.out, output)
 
 
 @pytest.mark.parametrize("command", graded(one for one in COMMANDS if not one.startswith(("get p", "offsets"))))
-def test_a_trace_that_quotes_a_secret(command: str, tmp_path: Path) -> None:
+def test_a_trace_that_quotes_a_secret(command: str, servers: Servers) -> None:
     """Its key, `pin`, reveals nothing; the document and the plugin do. `Place.run` searches the output for it."""
     pin = SECRETS["DB_PIN"]
-    with StandIn() as hostile, StandIn() as fine:
-        place = place_of(tmp_path, hostile, fine)
-        failed = entity("orders", f"java.lang.Error: the pin {pin} is wrong\nCaused by: jdbc:x?password={pin}")
-        failed["info"]["config"]["pin"] = pin
-        hostile.answer("GET", LIST, 200, {"orders": failed}, times=ALWAYS)
-        definitions = [{"name": "pin", "type": "PASSWORD"}]
-        hostile.answer("GET", "/connector-plugins/.*/config.*", 200, definitions, times=ALWAYS)
-        ran = place.run(*command.split(), bounds=BOUNDS)
-        saved = tmp_path / "plan.json"
-        assert not saved.exists() or pin not in saved.read_text()
+    place, hostile, _ = servers
+    failed = entity("orders", f"java.lang.Error: the pin {pin} is wrong\nCaused by: jdbc:x?password={pin}")
+    failed["info"]["config"]["pin"] = pin
+    hostile.answer("GET", LIST, 200, {"orders": failed}, times=ALWAYS)
+    definitions = [{"name": "pin", "type": "PASSWORD"}]
+    hostile.answer("GET", "/connector-plugins/.*/config.*", 200, definitions, times=ALWAYS)
+    ran = place.run(*command.split(), bounds=BOUNDS)
+    saved = place.directory / "plan.json"
+    assert not saved.exists() or pin not in saved.read_text()
     assert "***" in ran.said or command.startswith(("validate", "get", "doctor"))

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from filled_ledger import edit, fill_file
 from standin.connect import StandIn
+from support.files.tables import table
 
+from hostile.described_files import expanded
 from hostile.place import BOUNDS, SECRETS, Bounds, Place, document, graded
 
 TEXTS = {
@@ -18,16 +19,16 @@ TEXTS = {
     "DIGITS": "9" * 400,
     "MORE DIGITS": "9" * 5000,
     "DEEP": "[" * 100_000,
+    "DEEP OBJECTS": '{"a":' * 100_000,
+    "10 MB": "x" * 10_000_000,
 }
 
 
-@pytest.mark.parametrize("row", graded(yaml.safe_load(Path(__file__).with_name("settings.yaml").read_text())))
+@pytest.mark.parametrize("row", graded(table(__file__, "settings")))
 def test_settings(row: tuple[str, str], tmp_path: Path) -> None:
     text, says = row
-    for name, other in TEXTS.items():
-        text = text.replace(f"<{name}>", other)
     place = Place(tmp_path)
-    place.settings(text)
+    place.settings(expanded(text, TEXTS))
     place.write("clusters/local/a.yaml", document())
     said = ""
     for command in (("doctor", "-o", "json"), ("status", "repository")):
@@ -37,35 +38,18 @@ def test_settings(row: tuple[str, str], tmp_path: Path) -> None:
     assert says in said
 
 
-DAMAGES = [
-    ("ownership", "applied", "[" * 100_000),
-    ("ownership", "origin", "stolen"),
-    ("ownership", "since", "yesterday"),
-    ("ownership", "revision", b"\xff"),
-    ("operations", "kind", "explode"),
-    ("operations", "state", "\x1b[31m"),
-    ("operations", "acknowledged", '{"a":' * 100_000),
-    ("operations", "snapshot", "text"),
-    ("operations", "entries", "x" * 10_000_000),
-    ("operation_pieces", "content", "text"),
-    ("revisions", "at", "2026-11-21"),
-    ("leases", "expires", "1795262400"),
-]
-"""Values that are written to a column of the only row of a table."""
-
-
-@pytest.mark.parametrize("row", graded({f"{row[0]}.{row[1]}={str(row[2])[:20]!r}": row for row in DAMAGES}))
+@pytest.mark.parametrize("row", graded(table(__file__, "damages")))
 def test_a_damaged_ledger(row: tuple[str, str, Any], tmp_path: Path) -> None:
-    table, column, _ = row
+    name, column, value = row
     with StandIn() as worker:
         place = Place(tmp_path)
         place.settings(f'[repository]\nurl = "repository"\n[clusters.local]\nurl = "{worker.url}"\n')
         place.write("clusters/local/a.yaml", document())
         place.commit()
         fill_file(tmp_path)
-        edit(tmp_path, *row)
+        edit(tmp_path, name, column, expanded(value, TEXTS) if isinstance(value, str) else value)
         ran = place.run("apply", "--yes", bounds=BOUNDS)
         assert worker.count("POST|PUT|PATCH|DELETE", "/connectors.*") == 0
-    assert f"is damaged: table {table}" in ran.err
+    assert f"is damaged: table {name}" in ran.err
     assert f"column {column}" in ran.err
     assert len(ran.err) < 2000

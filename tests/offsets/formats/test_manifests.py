@@ -132,16 +132,11 @@ def test_blanks_line_ends_and_a_byte_order_mark_do_no_harm(name: str, content: s
     assert [value for _, value in entries(name, content.replace("GOOD", GOOD))] == [ENTRY]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"), [("a.json", "[null, 3, []]"), ("a.jsonl", "null\n3\n[]"), ("a.yaml", "- ~\n- 3\n- []")]
-)
-def test_an_entry_may_be_anything_here(name: str, content: str) -> None:
-    """The parser accepts any value as an entry; the rules check it later."""
-    assert [value for _, value in entries(name, content)] == [None, 3, []]
-
-
-def test_a_line_separator_inside_a_text_ends_no_line() -> None:
-    assert entries("a.jsonl", f'{{"a": "\u2028\x85"}}\n{GOOD}') == [(1, {"a": "\u2028\x85"}), (2, ENTRY)]
+@pytest.mark.parametrize(("name", "content", "entries", "faults"), rows(__file__, "read"))
+def test_entries_and_faults_have_their_lines(name: str, content: str, entries: Any, faults: Any) -> None:
+    found = manifest(name, content)
+    assert [[entry.location.line, entry.value] for entry in found.entries] == entries
+    assert [[one.rule.removeprefix("manifest/"), one.location.line] for one in found.faults] == faults
 
 
 @pytest.mark.parametrize(("cell", "value"), rows(__file__, "cells"))
@@ -150,19 +145,6 @@ def test_what_a_cell_means(cell: str, value: Any) -> None:
     ((_, entry),) = entries("a.csv", f"partition.a,partition.b,offset.c\nx,{cell},1\n")
     wanted = {"a": "x"} if cell == '""' else {"a": "x", "b": value}
     assert typed(entry["partition"]) == typed(wanted)
-
-
-def test_a_table_has_tombstones_and_lines_without_a_partition() -> None:
-    table = "partition.a,offset.b,offset.c\nx,1,\ny,,\n,1,2\n"
-    assert entries("a.csv", table) == [
-        (2, {"partition": {"a": "x"}, "offset": {"b": 1}}),
-        (3, {"partition": {"a": "y"}, "offset": None}),
-        (4, {"offset": {"b": 1, "c": 2}}),
-    ]
-
-
-def test_a_cell_of_several_lines_moves_what_follows() -> None:
-    assert [line for line, _ in entries("a.csv", 'partition.a,offset.b\n"x\ny",1\nz,2\n')] == [2, 4]
 
 
 UNREADABLE = [
@@ -263,18 +245,6 @@ def test_depth(depth: int, faults: int, opening: str, closing: str) -> None:
 def test_a_long_entry_is_not_a_deep_one() -> None:
     ((_, value),) = entries("a.jsonl", json.dumps({"partition": {"a": [[]] * 1000}}))
     assert len(value["partition"]["a"]) == 1000
-
-
-def test_a_bad_line_spoils_no_other() -> None:
-    found = manifest("a.jsonl", "\n".join([GOOD, "oops", GOOD, '{"a": NaN}', GOOD]))
-    assert [entry.location.line for entry in found.entries] == [1, 3, 5]
-    assert [(one.rule, one.location.line) for one in found.faults] == [("manifest/syntax", 2), ("manifest/number", 4)]
-
-
-def test_what_comes_before_a_fault_is_read() -> None:
-    found = manifest("a.json", f"[{GOOD},\n{GOOD},\n{{]")
-    assert [entry.location.line for entry in found.entries] == [1, 2]
-    assert [one.location.line for one in found.faults] == [3]
 
 
 def test_reading_is_given_up_where_nothing_fits() -> None:

@@ -23,7 +23,7 @@ from support.files.manifests import (
     sunk,
     verdict,
 )
-from support.files.tables import rows
+from support.files.tables import rows, table
 
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.offset_changes import OffsetChangeKind
@@ -80,27 +80,25 @@ def test_what_is_as_it_should_be_is_not_spoken_of(config: Mapping[str, str], val
     assert len(declared(verdict([value], config))) == 1
 
 
-def test_what_the_config_is_may_be_unknown() -> None:
-    assert rules(verdict([sunk("any"), mirrored(cluster="x"), entry([], {})], None)) == [(3, "type")]
+CONFIGS: Mapping[str, Mapping[str, str] | None] = {
+    "mirror": MIRROR,
+    "sink": SINK,
+    "mysql": MYSQL,
+    "oracle": ORACLE,
+    "postgres": {"connector.class": "PostgresConnector"},
+    "none": None,
+}
 
 
-def test_unknown_fields_of_a_sink_are_left_out_as_connect_does() -> None:
-    value = entry({**sunk()["partition"], "x": 1}, {"kafka_offset": 1, "metadata": "m"})
-    found = verdict([value], SINK)
-    assert rules(found) == [(1, "unknown-field"), (1, "unknown-field")]
-    assert declared(found) == [(sunk()["partition"], {"kafka_offset": 1})]
-    assert rules(verdict([value, sunk()], SINK))[-1] == (2, "conflict")
-
-
-def test_unknown_fields_of_a_source_are_sent() -> None:
-    found = verdict([entry(mirrored()["partition"], {"offset": 1, "note": "n"})], MIRROR)
-    assert declared(found) == [(mirrored()["partition"], {"offset": 1, "note": "n"})]
-
-
-def test_a_field_of_the_current_offsets_is_known() -> None:
-    current = offsets(entry(SHOP, {**BINLOG, "new_in_9": 1}))
-    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": 2})], MYSQL, current)) == []
-    assert rules(verdict([entry(SHOP, {**BINLOG, "new_in_9": "2"})], MYSQL, current)) == [(1, "current-type")]
+@pytest.mark.parametrize("row", table(__file__, "verdicts").values(), ids=table(__file__, "verdicts"))
+def test_a_verdict(row: Mapping[str, Any]) -> None:
+    current = offsets(*(entry(*one) for one in row["current"])) if "current" in row else None
+    kind = OffsetChangeKind(row.get("kind", "alter"))
+    found = verdict([entry(*one) for one in row["entries"]], CONFIGS[row["config"]], current, kind=kind)
+    assert rules(found) == [tuple(one) for one in row.get("rules", [])]
+    assert (found.offsets is None) == bool(found.errors)
+    assert "sent" not in row or declared(found) == [tuple(one) for one in row["sent"]]
+    assert "words" not in row or row["words"] in found.diagnostics.items[0].summary
 
 
 LIVE = offsets(entry({"shard": 1}, {"seq": "a", "n": 5}), entry({"shard": 2}, {"seq": 7, "f": 1.5, "nothing": None}))
@@ -117,57 +115,6 @@ def test_the_message_of_a_current_type_says_both() -> None:
     (problem,) = verdict([entry({"shard": "1"}, {})], OTHER, LIVE).diagnostics
     expected = 'partition.shard is the string "1", but in the current offsets it is a whole number'
     assert problem.summary == expected
-
-
-def test_if_the_class_gives_the_type_wrong_current_offsets_do_not_matter() -> None:
-    current = offsets(entry({"cluster": "source", "topic": "orders", "partition": "0"}, {"offset": "9"}))
-    assert rules(verdict([mirrored()], MIRROR, current)) == []
-
-
-def test_numbers_as_in_the_current_offsets_if_the_class_accepts_both() -> None:
-    current = offsets(entry(SHOP, {"scn": "100"}))
-    assert rules(verdict([entry(SHOP, {"scn": 99})], ORACLE, current)) == [(1, "current-type")]
-    assert rules(verdict([entry(SHOP, {"scn": "99"})], ORACLE, current)) == []
-
-
-@pytest.mark.parametrize("kind", [OffsetChangeKind.REPLACE, OffsetChangeKind.SEED])
-def test_null_offsets_say_nothing_in_a_replace_and_a_seed(kind: OffsetChangeKind) -> None:
-    tombstone = entry(mirrored()["partition"], None)
-    assert rules(verdict([mirrored(1), tombstone], MIRROR, {}, kind=kind)) == [(2, "tombstone")]
-    assert rules(verdict([mirrored(1)], MIRROR, {}, kind=kind)) == []
-
-
-def test_a_tombstone_for_nothing_is_mentioned() -> None:
-    tombstone = entry(mirrored()["partition"], None)
-    assert rules(verdict([tombstone], MIRROR, {})) == [(1, "nothing-to-remove")]
-    assert rules(verdict([tombstone], MIRROR, offsets(mirrored()))) == []
-    assert rules(verdict([tombstone], MIRROR, None)) == []
-    assert declared(verdict([tombstone], MIRROR, {})) == [(mirrored()["partition"], None)]
-
-
-def test_a_sink_takes_no_tombstone_for_a_partition_of_another_shape() -> None:
-    assert rules(verdict([entry({"kafka_topic": "orders"}, None)], SINK)) == [(1, "shape")]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "rule", "words"),
-    [
-        (mirrored(), mirrored(), "duplicate", "lines 1 and 3 have the same partition, with the same offset"),
-        (mirrored(0, 5), mirrored(0, 6), "conflict", 'with the offsets {"offset":5} and {"offset":6}'),
-        (mirrored(), entry(mirrored()["partition"], None), "conflict", '{"offset":5} and null'),
-        (entry(mirrored()["partition"], None), entry(mirrored()["partition"], None), "duplicate", "lines 1 and 3"),
-    ],
-)
-def test_a_partition_is_declared_once(first: Any, second: Any, rule: str, words: str) -> None:
-    found = verdict([first, mirrored(9), second], MIRROR)
-    assert rules(found) == [(3, rule)]
-    assert words in found.diagnostics.items[0].summary
-    assert found.offsets is None
-
-
-def test_the_order_of_keys_makes_no_other_partition() -> None:
-    turned = entry(dict(reversed(mirrored()["partition"].items())), {"offset": 5})
-    assert rules(verdict([mirrored(), turned], MIRROR)) == [(2, "duplicate")]
 
 
 NEVER_READ = entries("never_read", 1)

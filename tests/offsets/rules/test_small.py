@@ -47,22 +47,6 @@ def test_what_is_right_comes_out_canonical() -> None:
     assert not found.diagnostics.items
 
 
-def test_an_lsn_may_be_written_as_postgresql_writes_it() -> None:
-    """Connect keeps LSNs as numbers, so an LSN is the same offset in both forms."""
-    config = {"connector.class": "PostgresConnector"}
-    written = entry({"server": "shop"}, {"lsn": "0/1985390", "lsn_proc": "0/1985050", "lsn_commit": 5})
-    (offset,) = (verdict([written], config).offsets or {}).values()
-    assert offset == '{"lsn":26760080,"lsn_commit":5,"lsn_proc":26759248}'
-    numbers = entry({"server": "shop"}, {"lsn": 26760080, "lsn_proc": 26759248, "lsn_commit": 5})
-    again = verdict([written, numbers], config)
-    assert [rule for _, rule in rules(again)] == ["duplicate"]
-    for wrong in ("0/", "1985390", "0x1985390", "0/1985390 "):
-        assert rules(verdict([entry({"server": "shop"}, {"lsn": wrong})], config)) == [(1, "type")]
-    assert rules(verdict([entry({"server": "shop"}, {"lsn": "FFFFFFFF/0"})], config)) == [(1, "range")]
-    other = entry({"server": "shop"}, {"lsn": 1, "txId": "0/1"})
-    assert rules(verdict([other], config)) == [(1, "type")]
-
-
 def test_twenty_are_named_and_the_rest_is_counted() -> None:
     entries = [mirrored(number, -1) for number in range(SHOWN + 1235)] + [mirrored(cluster="WRONG")]
     found = verdict(entries, MIRROR)

@@ -108,6 +108,12 @@ def program(master: str, options: Mapping[str, str], directory: Path, **more: st
         started.close()
 
 
+def where_from(master: str, options: Mapping[str, str], directory: Path, **more: str) -> str:
+    """The answer of a new program that does not check manifests."""
+    with program(master, options, directory, **more) as asked:
+        return asked.ask("where from")
+
+
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return executors_python(tmp_path_factory.mktemp("python") / "of executors")
@@ -161,20 +167,17 @@ def test_verdicts_are_the_same_before_and_after_an_outage_that_is_named(
 def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path: Path, python: Path) -> None:
     lacking = executors_python(tmp_path / "python", without="zstandard")
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
-        with program(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared") as asked:
-            said = asked.ask("where from")
+        said = where_from(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared")
         assert re.match(
             "SparkUnusable: the executor on .* does not see the directory /proc/self/cwd/shared, .*", said
         ), said
         options = {**place.options, "spark.pyspark.python": str(lacking)}
-        with program(place.master, options, tmp_path / "b") as asked:
-            said = asked.ask("where from")
+        said = where_from(place.master, options, tmp_path / "b")
         assert re.match(
             "SparkUnusable: the executor on .* does not have zstandard: install what is missing for its Python, /", said
         ), said
         place.kill()
-        with program(place.master, options, tmp_path / "c") as asked:
-            said = asked.ask("where from")
+        said = where_from(place.master, options, tmp_path / "c")
         assert said == f"SparkFailed: Spark could not be started ({place.master}): it does not answer"
 
 
@@ -197,8 +200,7 @@ def test_an_unsuitable_python_of_the_executors_is_a_permanent_error(
     more: dict[str, str] | None, says: str, tmp_path: Path
 ) -> None:
     python = "/nowhere/python" if more is None else str(executors_python(tmp_path / "python", **more))
-    with program("local[1]", {"spark.pyspark.python": python}, tmp_path / "p") as asked:
-        said = asked.ask("where from")
+    said = where_from("local[1]", {"spark.pyspark.python": python}, tmp_path / "p")
     start = "SparkUnusable: large manifests could not be checked because Spark failed: the executors cannot run it: "
     assert said.startswith(start + says), said
 
@@ -213,8 +215,7 @@ def test_options_are_passed_to_spark_but_not_on_its_command_line(tmp_path: Path)
 
 
 def test_the_error_of_a_java_that_does_not_start_quotes_its_output(tmp_path: Path) -> None:
-    with program("local[1]", {"spark.driver.memory": "much"}, tmp_path / "p") as asked:
-        said = asked.ask("where from")
+    said = where_from("local[1]", {"spark.driver.memory": "much"}, tmp_path / "p")
     assert said.startswith("SparkFailed: Spark could not be started (local[1]): its Java process has ended: "), said
     assert "much" in said
 
@@ -277,13 +278,19 @@ esac
 """
 
 
+def java_home(directory: Path, script: str, **values: str | Path) -> str:
+    """A new JAVA_HOME, whose Java is a script that gets these values and the path of the real Java."""
+    java = directory / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(script.format(java=find_java(os.environ).path.resolve(), **values))
+    java.chmod(0o755)
+    return str(java.parent.parent)
+
+
 @pytest.mark.parametrize(("version", "is_archiving"), [("17.0.1", False), ("19", True), ("25.0.1", True)])
 def test_java_19_or_newer_archives_its_classes(version: str, is_archiving: bool, tmp_path: Path) -> None:
-    java, arguments = tmp_path / "java" / "bin" / "java", tmp_path / "arguments"
-    java.parent.mkdir(parents=True)
-    java.write_text(JAVA.format(version=version, java=find_java(os.environ).path.resolve(), arguments=arguments))
-    java.chmod(0o755)
-    environment = {**os.environ, "JAVA_HOME": str(tmp_path / "java")}
+    arguments = tmp_path / "arguments"
+    environment = {**os.environ, "JAVA_HOME": java_home(tmp_path, JAVA, version=version, arguments=arguments)}
     reason = r"Spark could not be started \(local\[1\]\): its Java process has ended: java.lang.Error: no"
     with pytest.raises(SparkFailed, match=reason):
         start_session(SparkSettings("local[1]"), environment, lambda _: None, tmp_path / "a cache")
@@ -316,12 +323,7 @@ def test_nothing_is_left_when_the_program_ends(
     monkeypatch.setenv("TMPDIR", str(left))
     options = {"spark.local.dir": str(left), "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={left}"}
     if not is_started:
-        java = tmp_path / "java" / "bin" / "java"
-        java.parent.mkdir(parents=True)
-        real = find_java(os.environ).path.resolve()
-        java.write_text(SLOW_JAVA.format(java=real, gate=tmp_path / "p" / "gate"))
-        java.chmod(0o755)
-        monkeypatch.setenv("JAVA_HOME", str(java.parent.parent))
+        monkeypatch.setenv("JAVA_HOME", java_home(tmp_path, SLOW_JAVA, gate=tmp_path / "p" / "gate"))
     with program("local[2]", options, tmp_path / "p") as asked, asked.at_work():
         processes = psutil.Process(asked.process.pid).children(recursive=True)
         assert len(processes) >= 2

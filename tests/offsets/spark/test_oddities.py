@@ -137,33 +137,21 @@ def test_a_hundred_fields_are_as_good_as_one(tmp_path: Path) -> None:
         assert found(said) == [("duplicate", 3)]
 
 
-WHOLE: dict[str, tuple[str, bytes, str]] = {
-    "empty": ("m.jsonl", b"", "empty"),
-    "blank lines only": ("m.jsonl", b"\n \r\n\t\n", "empty"),
-    "a mark only": ("m.jsonl", b"\xef\xbb\xbf", "empty"),
-    "nothing, packed": ("m.jsonl.gz", gzip.compress(b""), "empty"),
-    "nothing that was packed": ("m.jsonl.gz", b"", "compression"),
-    "nothing that was packed with zstd": ("m.jsonl.zst", b"", "compression"),
-    "not packed": ("m.jsonl.zst", WELL, "compression"),
-    "packed, and not said": ("m.jsonl", gzip.compress(WELL), "compression"),
-    "packed the other way": ("m.jsonl.gz", zstandard.compress(WELL), "compression"),
-    "of Git LFS": ("m.jsonl", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "format"),
-    "UTF-16": ("m.jsonl", WELL.decode().encode("utf-16"), "encoding"),
-    "UTF-32": ("m.jsonl", WELL.decode().encode("utf-32"), "encoding"),
-}
+WHOLE = table(__file__, "whole")
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_file_that_is_none(name: str, tmp_path: Path) -> None:
-    path, content, rule = WHOLE[name]
-    for said in both(Case(content, MIRROR, name=path, packed=True), tmp_path):
+    row = {"packed": "", "encoding": "utf-8", **WHOLE[name]}
+    rule, content = row["rule"], row["text"].replace("<WELL>", WELL.decode()).encode(row["encoding"])
+    for said in both(Case(PACK[row["packed"]](content), MIRROR, name=row["file"], packed=True), tmp_path):
         assert found(said) == [(rule, 1)]
         assert (said.errors, dict(said.counts)) == (1, {f"manifest/{rule}": 1})
 
 
 def test_every_rule_of_a_whole_file_is_here() -> None:
     elsewhere = {rule for rule, why in NOT_PLANTED.items() if "test_oddities.py" not in why}
-    assert {rule for _, _, rule in WHOLE.values()} | {"too-large"} >= NOT_PLANTED.keys() - elsewhere
+    assert {row["rule"] for row in WHOLE.values()} | {"too-large"} >= NOT_PLANTED.keys() - elsewhere
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
