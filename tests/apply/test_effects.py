@@ -30,7 +30,7 @@ from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
 
 S = WorkerState
-DONE, PENDING, FAILED = Progress.DONE, Progress.PENDING, Progress.FAILED
+DONE, PENDING = Progress.DONE, Progress.PENDING
 TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.poll(Task.java:1)"
 OTHER_TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.start(Task.java:2)"
 RUNS = (Action.CREATE, Action.CONFIGURE, Action.RESUME)
@@ -52,21 +52,9 @@ def watched_attempt(action: Action, before: ObservedConnector | None = None) -> 
 
 
 @pytest.mark.parametrize("action", RUNS)
-@pytest.mark.parametrize(
-    ("one", "progress"),
-    [
-        (seen(S.RUNNING), DONE),
-        (seen(S.RUNNING, S.RUNNING), DONE),
-        (seen(), DONE),
-        (seen(S.RUNNING, S.UNASSIGNED), PENDING),
-        (seen(S.RESTARTING), PENDING),
-        (seen(S.PAUSED), PENDING),
-        (seen(S.RUNNING, state=S.UNASSIGNED), PENDING),
-        (seen(S.RUNNING, S.FAILED), FAILED),
-        (seen(state=S.FAILED), FAILED),
-    ],
-)
-def test_the_connector_and_all_its_tasks_must_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
+@pytest.mark.parametrize(("states", "expected"), rows(__file__, "running"))
+def test_the_connector_and_all_its_tasks_must_run(action: Action, states: list[str], expected: str) -> None:
+    one, progress = as_written(states), Progress[expected]
     verdict = check_effect(step("a", action), one, Watched(5.0))
     assert verdict.progress is progress
     assert verdict.lasting == 5.0 or progress is not DONE
