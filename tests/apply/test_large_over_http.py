@@ -43,6 +43,16 @@ def runtime(standin_or_url: StandIn | str, tmp_path: Path) -> Iterator[LargeWorl
             client.delete(name)
 
 
+@pytest.fixture
+def faulty(tmp_path: Path) -> Iterator[tuple[StandIn, LargeWorld]]:
+    """A stand-in that can have faults, and a change of few offsets."""
+    clock = ManualClock()
+    with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
+        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
+        runtime.prepare(FEW)
+        yield standin, runtime
+
+
 def test_it_is_sent_in_chunks_and_settled(runtime: LargeWorld) -> None:
     runtime.prepare(MANY)
     assert [(outcome.result, outcome.message) for outcome in runtime.run()] == [(APPLIED, "")]
@@ -71,51 +81,42 @@ def test_an_interrupt_ends_it_between_two_chunks_and_the_next_run_goes_on(runtim
 
 @pytest.mark.parametrize("effect", [True, False])
 @pytest.mark.parametrize("fault", ["drop", "time-out"])
-def test_answers_that_are_lost(tmp_path: Path, fault: str, effect: bool) -> None:
-    clock = ManualClock()
-    with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
-        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
-        runtime.prepare(FEW)
-        before = standin.count("PATCH")
-        path = f"/connectors/{runtime.offset_change.connector}/offsets"
-        for _ in range(3):
-            if fault == "drop":
-                standin.drop("PATCH", path, effect=effect)
-            else:
-                standin.refuse("PATCH", path, 500, "Request timed out. The worker is currently …", effect=effect)
-        assert [one.result for one in runtime.run()] == [APPLIED]
-        assert runtime.positions() == [0, FEW]
-        assert standin.count("PATCH") - before == 3 + 10
+def test_answers_that_are_lost(faulty: tuple[StandIn, LargeWorld], fault: str, effect: bool) -> None:
+    standin, runtime = faulty
+    before = standin.count("PATCH")
+    path = f"/connectors/{runtime.offset_change.connector}/offsets"
+    for _ in range(3):
+        if fault == "drop":
+            standin.drop("PATCH", path, effect=effect)
+        else:
+            standin.refuse("PATCH", path, 500, "Request timed out. The worker is currently …", effect=effect)
+    assert [one.result for one in runtime.run()] == [APPLIED]
+    assert runtime.positions() == [0, FEW]
+    assert standin.count("PATCH") - before == 3 + 10
 
 
-def test_a_worker_that_is_away_for_a_while(tmp_path: Path) -> None:
-    clock = ManualClock()
-    with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
-        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
-        runtime.prepare(FEW)
-        standin.refuse("PATCH", ".*/offsets", 409, "a rebalance is expected", times=20)
-        clock.meanwhile = lambda: setattr(standin, "starting", clock.seconds < 10)
-        assert [one.result for one in runtime.run()] == [APPLIED]
+def test_a_worker_that_is_away_for_a_while(faulty: tuple[StandIn, LargeWorld]) -> None:
+    standin, runtime = faulty
+    clock = runtime.clock
+    assert isinstance(clock, ManualClock)
+    standin.refuse("PATCH", ".*/offsets", 409, "a rebalance is expected", times=20)
+    clock.meanwhile = lambda: setattr(standin, "starting", clock.seconds < 10)
+    assert [one.result for one in runtime.run()] == [APPLIED]
 
 
-def test_a_worker_that_does_not_come_back_leaves_it_open(tmp_path: Path) -> None:
-    clock = ManualClock()
-    with StandIn() as standin, ConnectClient(ClusterSettings(APPLY, (standin.url,)), clock) as client:
-        runtime = LargeWorld(client, standin.url, tmp_path, clock=clock)
-        runtime.prepare(FEW)
+def test_a_worker_that_does_not_come_back_leaves_it_open(faulty: tuple[StandIn, LargeWorld]) -> None:
+    standin, runtime = faulty
 
-        def interrupted() -> bool:
-            standin.starting = runtime.record is not None and (runtime.record.sent or 0) >= 2 * runtime.at_once
-            return False
+    def interrupted() -> bool:
+        standin.starting = runtime.record is not None and (runtime.record.sent or 0) >= 2 * runtime.at_once
+        return False
 
-        (outcome,) = runtime.run(interrupted=interrupted)
-        assert outcome.result is BAD
-        assert (
-            "400 of 2,000 offsets are set: the connector stays stopped, and the next reconciliation continues"
-            in outcome.message
-        )
-        assert runtime.record is not None
-        assert (runtime.record.state, runtime.record.sent) == (OffsetChangeState.OPEN, 400)
-        standin.starting = False
-        assert [one.result for one in runtime.run()] == [APPLIED]
-        assert runtime.positions() == [0, FEW]
+    (outcome,) = runtime.run(interrupted=interrupted)
+    assert outcome.result is BAD
+    message = "400 of 2,000 offsets are set: the connector stays stopped, and the next reconciliation continues"
+    assert message in outcome.message
+    assert runtime.record is not None
+    assert (runtime.record.state, runtime.record.sent) == (OffsetChangeState.OPEN, 400)
+    standin.starting = False
+    assert [one.result for one in runtime.run()] == [APPLIED]
+    assert runtime.positions() == [0, FEW]
