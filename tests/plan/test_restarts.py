@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -96,22 +95,21 @@ class TestUntilTheNext:
         assert until_next_restart(planned(desired={"config": {"file": "other"}}), NOW) == math.inf
 
 
-class TestUncounted:
-    def names(self, observed: Iterable[ObservedConnector], count: int = 3, **more: Any) -> list[str]:
-        given = situation([wanted("orders", **more.pop("desired", {}))], observed, restarts=record(count, **more))
-        return [*uncounted(given, plan(given))]
-
-    def test_a_connector_that_has_worked_for_ten_minutes(self) -> None:
-        assert self.names([seen("orders")], minutes=10) == ["orders"]
-        assert self.names([seen("orders")], minutes=9) == []
-        assert self.names([FAILED], minutes=10) == []
-
-    def test_a_connector_with_another_config(self) -> None:
-        assert self.names([FAILED], minutes=1, desired={"config": {"file": "other"}}) == ["orders"]
-
-    def test_a_connector_that_does_not_exist(self) -> None:
-        assert self.names([], minutes=1) == ["orders"]
-
-    def test_a_connector_whose_state_is_unknown_is_kept(self) -> None:
-        given = situation([wanted("orders")], [], unknown=["orders"], restarts=record(3, minutes=60))
-        assert [*uncounted(given, plan(given))] == []
+@pytest.mark.parametrize(
+    ("observed", "minutes", "file", "unknown", "is_uncounted"),
+    [
+        ([seen("orders")], 10, "", [], True),
+        ([seen("orders")], 9, "", [], False),
+        ([FAILED], 10, "", [], False),
+        ([FAILED], 1, "other", [], True),
+        ([], 1, "", [], True),
+        ([], 60, "", ["orders"], False),
+    ],
+    ids=["worked for ten minutes", "less", "failed", "another config", "does not exist", "unknown state"],
+)
+def test_restarts_are_no_longer_counted(
+    observed: list[ObservedConnector], minutes: int, file: str, unknown: list[str], is_uncounted: bool
+) -> None:
+    declared = wanted("orders", config={"file": file} if file else {})
+    given = situation([declared], observed, unknown=unknown, restarts=record(3, minutes=minutes))
+    assert [*uncounted(given, plan(given))] == ["orders"] * is_uncounted
