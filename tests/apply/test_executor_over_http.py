@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from contract.under_test import Contract
-from standin.connect import StandIn
-from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_journal import execute_options
 from support.planner.plans_of_steps import plan, step
 
@@ -29,29 +27,13 @@ APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 
 @dataclass
 class World(Contract):
-    """A cluster under test, and the clock of `apply`, which does not wait for the stand-in."""
-
     clock: Clock = field(default_factory=SystemClock)
 
 
-@pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "standin":
-        with StandIn() as standin:
-            yield standin.url
-    else:
-        yield request.getfixturevalue("sandbox").worker_urls[0]
-
-
 @pytest.fixture
-def clock(request: pytest.FixtureRequest) -> Clock:
-    return SystemClock() if request.node.get_closest_marker("e2e") else ManualClock()
-
-
-@pytest.fixture
-def runtime(url: str, clock: Clock, tmp_path: Path) -> Iterator[World]:
-    with ConnectClient(ClusterSettings(ClusterName("apply"), (url,)), clock) as client:
-        runtime = World(client, url, tmp_path, clock=clock)
+def runtime(url: str, worker_clock: Clock, tmp_path: Path) -> Iterator[World]:
+    with ConnectClient(ClusterSettings(ClusterName("apply"), (url,)), worker_clock) as client:
+        runtime = World(client, url, tmp_path, clock=worker_clock)
         yield runtime
         for name in runtime.made:
             client.delete(name)

@@ -15,7 +15,6 @@ from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import Result
-from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
 
 pytestmark = pytest.mark.slow
@@ -23,21 +22,10 @@ APPLIED, BAD = Result.APPLIED, Result.FAILED
 MANY, FEW = 20_000, 2_000
 
 
-@pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
-def standin_or_url(request: pytest.FixtureRequest) -> Iterator[StandIn | str]:
-    if request.param == "standin":
-        with StandIn() as standin:
-            yield standin
-    else:
-        yield request.getfixturevalue("sandbox").worker_urls[0]
-
-
 @pytest.fixture
-def runtime(standin_or_url: StandIn | str, tmp_path: Path) -> Iterator[LargeWorld]:
-    url = standin_or_url if isinstance(standin_or_url, str) else standin_or_url.url
-    clock: Clock = SystemClock() if isinstance(standin_or_url, str) else ManualClock()
-    with ConnectClient(ClusterSettings(APPLY, (url,)), clock) as client:
-        runtime = LargeWorld(client, url, tmp_path, clock=clock)
+def runtime(url: str, worker_clock: Clock, tmp_path: Path) -> Iterator[LargeWorld]:
+    with ConnectClient(ClusterSettings(APPLY, (url,)), worker_clock) as client:
+        runtime = LargeWorld(client, url, tmp_path, clock=worker_clock)
         yield runtime
         for name in runtime.made:
             client.delete(name)
