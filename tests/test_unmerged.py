@@ -56,6 +56,12 @@ def untrusted(at: Workplace, *arguments: str) -> Ran:
     return at.run("plan", str(at.repository), "--untrusted", *arguments)
 
 
+def create_by_hand(at: Workplace) -> None:
+    """An unmanaged connector. Its `pin` is a PASSWORD by its type only."""
+    config = {"connector.class": PIN, "tasks.max": "1", "pin": "4711-4711"}
+    at.rest("POST", "/connectors", {"name": at.name("orders"), "config": config})
+
+
 def review(at: Workplace, *documents: str, is_fork: bool = False) -> PullRequestPlan:
     """What is planned for a pull request with these documents. The secret B is not read."""
     at.commit("main.yaml", at.source("other"))
@@ -194,8 +200,7 @@ class TestSecretsAreCompared:
         assert "by-hand" not in ran.out + ran.err
 
     def test_a_connector_that_the_ledger_does_not_know(self, at: Workplace) -> None:
-        config = {"connector.class": PIN, "tasks.max": "1", "pin": "4711-4711"}
-        at.rest("POST", "/connectors", {"name": at.name("orders"), "config": config})
+        create_by_hand(at)
         at.write("a.yaml", at.document("orders", PIN, "secrets: {pin: {env: ORDERS_A}}", {}).replace("  config:\n", ""))
         ran = untrusted(at)
         assert "1 to adopt" in ran.out, ran.out
@@ -214,12 +219,9 @@ class TestSecretsAreCompared:
 
 
 class TestCurrentValuesOfTypePassword:
-    """`pin` is a PASSWORD by its type only."""
-
     @pytest.fixture
     def orders(self, at: Workplace) -> Workplace:
-        config = {"connector.class": PIN, "tasks.max": "1", "pin": "4711-4711"}
-        at.rest("POST", "/connectors", {"name": at.name("orders"), "config": config})
+        create_by_hand(at)
         at.write("a.yaml", at.source("orders"))
         return at
 

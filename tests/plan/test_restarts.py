@@ -63,24 +63,19 @@ def test_only_the_daemon_restarts() -> None:
     assert outlook(made).next == NOW, "but a plan shows that it is due"
 
 
-class TestManyAtOnce:
-    def made(self, at_most: int) -> Plan:
-        names = ["a", "b", "c", "d"]
-        failed = [seen(name, tasks=["Boom"]) for name in names]
-        earlier = {
-            ConnectorName("d"): RestartRecord(1, ago(minutes=9)),
-            ConnectorName("b"): RestartRecord(1, ago(minutes=5)),
-        }
+def test_of_many_those_that_are_due_for_the_longest_time_come_first_and_the_others_follow_at_once() -> None:
+    names = ["a", "b", "c", "d"]
+    failed = [seen(name, tasks=["Boom"]) for name in names]
+    earlier = {ConnectorName(name): RestartRecord(1, ago(minutes=minutes)) for name, minutes in (("d", 9), ("b", 5))}
+
+    def made(at_most: int) -> Plan:
         policy = Policy(concurrent_restarts=at_most)
         return plan(situation(map(wanted, names), failed, owned=names, policy=policy, restarts=earlier))
 
-    def test_those_that_are_due_for_the_longest_time_come_first(self) -> None:
-        assert [step.connector for step in self.made(2).steps] == ["b", "d"]
-        assert [step.connector for step in self.made(3).steps] == ["a", "b", "d"]
-
-    def test_the_others_follow_at_once(self) -> None:
-        assert until_next_restart(self.made(2), NOW) == 0
-        assert until_next_restart(self.made(4), NOW) == 120
+    assert [step.connector for step in made(2).steps] == ["b", "d"]
+    assert [step.connector for step in made(3).steps] == ["a", "b", "d"]
+    assert until_next_restart(made(2), NOW) == 0
+    assert until_next_restart(made(4), NOW) == 120
 
 
 class TestUntilTheNext:
