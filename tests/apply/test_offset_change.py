@@ -22,7 +22,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
@@ -80,33 +80,11 @@ def state(cluster: MemoryCluster) -> Any:
     return cluster.present[A].state
 
 
-@pytest.mark.parametrize(
-    ("one", "current", "after"),
-    [
-        (offset_change("alter", A30), A20, A30),
-        (offset_change("alter", current_offsets(b=1)), A20, A20 | current_offsets(b=1)),
-        (offset_change("alter", dict.fromkeys(A20), "tombstone"), A20 | current_offsets(b=1), current_offsets(b=1)),
-        (offset_change("replace", current_offsets(b=1), "tombstone"), A20, current_offsets(b=1)),
-        (offset_change("reset", None, "reset"), A20 | current_offsets(b=1), {}),
-        (offset_change("seed", A20), {}, A20),
-        (offset_change("alter", A20), A20, A20),
-        (offset_change("reset", None, "reset"), {}, {}),
-    ],
-)
-def test_a_change_is_begun_sent_verified_and_recorded_before_the_resume(one, current, after) -> None:
-    cluster, journal = runtime(current), MemoryJournal()
-    settled_before = []
-    cluster.on_call = lambda verb, name: settled_before.append(dict(journal.settled)) if verb == "resume" else None
-    assert results(run(cluster, journal, *steps(one))) == [APPLIED] * 3
-    assert journal.calls == [("begin", "c"), ("settle", "c")]
-    assert journal.before["c"] == current
-    assert journal.settled["c"] == (after, "")
-    assert cluster.stored["a"] == after
-    assert settled_before == [{"c": (after, "")}]
-    assert state(cluster) is RUNNING
-
-
-CASES = yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text())
+CASES = [
+    {**case, **row}
+    for case in yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text())
+    for row in case.get("rows", [{}])
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
@@ -115,7 +93,7 @@ def test_case(case: Mapping[str, Any]) -> None:
     journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
     if "begun" in case:
         journal.unfinished[OffsetChangeName("c")] = current_offsets(**case["begun"])
-    kind, declared = case.get("kind", "alter"), current_offsets(**case.get("declared", {"a": 30}))
+    kind, declared = case.get("kind", "alter"), offsets_of(case.get("declared", {"a": 30}))
     declared = {} if kind in ("reset", "clear") else declared
     changes = [
         offset_change(kind, declared, *case.get("acknowledged", ALL), name=name)
@@ -141,6 +119,7 @@ def test_case(case: Mapping[str, Any]) -> None:
         "failed": failed,
         "final": is_final,
         "calls": [call for call, _ in journal.calls],
+        "before": positions(journal.before.get(OffsetChangeName("c"), {})),
         "sent": len([verb for verb, _ in cluster.calls if verb in ("alter", "reset")]),
         "stored": positions(cluster.stored[A]),
         "settled": positions(journal.settled.get(OffsetChangeName("c"), ({}, ""))[0]),
@@ -171,6 +150,13 @@ def cluster_of(case: Mapping[str, Any]) -> MemoryCluster:
     for verb, faults in case.get("faults", {}).items():
         cluster.faults[verb, "a"].extend([Fault.of(one) for one in faults] * case.get("times", 1))
     return cluster
+
+
+def offsets_of(positions: Mapping[str, int | None]) -> OffsetPatch:
+    return {
+        partition_text({"filename": name}): None if at is None else offset_text({"position": at})
+        for name, at in positions.items()
+    }
 
 
 def positions(offsets: Offsets) -> dict[str, int]:
