@@ -24,7 +24,7 @@ from support.planner.situations import (
 )
 
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.desired import OnDelete
+from gitops_connect.model.desired import DesiredConnector, OnDelete
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -107,6 +107,7 @@ def test_case(ledger: WatchedLedger, case: Mapping[str, Any]) -> None:
             "owned": {name: one.origin.value for name, one in ownership.items()},
             "in_sync": [name for name, one in ownership.items() if one.desired is not None],
             "secrets": [f"{name} {key}" for name, one in ownership.items() for key in one.applied],
+            "on_delete": {name: one.on_delete.value for name, one in ownership.items()},
             "revision": revisions.applied and revisions.applied.revision,
             "attempted": revisions.attempted and revisions.attempted.result,
             "writes": ledger.writes,
@@ -117,15 +118,22 @@ def test_case(ledger: WatchedLedger, case: Mapping[str, Any]) -> None:
 
 
 def about(given: Mapping[str, Any]) -> Situation:
-    desired = {name: wanted(name, **fields) for name, fields in given["desired"].items()}
+    desired = {name: declared(name, **fields) for name, fields in given["desired"].items()}
     observed = [
         as_observed(desired[name]) if fields == "same" else seen(name, **fields)
         for name, fields in given.get("observed", {}).items()
     ]
-    names = {key: given[key] for key in ("held", "unknown", "version") if key in given}
-    invalid, policy = frozenset(given.get("invalid", ())), Policy(**given.get("policy", {}))
-    made = situation(desired.values(), observed, invalid=invalid, policy=policy, **names)
-    return replace(made, revision=Revision(given.get("at", REVISION)))
+    more = {key: given[key] for key in ("held", "unknown", "version") if key in given}
+    more |= {"invalid": frozenset(given.get("invalid", ())), "policy": Policy(**given.get("policy", {}))}
+    if given.get("suspended"):
+        more["suspensions"] = Suspensions(Suspension(SuspendedBy.SETTINGS, whole_cluster=True))
+    if "review" in given:
+        more["reviews"] = Reviews(ReviewMode(given["review"]))
+    return replace(situation(desired.values(), observed, **more), revision=Revision(given.get("at", REVISION)))
+
+
+def declared(name: str, on_delete: str = "keep", **fields: Any) -> DesiredConnector:
+    return wanted(name, on_delete=OnDelete(on_delete), **fields)
 
 
 def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedLedger) -> None:
@@ -161,24 +169,6 @@ def test_a_connector_of_which_only_an_offset_change_is_finished_is_not_recorded_
     carry_out(ledger, replace(finished, revision=Revision("newer")))
     assert ledger.ownership(CLUSTER) == before
     assert ledger.revisions(CLUSTER).applied == applied
-
-
-@pytest.mark.parametrize(
-    ("more", "is_applied"),
-    [
-        ({"desired": {"suspend": True}}, True),
-        ({"desired": {"mode": "observe"}}, True),
-        ({"suspensions": Suspensions(Suspension(SuspendedBy.SETTINGS, whole_cluster=True))}, False),
-        ({"policy": Policy(enforce=False)}, False),
-        ({"reviews": Reviews(ReviewMode.MANUAL)}, False),
-        ({"reviews": Reviews(ReviewMode.REVIEWED)}, True),
-    ],
-)
-def test_a_revision_is_applied_if_nothing_but_its_documents_leaves_steps_out(
-    ledger: WatchedLedger, more: dict[str, Any], is_applied: bool
-) -> None:
-    carry_out(ledger, situation([wanted("orders", **more.pop("desired", {}))], **more))
-    assert (ledger.revisions(CLUSTER).applied is not None) is is_applied
 
 
 class TestOperations:
@@ -234,10 +224,3 @@ class TestOperations:
         records = ledger.offset_changes.records(CLUSTER)
         carry_out(ledger, situation([], [], offsets=OffsetSituation(records, unfinished)))
         assert self.known(ledger) == {clear.name: "released"}
-
-    def test_the_handling_of_offsets_at_deletion_is_recorded_with_the_connector(self, ledger: WatchedLedger) -> None:
-        orders = replace(wanted("orders"), on_delete=OnDelete.RESET)
-        carry_out(ledger, situation([orders], [as_observed(orders)]))
-        assert ledger.ownership(CLUSTER)[ORDERS].on_delete is OnDelete.RESET
-        carry_out(ledger, situation([wanted("orders")], [as_observed(orders)]))
-        assert ledger.ownership(CLUSTER)[ORDERS].on_delete is OnDelete.KEEP

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.cluster.memory_cluster import connector
 from support.files.tables import rows, table
-from support.planner.plans_of_steps import step
+from support.planner.plans_of_steps import OF_THE_CONNECTOR, step
 
 from gitops_connect.apply.connector_run import advice
 from gitops_connect.apply.effects import (
@@ -27,10 +27,10 @@ from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, 
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.plans import Action, Change, Step
+from gitops_connect.model.plans import Action, Change
 
 S = WorkerState
-DONE, PENDING, FAILED = Progress.DONE, Progress.PENDING, Progress.FAILED
+DONE, PENDING = Progress.DONE, Progress.PENDING
 TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.poll(Task.java:1)"
 OTHER_TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.start(Task.java:2)"
 RUNS = (Action.CREATE, Action.CONFIGURE, Action.RESUME)
@@ -52,21 +52,9 @@ def watched_attempt(action: Action, before: ObservedConnector | None = None) -> 
 
 
 @pytest.mark.parametrize("action", RUNS)
-@pytest.mark.parametrize(
-    ("one", "progress"),
-    [
-        (seen(S.RUNNING), DONE),
-        (seen(S.RUNNING, S.RUNNING), DONE),
-        (seen(), DONE),
-        (seen(S.RUNNING, S.UNASSIGNED), PENDING),
-        (seen(S.RESTARTING), PENDING),
-        (seen(S.PAUSED), PENDING),
-        (seen(S.RUNNING, state=S.UNASSIGNED), PENDING),
-        (seen(S.RUNNING, S.FAILED), FAILED),
-        (seen(state=S.FAILED), FAILED),
-    ],
-)
-def test_the_connector_and_all_its_tasks_must_run(action: Action, one: ObservedConnector, progress: Progress) -> None:
+@pytest.mark.parametrize(("states", "expected"), rows(__file__, "running"))
+def test_the_connector_and_all_its_tasks_must_run(action: Action, states: list[str], expected: str) -> None:
+    one, progress = as_written(states), Progress[expected]
     verdict = check_effect(step("a", action), one, Watched(5.0))
     assert verdict.progress is progress
     assert verdict.lasting == 5.0 or progress is not DONE
@@ -79,15 +67,13 @@ def test_a_new_config_of_a_connector_that_does_not_run_is_done_at_once(state: Wo
     assert (verdict.progress, verdict.lasting) == (DONE, 0)
 
 
-def test_a_short_time_to_run_does_not_shorten_the_one_that_a_restart_may_take() -> None:
-    configure = check_effect(step("a", Action.CONFIGURE), seen(S.RUNNING), Watched(0.01))
-    resume = check_effect(step("a", Action.RESUME), seen(S.RUNNING), Watched(0.01))
-    assert configure.lasting > resume.lasting == 0.01
+def test_a_short_time_to_run_shortens_neither_a_restart_nor_the_assignment_of_tasks() -> None:
+    def lasting(action: Action, seconds: float, *tasks: WorkerState) -> float:
+        return check_effect(step("a", action), seen(*tasks), Watched(seconds)).lasting
 
-
-def test_a_short_time_to_run_leaves_the_time_in_which_tasks_are_assigned() -> None:
-    assert check_effect(step("a", Action.CREATE), seen(), Watched(0.01)).lasting == TASKS_SECONDS
-    assert check_effect(step("a", Action.CREATE), seen(), Watched(60.0)).lasting == 60
+    assert lasting(Action.CONFIGURE, 0.01, S.RUNNING) > lasting(Action.RESUME, 0.01, S.RUNNING) == 0.01
+    assert lasting(Action.CREATE, 0.01) == TASKS_SECONDS
+    assert lasting(Action.CREATE, 60) == 60
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
@@ -162,19 +148,9 @@ def test_a_connector_without_tasks_is_a_success_with_a_warning(kind: ConnectorTy
     assert reason in ending.message
 
 
-@pytest.mark.parametrize(
-    ("one", "expected"),
-    [
-        (step("a", Action.CREATE), True),
-        (step("a", Action.CREATE, initial=TargetState.STOPPED), False),
-        (step("a", Action.CONFIGURE), True),
-        (step("a", Action.RESUME), True),
-        (step("a", Action.STOP), False),
-        (step("a", Action.DELETE), False),
-    ],
-)
-def test_which_steps_leave_a_connector_running(one: Step, expected: bool) -> None:
-    assert leaves_running(one) == expected
+def test_which_steps_leave_a_connector_running() -> None:
+    assert {action for action in OF_THE_CONNECTOR if leaves_running(step("a", action))} == {*RUNS, Action.RESTART}
+    assert not leaves_running(step("a", Action.CREATE, initial=TargetState.STOPPED))
 
 
 def test_the_expected_state_is_described_with_its_duration() -> None:
@@ -189,24 +165,29 @@ def applied(action: Action, change: str = "") -> StepOutcome:
     return StepOutcome(replace(step("a", action), offset_change=offset_change), Result.APPLIED)
 
 
-def test_the_advice_names_the_first_offset_change_whose_undo_restores_all_offsets() -> None:
-    before = [applied(Action.STOP), applied(Action.ALTER, "first"), applied(Action.RESET, "second")]
-    assert advice(before, step("a", Action.RESUME)) == (
-        "to restore the offsets, run: gitops-connect offsets undo first"
-    )
+STOP, CONFIGURE, ALTER = applied(Action.STOP), applied(Action.CONFIGURE), applied(Action.ALTER, "first")
+FIX = "fix its config in the repository"
+UNDO = "to restore the offsets, run: gitops-connect offsets undo"
 
 
-def test_a_name_is_quoted_for_the_shell() -> None:
-    assert advice([applied(Action.ALTER, "a b")], step("a", Action.RESUME)).endswith("undo 'a b'")
-
-
-def test_the_advice_after_a_new_config_is_to_fix_it() -> None:
-    message = advice(
-        [applied(Action.STOP), applied(Action.CONFIGURE), applied(Action.ALTER, "c")], step("a", Action.RESUME)
-    )
-    assert "offsets undo c; fix its config in the repository (Git has the previous version)" in message
-    assert advice([], step("a", Action.CREATE)) == "fix its config in the repository, and apply again"
-    assert advice([applied(Action.PAUSE)], step("a", Action.RESUME)) == ""
+@pytest.mark.parametrize(
+    ("before", "action", "expected"),
+    [
+        ([STOP, ALTER, applied(Action.RESET, "second")], Action.RESUME, f"{UNDO} first"),
+        ([applied(Action.ALTER, "a b")], Action.RESUME, f"{UNDO} 'a b'"),
+        (
+            [STOP, CONFIGURE, ALTER],
+            Action.RESUME,
+            f"{UNDO} first; {FIX} (Git has the previous version), and apply again",
+        ),
+        ([], Action.CREATE, f"{FIX}, and apply again"),
+        ([applied(Action.PAUSE)], Action.RESUME, ""),
+    ],
+)
+def test_the_advice_is_to_undo_the_first_offset_change_and_to_fix_a_new_config(
+    before: list[StepOutcome], action: Action, expected: str
+) -> None:
+    assert advice(before, step("a", action)) == expected
 
 
 def tasks(*states: WorkerState) -> tuple[TaskStatus, ...]:
@@ -230,16 +211,7 @@ def test_a_connector_is_created_when_it_has_the_state_that_was_asked_for(initial
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.CONFIGURE])
-@pytest.mark.parametrize(
-    ("observed", "same"),
-    [
-        ({"k": "v"}, True),
-        ({"k": "v", "added.by.the.server": "1"}, True),
-        ({"k": "********"}, True),
-        ({"k": "w"}, False),
-        ({}, False),
-    ],
-)
+@pytest.mark.parametrize(("observed", "same"), rows(__file__, "configs"))
 def test_only_the_keys_that_were_sent_are_compared(action: Action, observed: dict[str, str], same: bool) -> None:
     verdict = check_effect(
         step("a", action, {"k": "v"}), connector("a", S.STOPPED if action is Action.CONFIGURE else S.RUNNING, observed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.cluster.manual_clock import START, ManualClock
-from support.cluster.memory_cluster import FAILED, PAUSED, RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
+from support.cluster.memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import MemoryJournal, execute_options
 from support.files.tables import table
 from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, step
@@ -204,13 +204,7 @@ def test_a_connector_that_fails_to_start_says_why_without_its_secrets(clock: Man
     (outcome,) = run(cluster, step("a", Action.CONFIGURE, {"x": "hunter22"}, changes=(change,)))
     assert outcome.result is BAD
     assert outcome.message.startswith("it is FAILED: org.example.Oops: cannot log in with *** or *** at host; fix its")
-
-
-def test_a_refusal_that_quotes_a_secret_does_not_show_it(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock)
-    cluster.faults["create", "a"].append(refused("Invalid value hunter22 for configuration db.password"))
-    (outcome,) = run(cluster, step("a", Action.CREATE, {"db.password": "hunter22"}))
-    assert outcome.message == "Invalid value *** for configuration db.password"
+    assert "hunter22" not in repr(outcome)
 
 
 @pytest.mark.parametrize("action", OF_THE_CONNECTOR)
@@ -253,14 +247,6 @@ def test_a_delete_that_a_rebalancing_worker_answered_too_early_is_sent_again(clo
     real, cluster.delete = cluster.delete, lambda name: setattr(cluster, "delete", real)  # type: ignore[method-assign]
     assert results(run(cluster, step("a", Action.DELETE))) == [APPLIED]
     assert cluster.listed == set()
-
-
-def test_a_failed_task_does_not_keep_its_connector_from_being_paused(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock, delay=0)
-    tasks = (TaskStatus(0, PAUSED, "w"), TaskStatus(1, FAILED, "w"))
-    cluster.put(replace(connector("a", PAUSED), tasks=tasks))
-    cluster.pause = lambda name: None  # type: ignore[method-assign]
-    assert results(run(cluster, step("a", Action.PAUSE))) == [APPLIED]
 
 
 def test_an_interrupt_finishes_the_steps_in_progress_and_begins_no_other(clock: ManualClock) -> None:
@@ -351,13 +337,6 @@ def test_a_keyboard_interrupt_reaches_the_caller(clock: ManualClock) -> None:
         run(cluster, step("a", Action.STOP), before_effect=interrupt)
 
 
-def test_no_secret_is_in_an_outcomes_repr(clock: ManualClock) -> None:
-    cluster = MemoryCluster(clock)
-    change = Change("x", None, "hunter22", sensitive=True)
-    outcomes = run(cluster, step("a", Action.CREATE, {"x": "hunter22"}, changes=(change,)))
-    assert "hunter22" not in repr(outcomes)
-
-
 def test_only_the_last_step_of_a_connector_is_watched(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"), connector("b", STOPPED))
     outcomes = run(
@@ -386,22 +365,16 @@ def test_steps_that_start_no_connector_do_not_wait_for_those_that_do(clock: Manu
 class TestStopped:
     """The connectors that a process must report as left stopped if it is ended at once."""
 
-    def test_a_connector_is_listed_from_its_stop_to_its_resume(self, clock: ManualClock) -> None:
+    def test_a_connector_is_listed_from_its_stop_until_its_resume_is_accepted(self, clock: ManualClock) -> None:
         stopped = StoppedConnectors()
-        cluster, seen = MemoryCluster(clock, connector("a")), []
+        cluster, seen, later = MemoryCluster(clock, connector("a")), [], set()
         cluster.on_call = lambda verb, name: seen.append((verb, bool(stopped.now)))
-        run(cluster, *OFFSET_CHANGE, stopped=stopped, on_outcome=lambda one: seen.append((one.result, stopped.now)))
-        assert [verb for verb, known in seen if known is True] == ["stop", "offsets", "alter", "offsets", "resume"]
-        assert stopped.now == frozenset()
-
-    def test_a_connector_is_removed_when_its_resume_is_accepted(self, clock: ManualClock) -> None:
-        stopped = StoppedConnectors()
-        cluster, known = MemoryCluster(clock, connector("a")), []
-        clock.meanwhile = lambda: known.append((cluster.calls[-1][0], bool(stopped.now)))
+        clock.meanwhile = lambda: later.add((cluster.calls[-1][0], bool(stopped.now)))
         run(cluster, *OFFSET_CHANGE, stopped=stopped)
-        assert ("resume", False) in known
-        assert ("resume", True) not in known
-        assert ("stop", True) in known
+        assert [verb for verb, known in seen if known] == ["stop", "offsets", "alter", "offsets", "resume"]
+        assert {("stop", True), ("resume", False)} <= later
+        assert ("resume", True) not in later
+        assert stopped.now == frozenset()
 
     def test_a_connector_that_was_created_stopped_is_listed(self, clock: ManualClock) -> None:
         stopped = StoppedConnectors()

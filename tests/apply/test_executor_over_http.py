@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from contract.under_test import Contract
-from standin.connect import StandIn
-from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_journal import execute_options
 from support.planner.plans_of_steps import plan, step
 
@@ -29,29 +27,13 @@ APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 
 @dataclass
 class World(Contract):
-    """A cluster under test, and the clock of `apply`, which does not wait for the stand-in."""
-
     clock: Clock = field(default_factory=SystemClock)
 
 
-@pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "standin":
-        with StandIn() as standin:
-            yield standin.url
-    else:
-        yield request.getfixturevalue("sandbox").worker_urls[0]
-
-
 @pytest.fixture
-def clock(request: pytest.FixtureRequest) -> Clock:
-    return SystemClock() if request.node.get_closest_marker("e2e") else ManualClock()
-
-
-@pytest.fixture
-def runtime(url: str, clock: Clock, tmp_path: Path) -> Iterator[World]:
-    with ConnectClient(ClusterSettings(ClusterName("apply"), (url,)), clock) as client:
-        runtime = World(client, url, tmp_path, clock=clock)
+def runtime(url: str, worker_clock: Clock, tmp_path: Path) -> Iterator[World]:
+    with ConnectClient(ClusterSettings(ClusterName("apply"), (url,)), worker_clock) as client:
+        runtime = World(client, url, tmp_path, clock=worker_clock)
         yield runtime
         for name in runtime.made:
             client.delete(name)
@@ -76,11 +58,13 @@ def test_the_life_of_connectors(runtime: World) -> None:
     created = run(
         runtime,
         step(running, Action.CREATE, runtime.source()),
+        step(running, Action.CONFIGURE, runtime.source(topic="first")),
         step(paused, Action.CREATE, runtime.source(), initial=TargetState.PAUSED),
         step(stopped, Action.CREATE, runtime.source(), initial=TargetState.STOPPED),
     )
     assert messages(created) == []
     assert [state(runtime, name).value for name in (running, paused, stopped)] == ["RUNNING", "PAUSED", "STOPPED"]
+    assert runtime.client.connectors()[0][running].config["topic"] == "first"
     changed = run(
         runtime,
         step(running, Action.PAUSE),
@@ -98,15 +82,6 @@ def test_the_life_of_connectors(runtime: World) -> None:
     assert runtime.client.names().isdisjoint({running, paused, stopped})
 
 
-def test_a_running_connector_is_given_another_config(runtime: World) -> None:
-    name = runtime.name()
-    outcomes = run(
-        runtime, step(name, Action.CREATE, runtime.source()), step(name, Action.CONFIGURE, runtime.source(topic="b"))
-    )
-    assert messages(outcomes) == []
-    assert runtime.client.connectors()[0][name].config["topic"] == "b"
-
-
 def test_a_connector_that_cannot_start_is_a_failure_and_can_be_stopped(runtime: World) -> None:
     name, other = runtime.name("bad"), runtime.name("good")
     created = run(
@@ -121,13 +96,6 @@ def test_a_connector_that_cannot_start_is_a_failure_and_can_be_stopped(runtime: 
     assert state(runtime, name) is WorkerState.STOPPED
 
 
-def test_a_pause_of_a_failed_connector_is_found_to_have_failed(runtime: World) -> None:
-    name = runtime.create("bad", runtime.mirror())
-    runtime.await_state(name, "FAILED")
-    (outcome,) = run(runtime, step(name, Action.PAUSE)).values()
-    assert outcome.message.startswith("the connector cannot be paused: it is FAILED: org.apache.kafka.")
-
-
 def test_a_config_that_connect_rejects_ends_with_its_words(runtime: World) -> None:
     name = runtime.name()
     config = {**runtime.source(), "tasks.max": "many"}
@@ -137,16 +105,13 @@ def test_a_config_that_connect_rejects_ends_with_its_words(runtime: World) -> No
     assert name not in runtime.client.names()
 
 
-def test_a_config_that_breaks_a_running_connector_is_noticed(runtime: World) -> None:
+def test_steps_that_fail_on_a_connector_that_exists(runtime: World) -> None:
     name = runtime.create("turns", runtime.source())
     runtime.await_state(name, "RUNNING")
-    outcome = run(runtime, step(name, Action.CONFIGURE, runtime.mirror()))[name, Action.CONFIGURE]
-    assert outcome.result is BAD
-    assert outcome.message.startswith("it is FAILED: org.apache.kafka.")
-
-
-def test_a_create_of_what_is_there_fails(runtime: World) -> None:
-    name = runtime.create("twice", runtime.source())
-    (outcome,) = run(runtime, step(name, Action.CREATE, runtime.source())).values()
-    assert outcome.result is BAD
-    assert f"Connector {name} already exists" in outcome.message
+    (again,) = run(runtime, step(name, Action.CREATE, runtime.source())).values()
+    (broken,) = run(runtime, step(name, Action.CONFIGURE, runtime.mirror())).values()
+    (paused,) = run(runtime, step(name, Action.PAUSE)).values()
+    assert [one.result for one in (again, broken, paused)] == [BAD] * 3
+    assert f"Connector {name} already exists" in again.message
+    assert broken.message.startswith("it is FAILED: org.apache.kafka.")
+    assert paused.message.startswith("the connector cannot be paused: it is FAILED: org.apache.kafka.")

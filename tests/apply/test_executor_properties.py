@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import groupby
 
@@ -95,16 +96,7 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
 
 def _is_in_order(sent: list[str], allowed: list[str]) -> bool:
     """True if `sent` is a prefix of `allowed`, its items repeated any number of times."""
-    position = -1
-    for verb in sent:
-        if (
-            position >= 0
-            and verb == allowed[position]
-            and not (position + 1 < len(allowed) and allowed[position + 1] == verb)
-        ):
-            continue
-        if position + 1 < len(allowed) and allowed[position + 1] == verb:
-            position += 1
-        elif position < 0 or verb != allowed[position]:
-            return False
-    return True
+    pattern = ""
+    for verb in reversed(allowed):
+        pattern = f"(({verb} )+{pattern})?"
+    return re.fullmatch(pattern, "".join(f"{verb} " for verb in sent)) is not None

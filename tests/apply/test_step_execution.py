@@ -30,13 +30,17 @@ STOPPED, RUNNING, FAILED = WorkerState.STOPPED, WorkerState.RUNNING, WorkerState
 APPLIED = StepResult(Result.APPLIED)
 
 
+def stopping() -> StepExecution:
+    return StepExecution(step("a", Action.STOP), 0, 30)
+
+
 def look(number: int, state: WorkerState | None, config: dict[str, str] | None = None) -> ClusterSnapshot:
     return ClusterSnapshot(number, 0.0, {"a": connector("a", state, config)} if state else {})
 
 
 def test_a_read_that_began_before_the_answer_is_ignored() -> None:
     """It may show the state before the request, which may already be the expected state."""
-    attempt = StepExecution(step("a", Action.STOP), 0, 30)
+    attempt = stopping()
     assert attempt.answered(None, 3, 1) == AwaitEffect()
     assert attempt.observe(look(3, STOPPED), 1.1) == AwaitEffect()
     assert attempt.observe(look(4, STOPPED), 1.2) == APPLIED
@@ -44,7 +48,7 @@ def test_a_read_that_began_before_the_answer_is_ignored() -> None:
 
 @pytest.mark.parametrize("error", [RebalanceInProgress("x"), ConnectUnavailable("x")])
 def test_pauses_between_refusals_grow_up_to_a_limit_and_end_at_the_timeout(error: Exception) -> None:
-    attempt, now, pauses = StepExecution(step("a", Action.STOP), 0, 30), 0.0, []
+    attempt, now, pauses = stopping(), 0.0, []
     while isinstance(move := attempt.answered(error, 0, now), SendAgain):  # type: ignore[arg-type]
         pauses.append(move.at - now)
         now = move.at
@@ -61,7 +65,7 @@ def test_a_permanent_refusal_is_not_retried(error: ConnectRefused) -> None:
 
 
 def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
-    attempt = StepExecution(step("a", Action.STOP), 0, 30)
+    attempt = stopping()
     assert attempt.answered(OutcomeUnknown("lost"), 0, 0) == AwaitEffect()
     assert [attempt.observe(look(number, RUNNING), number) for number in (1, 2, 3, 4)] == [AwaitEffect()] * 4
     assert attempt.observe(look(5, RUNNING), 5) == SendAgain(5)
@@ -73,26 +77,24 @@ def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
 
 
 def test_failed_reads_are_no_reason_to_send_again() -> None:
-    attempt = StepExecution(step("a", Action.STOP), 0, 30)
+    attempt = stopping()
     attempt.answered(OutcomeUnknown("lost"), 0, 0)
     moves = [attempt.observe(ClusterSnapshot(number, 0.0, error="nobody answers"), number) for number in range(1, 30)]
     assert set(moves) == {AwaitEffect()}
 
 
 def test_an_accepted_request_is_not_sent_again() -> None:
-    attempt = StepExecution(step("a", Action.STOP), 0, 30)
+    attempt = stopping()
     attempt.answered(None, 0, 0)
     assert {attempt.observe(look(number, RUNNING), number) for number in range(1, 30)} == {AwaitEffect()}
 
 
 def test_an_abandoned_step_is_skipped_if_it_had_no_effect_and_failed_otherwise() -> None:
-    refused, lost = StepExecution(step("a", Action.STOP), 0, 30), StepExecution(step("a", Action.STOP), 0, 30)
+    refused, lost = stopping(), stopping()
     refused.answered(RebalanceInProgress("busy"), 0, 0)
     lost.answered(OutcomeUnknown("lost"), 0, 0)
     assert refused.abandon("interrupted").result is Result.SKIPPED
     assert lost.abandon("interrupted").result is Result.FAILED
-    assert StepExecution(step("a", Action.STOP), 0, 30).answered(LedgerBusy("x"), 0, 0) == StepResult(
-        Result.SKIPPED, "skipped: x"
-    )
+    assert stopping().answered(LedgerBusy("x"), 0, 0) == StepResult(Result.SKIPPED, "skipped: x")
     assert lost.answered(LedgerBusy("x"), 0, 0) == lost.abandon("x")
-    assert StepExecution(step("a", Action.STOP), 0, 30).abandon("x") == StepResult(Result.SKIPPED, "skipped: x")
+    assert stopping().abandon("x") == StepResult(Result.SKIPPED, "skipped: x")

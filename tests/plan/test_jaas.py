@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.plan.config_diff import parse_jaas, same_value
 
@@ -27,21 +28,7 @@ def test_other_keys_are_compared_as_text() -> None:
     assert same_value("x", None, None)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        ";",
-        "a",
-        "a required",
-        'a required b="c"',
-        "a required b;",
-        'a required b="c;',
-        'a required b="c" b="c";',
-        "a;",
-        "a b c d e;",
-    ],
-)
+@pytest.mark.parametrize("text", rows(__file__, "not_jaas"))
 def test_what_is_not_jaas_is_compared_as_text(text: str) -> None:
     assert parse_jaas(text) is None
     assert same_value("sasl.jaas.config", text, text)

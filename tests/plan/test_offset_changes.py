@@ -29,7 +29,7 @@ from gitops_connect.model.desired import DesiredOffsetChange, OnDelete
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, seed_name
-from gitops_connect.model.offsets import OffsetPatch
+from gitops_connect.model.offsets import OffsetPatch, OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.model.plans import Plan, PlannedOffsetChange, Step
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
@@ -60,6 +60,24 @@ def test_case(case: Case) -> None:
     has_errors = any(one.endswith(" error") for one in rules)
     assert made.complete is not (has_errors or "held" in case or "invalid" in case)
     _check_offset_changes(case, {one.name: one for one in made.offset_changes}, made.steps)
+    if "acknowledged" in case:
+        changes = {name: {**fields, "acknowledge": case["needs"]} for name, fields in case["changes"].items()}
+        allowed = _plan({**case, "changes": changes})
+        assert _words(allowed.steps) == case["acknowledged"]
+        assert not allowed.diagnostics
+
+
+def test_the_digest_covers_the_manifest_and_no_current_offset() -> None:
+    case: Case = {"changes": {"c": {}}, "declared": {"c": {"a": 30}}}
+    first, moved = (_plan({**case, "current": {"a": at}}) for at in (10, 20))
+    assert (first.digest, first.fingerprint) == (moved.digest, moved.fingerprint)
+    assert _plan({**case, "current": {"a": 10}, "changes": {"c": {"digest": "d2"}}}).digest != first.digest
+
+
+def test_an_undeclared_connector_is_deleted_as_its_last_document_says() -> None:
+    given = situation([wanted("b")], [seen("a"), seen("b")], owned=["a", "b"], policy=Policy(prune=True))
+    owned = {**given.ownership, "a": replace(given.ownership["a"], on_delete=OnDelete.RESET)}
+    assert [step.action.value for step in plan(replace(given, ownership=owned)).steps] == ["stop", "reset", "delete"]
 
 
 def _check_offset_changes(case: Case, shown: Mapping[str, PlannedOffsetChange], steps: Iterable[Step]) -> None:
@@ -71,6 +89,8 @@ def _check_offset_changes(case: Case, shown: Mapping[str, PlannedOffsetChange], 
     for name, (before, after) in case.get("moves", {}).items():
         (move,) = found[name].moves
         assert (move.current, move.declared) == (f'{{"position":{before}}}', f'{{"position":{after}}}')
+    external = any(line.external for one in found.values() for line in one.resume)
+    assert external is case.get("external", external)
     inexact = [name for name, one in found.items() if not one.exact]
     assert inexact == case.get("inexact", inexact)
     for name, arithmetic in case.get("heap", {}).items():
@@ -104,9 +124,9 @@ def _plan(case: Case) -> Plan:
         for name, fields in case.get("changes", {}).items()
     }
     seed = None if "seed" not in case else change(SEED, "a", "seed", **case["seed"])
-    config = {"connector.class": case.get("class", CLASS)}
+    config = _config(case)
     document = case.get("document", {})
-    desired = [wanted("other", "absent")] if case.get("others") else []
+    desired = [wanted("other", case["others"])] if "others" in case else []
     if document is not None:
         fields = {**document, "config": {**config, **document.get("config", {})}, "initial_offsets": seed}
         if "on_delete" in fields:
@@ -133,13 +153,13 @@ def _situation(case: Case, known: Mapping[str, DesiredOffsetChange]) -> OffsetSi
     begun = {name: _begun(known.get(name) or change(name, "a"), one) for name, one in case.get("begun", {}).items()}
     records = [_record(known, name, **fields) for name, fields in case.get("records", {}).items()]
     records += [_record(known, name, "in_progress", digest="d1") for name in begun]
-    shape = BUILT_IN.shape(full({"connector.class": case.get("class", CLASS)}))
+    shape = BUILT_IN.shape(full(_config(case)))
     return OffsetSituation(
         {one.name: one for one in records},
         begun,
         {SEED: current_offsets(a=20), **declared},
         {name: _verdict(**one) for name, one in case.get("large", {}).items()},
-        {"a": current_offsets(**case["current"])} if "current" in case else {},
+        {"a": _offsets(case["current"])} if "current" in case else {},
         {"a": SavedOffsets("live.jsonl", 1_000_000, 74_000_000, "s")} if "many" in case else {},
         {"a": case["copies"]} if "copies" in case else {},
         unread={"a": case["unread"]} if "unread" in case else {},
@@ -148,9 +168,17 @@ def _situation(case: Case, known: Mapping[str, DesiredOffsetChange]) -> OffsetSi
     )
 
 
+def _config(case: Case) -> dict[str, str]:
+    return {"connector.class": case.get("class", CLASS), **case.get("config", {})}
+
+
 def _offsets(positions: Mapping[str, int | None]) -> OffsetPatch:
-    removed = {one: None for name, at in positions.items() if at is None for one in current_offsets(**{name: 0})}
-    return {**current_offsets(**{name: at for name, at in positions.items() if at is not None}), **removed}
+    found: dict[PartitionText, OffsetText | None] = {}
+    for name, at in positions.items():
+        file, _, server = name.partition("server ")
+        partition, key = ({"server": server}, "lsn") if server else ({"filename": file}, "position")
+        found[partition_text(partition)] = None if at is None else offset_text({key: at})
+    return found
 
 
 def _begun(one: DesiredOffsetChange, fields: Mapping[str, Any]) -> Unfinished:

@@ -50,58 +50,34 @@ situations = st.builds(
 
 
 @given(desired_connectors(present), versions)
-def test_a_cluster_that_is_as_declared_needs_nothing(desired: list[DesiredConnector], version: str) -> None:
-    names = [one.name for one in desired]
-    assert plan(situation(desired, map(as_observed, desired), owned=names, version=version)).is_empty
-
-
-@given(desired_connectors(present), versions)
 def test_a_cluster_that_is_as_declared_is_only_adopted(desired: list[DesiredConnector], version: str) -> None:
-    made = plan(situation(desired, map(as_observed, desired), version=version))
+    observed, names = [*map(as_observed, desired)], [one.name for one in desired]
+    assert plan(situation(desired, observed, owned=names, version=version)).is_empty
+    made = plan(situation(desired, observed, version=version))
     assert [step.action for step in made.steps] == [Action.ADOPT] * len(desired)
-    assert set(made.adopted) == {one.name for one in desired}
+    assert set(made.adopted) == set(names)
 
 
 @given(situations)
-def test_what_was_applied_needs_nothing_more(given_: Situation) -> None:
-    assert plan(applied(given_)).is_empty
-
-
-@given(situations)
-def test_a_plan_does_not_depend_on_the_order_of_what_it_is_made_from(given_: Situation) -> None:
+def test_every_plan(given_: Situation) -> None:
+    made = plan(given_)
+    assert plan(applied(given_)).is_empty, "what was applied needs nothing more"
     turned = replace(
         given_,
         desired=replace(given_.desired, connectors=given_.desired.connectors[::-1]),
         observed=replace(given_.observed, connectors=dict(reversed(given_.observed.connectors.items()))),
         ownership=dict(reversed(given_.ownership.items())),
     )
-    assert plan(turned) == plan(given_)
-
-
-@given(situations)
-def test_only_what_is_ours_is_deleted(given_: Situation) -> None:
-    deleted = {step.connector for step in plan(given_).steps if step.action is Action.DELETE}
-    assert deleted <= given_.ownership.keys()
-
-
-@given(situations)
-def test_a_config_that_is_the_same_is_not_sent(given_: Situation) -> None:
-    for step in plan(given_).steps:
+    assert plan(turned) == made, "the order of the input does not count"
+    assert {step.connector for step in made.steps if step.action is Action.DELETE} <= given_.ownership.keys()
+    assert all(step.reason for step in made.steps)
+    for step in made.steps:
         if step.action is Action.CONFIGURE:
             assert dict(step.config) != dict(given_.observed.connectors[step.connector].config)
-
-
-@given(situations)
-def test_what_stops_comes_before_the_config_and_what_starts_after_it(given_: Situation) -> None:
     order = {Action.DELETE: 0, Action.CREATE: 0, Action.STOP: 1, Action.CONFIGURE: 2, Action.RESUME: 3}
-    for connector in plan(given_).connectors:
+    for connector in made.connectors:
         ranks = [order[step.action] for step in connector.steps if step.action in order]
-        assert ranks == sorted(ranks)
-
-
-@given(situations)
-def test_every_step_says_why(given_: Situation) -> None:
-    assert all(step.reason for step in plan(given_).steps)
+        assert ranks == sorted(ranks), "what stops comes before the config, and what starts after it"
 
 
 @given(situations, st.text(min_size=1, max_size=8))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -64,24 +63,19 @@ def test_only_the_daemon_restarts() -> None:
     assert outlook(made).next == NOW, "but a plan shows that it is due"
 
 
-class TestManyAtOnce:
-    def made(self, at_most: int) -> Plan:
-        names = ["a", "b", "c", "d"]
-        failed = [seen(name, tasks=["Boom"]) for name in names]
-        earlier = {
-            ConnectorName("d"): RestartRecord(1, ago(minutes=9)),
-            ConnectorName("b"): RestartRecord(1, ago(minutes=5)),
-        }
+def test_of_many_those_that_are_due_for_the_longest_time_come_first_and_the_others_follow_at_once() -> None:
+    names = ["a", "b", "c", "d"]
+    failed = [seen(name, tasks=["Boom"]) for name in names]
+    earlier = {ConnectorName(name): RestartRecord(1, ago(minutes=minutes)) for name, minutes in (("d", 9), ("b", 5))}
+
+    def made(at_most: int) -> Plan:
         policy = Policy(concurrent_restarts=at_most)
         return plan(situation(map(wanted, names), failed, owned=names, policy=policy, restarts=earlier))
 
-    def test_those_that_are_due_for_the_longest_time_come_first(self) -> None:
-        assert [step.connector for step in self.made(2).steps] == ["b", "d"]
-        assert [step.connector for step in self.made(3).steps] == ["a", "b", "d"]
-
-    def test_the_others_follow_at_once(self) -> None:
-        assert until_next_restart(self.made(2), NOW) == 0
-        assert until_next_restart(self.made(4), NOW) == 120
+    assert [step.connector for step in made(2).steps] == ["b", "d"]
+    assert [step.connector for step in made(3).steps] == ["a", "b", "d"]
+    assert until_next_restart(made(2), NOW) == 0
+    assert until_next_restart(made(4), NOW) == 120
 
 
 class TestUntilTheNext:
@@ -96,22 +90,21 @@ class TestUntilTheNext:
         assert until_next_restart(planned(desired={"config": {"file": "other"}}), NOW) == math.inf
 
 
-class TestUncounted:
-    def names(self, observed: Iterable[ObservedConnector], count: int = 3, **more: Any) -> list[str]:
-        given = situation([wanted("orders", **more.pop("desired", {}))], observed, restarts=record(count, **more))
-        return [*uncounted(given, plan(given))]
-
-    def test_a_connector_that_has_worked_for_ten_minutes(self) -> None:
-        assert self.names([seen("orders")], minutes=10) == ["orders"]
-        assert self.names([seen("orders")], minutes=9) == []
-        assert self.names([FAILED], minutes=10) == []
-
-    def test_a_connector_with_another_config(self) -> None:
-        assert self.names([FAILED], minutes=1, desired={"config": {"file": "other"}}) == ["orders"]
-
-    def test_a_connector_that_does_not_exist(self) -> None:
-        assert self.names([], minutes=1) == ["orders"]
-
-    def test_a_connector_whose_state_is_unknown_is_kept(self) -> None:
-        given = situation([wanted("orders")], [], unknown=["orders"], restarts=record(3, minutes=60))
-        assert [*uncounted(given, plan(given))] == []
+@pytest.mark.parametrize(
+    ("observed", "minutes", "file", "unknown", "is_uncounted"),
+    [
+        ([seen("orders")], 10, "", [], True),
+        ([seen("orders")], 9, "", [], False),
+        ([FAILED], 10, "", [], False),
+        ([FAILED], 1, "other", [], True),
+        ([], 1, "", [], True),
+        ([], 60, "", ["orders"], False),
+    ],
+    ids=["worked for ten minutes", "less", "failed", "another config", "does not exist", "unknown state"],
+)
+def test_restarts_are_no_longer_counted(
+    observed: list[ObservedConnector], minutes: int, file: str, unknown: list[str], is_uncounted: bool
+) -> None:
+    declared = wanted("orders", config={"file": file} if file else {})
+    given = situation([declared], observed, unknown=unknown, restarts=record(3, minutes=minutes))
+    assert [*uncounted(given, plan(given))] == ["orders"] * is_uncounted

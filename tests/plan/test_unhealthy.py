@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.files.tables import rows
 from support.planner.situations import CLUSTER, NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.families.health_rules import runs_without_tasks, summary, why_no_tasks
@@ -17,7 +18,6 @@ from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.plan.planner import plan
 
 ORDERS = ConnectorName("orders")
-SECRET_PIN = {"secrets": ["pin"]}
 
 
 @pytest.mark.parametrize("unwell", [seen("orders", tasks=["Boom"]), seen("orders", "FAILED"), seen("orders", tasks=[])])
@@ -34,20 +34,13 @@ def test_a_plan_becomes_stale_if_a_failure_requires_other_steps() -> None:
 
 
 class TestSecretsInTraces:
-    @pytest.mark.parametrize(
-        ("trace", "more", "expected"),
-        [
-            ("Boom: hunter1 and hunter2", SECRET_PIN, "Boom: *** and ***"),
-            ("Boom: hunter1", {"passwords": {ORDERS: frozenset({"pin"})}}, "Boom: ***"),
-            ("Boom: no\nCaused by: Why: hunter2", SECRET_PIN, "Boom: no Caused by: Why: ***"),
-        ],
-        ids=["a secret of the document", "a value that Connect calls a password", "a secret in a cause"],
-    )
-    def test_secrets_of_the_connector_are_masked(self, trace: str, more: dict[str, Any], expected: str) -> None:
-        declared = wanted("orders", config={"pin": "hunter2"}, secrets=more.get("secrets", ()))
-        observed = seen("orders", config={"pin": "hunter1"}, tasks=[trace])
-        (one,) = plan(situation([declared], [observed], passwords=more.get("passwords", {}))).unhealthy
-        assert one.problems == (f"task 0 is FAILED: {expected}",)
+    @pytest.mark.parametrize("case", rows(__file__, "masked"), ids=lambda case: case["case"])
+    def test_secrets_of_the_connector_are_masked(self, case: dict[str, Any]) -> None:
+        declared = wanted("orders", config={"pin": "hunter2"}, secrets=case.get("secrets", ()))
+        observed = seen("orders", config={"pin": "hunter1"}, tasks=[case["trace"]])
+        passwords = {ORDERS: frozenset(case.get("passwords", ()))}
+        (one,) = plan(situation([declared], [observed], passwords=passwords)).unhealthy
+        assert one.problems == (f"task 0 is FAILED: {case['expected']}",)
 
     def test_secrets_in_the_ledger_of_a_connector_that_is_no_longer_declared_are_masked(self) -> None:
         owned = Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW, applied={"pin": "digest"})  # type: ignore[dict-item]
@@ -85,18 +78,14 @@ def test_a_connector_that_the_cluster_did_not_report_is_unread_and_not_unhealthy
     assert made.unhealthy == ()
 
 
-@pytest.mark.parametrize(
-    ("trace", "expected"),
-    [
-        ("", "the worker reports no trace"),
-        ("\nBoom: a\n\tat x\n", "Boom: a"),
-        ("Boom: a\n\tat x\nCaused by: Why: b\n\tat y", "Boom: a Caused by: Why: b"),
-        ("Boom: Why: b\n\tat x\nCaused by: Why: b\n\tat y", "Boom: Why: b"),
-        (f"Boom: at {'x' * 1000} which is gone", f"Boom: at {'x' * 151} … {'x' * 146} which is gone"),
-    ],
-)
+@pytest.mark.parametrize(("trace", "expected"), rows(__file__, "summaries"))
 def test_the_summary_of_a_trace(trace: str, expected: str) -> None:
     assert summary(trace) == expected
+
+
+def test_a_long_summary_is_cut_in_the_middle() -> None:
+    long = f"Boom: at {'x' * 1000} which is gone"
+    assert summary(long) == f"Boom: at {'x' * 151} … {'x' * 146} which is gone"
 
 
 def test_the_connector_comes_before_its_tasks() -> None:
@@ -107,17 +96,9 @@ def test_the_connector_comes_before_its_tasks() -> None:
 MIRROR = "org.apache.kafka.connect.mirror.Mirror"
 
 
-@pytest.mark.parametrize(
-    ("config", "reason"),
-    [
-        ({"connector.class": f"{MIRROR}SourceConnector"}, "no topic of the source cluster matches"),
-        ({"connector.class": "MirrorCheckpoint"}, "no consumer group"),
-        ({"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}, "usually the database has no table"),
-        ({"connector.class": "org.example.Source"}, "usually its class found nothing to read"),
-    ],
-)
-def test_why_there_are_no_tasks(config: dict[str, str], reason: str) -> None:
-    one = seen("orders", config=config, tasks=[])
+@pytest.mark.parametrize(("plugin", "reason"), rows(__file__, "without_tasks"))
+def test_why_there_are_no_tasks(plugin: str, reason: str) -> None:
+    one = seen("orders", config={"connector.class": plugin}, tasks=[])
     assert runs_without_tasks(one, BUILT_IN)
     assert reason in why_no_tasks(one, BUILT_IN)
 
