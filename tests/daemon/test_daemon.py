@@ -152,7 +152,7 @@ def test_problems_a_failed_task_and_its_recovery_are_each_logged_once(at: Workpl
         (rejected,) = daemon.all("diagnostic", connector=at.name("rejected"))
         assert (rejected["cluster"], rejected["rule"]) == ("local", "connect/invalid-config")
         at.commit("more.yaml", at.source("more"))
-        assert daemon.wait("reconciliation_finished", count=2)["unhealthy"] == 1
+        assert daemon.wait("reconciliation_finished", count=2, applied=1)["unhealthy"] == 1
         with standin.cluster.lock:
             reported = standin.cluster.connectors[name].reported
             assert reported is not None
