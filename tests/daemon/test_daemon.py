@@ -132,26 +132,10 @@ def test_reconciliations_without_changes_log_only_a_heartbeat(at: Workplace, sta
         assert daemon.wait("reconciliation_finished", count=2)["planned"] == 0
 
 
-def test_a_lasting_problem_is_logged_once(at: Workplace, standin: StandIn) -> None:
+def test_problems_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
     at.commit("orders.yaml", at.source("orders", MANUAL), at.source("broken", "state: runing"))
     at.commit("rejected.yaml", at.source("rejected", **{"batch.size": "lots"}))
-    with InThread(at) as daemon:
-        daemon.wait("reconciliation_finished", applied=1)
-        standin.cluster.fail(at.name("orders"), "java.lang.Boom: no")
-        event = daemon.wait("connector_unhealthy", connector=at.name("orders"))
-        assert event["message"].startswith("the connector is FAILED: java.lang.Boom: no;")
-        poll_again(at, standin)
-        assert len(daemon.all("connector_unhealthy")) == 1
-        (problem,) = daemon.all("diagnostic", connector=at.name("broken"))
-        assert problem["level"] == "ERROR"
-        assert problem["location"].startswith("orders.yaml:")
-        (rejected,) = daemon.all("diagnostic", connector=at.name("rejected"))
-        assert (rejected["cluster"], rejected["rule"]) == ("local", "connect/invalid-config")
-
-
-def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, standin: StandIn) -> None:
-    name = at.name("orders")
-    at.commit("orders.yaml", at.source("orders", MANUAL))
     with InThread(at) as daemon:
         assert daemon.wait("reconciliation_finished", applied=1)["unhealthy"] == 0
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
@@ -160,15 +144,23 @@ def test_a_failed_task_and_its_recovery_are_each_logged_once(at: Workplace, stan
         assert (event["level"], event["message"]) == ("WARNING", message)
         assert event["hint"] == f"fix the cause, then run: gitops-connect restart connector {name} --failed"
         assert standin.count("POST", ".*/restart.*") == 0
+        poll_again(at, standin)
+        assert len(daemon.all("connector_unhealthy")) == 1
+        (problem,) = daemon.all("diagnostic", connector=at.name("broken"))
+        assert problem["level"] == "ERROR"
+        assert problem["location"].startswith("orders.yaml:")
+        (rejected,) = daemon.all("diagnostic", connector=at.name("rejected"))
+        assert (rejected["cluster"], rejected["rule"]) == ("local", "connect/invalid-config")
         at.commit("more.yaml", at.source("more"))
-        assert daemon.wait("reconciliation_finished", count=2)["unhealthy"] == 1
+        assert daemon.wait("reconciliation_finished", count=2, applied=1)["unhealthy"] == 1
         with standin.cluster.lock:
             reported = standin.cluster.connectors[name].reported
             assert reported is not None
             reported.tasks[0] = ("RUNNING", "")
         daemon.wait("connector_recovered", connector=name, level="INFO")
-        standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
-        daemon.wait("connector_unhealthy", count=2, connector=name)
+        standin.cluster.fail(name, "java.lang.Boom: again")
+        event = daemon.wait("connector_unhealthy", count=2, connector=name)
+        assert event["message"].startswith("the connector is FAILED: java.lang.Boom: again;")
         assert len(daemon.all("connector_recovered")) == 1
 
 

@@ -16,6 +16,7 @@ from standin.connect import StandIn
 from support.cluster.manual_clock import ManualClock
 from support.daemon_log import InThread
 from support.files.tables import rows
+from support.loopback import in_thread
 
 from gitops_connect.daemon.notifications import (
     Notification,
@@ -124,15 +125,12 @@ def service(answer: Answer = lambda *_: None) -> Iterator[tuple[str, list[dict[s
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with in_thread(server):
         try:
             yield f"json://127.0.0.1:{server.server_address[1]}/hook", got
         finally:
             ended.set()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.slow

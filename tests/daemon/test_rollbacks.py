@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -97,30 +96,23 @@ def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, stand
 
 
 def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
+    """The settings have the default of `rollback` for every document."""
     stems = ("a", "b", "c")
     cause = f"because connectors failed with it: {at.name('a')}"
     stopped = f"the rollout of this commit is stopped, {cause}; commit a fix"
-    at.settings("rollout_size = 1\nrollout_max_failures = 1")
-    at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt") for stem in stems))
+    at.settings('rollout_size = 1\nrollout_max_failures = 1\nrollback_watch = "10m"')
+    at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt", "") for stem in stems))
     with InThread(at) as daemon:
         for stem in stems:
             await_healthy(daemon, at, stem)
-        at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt") for stem in stems))
+        at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt", "") for stem in stems))
         daemon.wait("config_rolled_back", connector=at.name("a"))
         note = daemon.wait("note", connector=at.name("b"), message=stopped)
         assert note["level"] == "WARNING"
         at.await_that(lambda: file_of(at, "a"), lambda file: file == "a.txt")
         assert [file_of(at, stem) for stem in stems] == ["a.txt", "b.txt", "c.txt"]
-        at.commit("sinks.yaml", *(sink(at, stem, f"new-{stem}.txt") for stem in stems))
+        at.commit("sinks.yaml", *(sink(at, stem, f"new-{stem}.txt", "") for stem in stems))
         for stem in stems:
             at.await_that(lambda stem=stem: file_of(at, stem), lambda file: file.startswith("new-"))
     configured = [line["connector"] for line in daemon.all("step_applied", action="configure")]
     assert configured[-3:] == [at.name(stem) for stem in stems], "one after the other, in the order of their names"
-
-
-def test_the_default_of_the_settings_applies_to_every_document(at: Workplace) -> None:
-    at.settings('rollback_watch = "2m"')
-    with InThread(at) as daemon:
-        options = daemon.runtime.policy(LOCAL).rollback
-    assert options
-    assert options.watch == timedelta(minutes=2)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from standin.connect import StandIn
 from support.daemon_log import PROGRAM, AsProcess
+from support.loopback import in_thread
 
 pytestmark = pytest.mark.slow
 
@@ -70,12 +70,9 @@ def attributes(of: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    server = Collector()
+    with in_thread(server):
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_a_reconciliation_is_one_trace(at: Workplace, collector: Collector) -> None:

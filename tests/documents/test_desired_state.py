@@ -91,21 +91,12 @@ def test_documents_become_the_states_of_their_clusters(row: dict[str, Any]) -> N
     assert held == row.get("held", {})
     assert [cluster for cluster, state in states.items() if not state.complete] == row.get("incomplete", [])
     assert sorted(rules(diagnostics)) == row.get("rules", [])
+    summaries = [f"{item.location.file}: {item.summary}" for item in diagnostics]
+    for file, text in row.get("said", ()):
+        assert any(one.startswith(f"{file}: ") and text in one for one in summaries), summaries
     assert {item.connector for item in diagnostics if item.connector} >= {
         one for names in held.values() for one in names
     }
-
-
-def test_two_documents_of_one_connector_are_both_named_and_block_it() -> None:
-    contents = {"a.yaml": connector("orders"), "b.yaml": connector("orders"), "c.yaml": connector("other")}
-    states, diagnostics = declare(contents)
-    assert [(item.location.file, "b.yaml:4:3" in item.summary) for item in diagnostics] == [
-        ("a.yaml", True),
-        ("b.yaml", False),
-    ]
-    assert states[LOCAL].held == {"orders"}
-    assert [one.name for one in states[LOCAL].connectors] == ["other"]
-    assert states[LOCAL].complete
 
 
 def test_no_config_value_is_in_a_representation() -> None:

@@ -65,51 +65,17 @@ def test_a_place_is_the_place_of_the_field(above: list[str], count: int, data: s
     assert lines[place.line - 1][place.column - 1 :].startswith(f"key{number}:")
 
 
-def test_places_count_through_all_documents_of_a_file() -> None:
-    first, second = parsed("a: 1\n---\n# c\nb:\n  - x\n  - y: 2\n").documents
-    assert str(first.locate(("a",))) == "a.yaml:1:1"
-    assert str(second.location) == "a.yaml:4:1"
-    assert str(second.locate(("b", 1))) == "a.yaml:6:5"
-    assert str(second.locate(("b", 1, "y"))) == "a.yaml:6:5"
-    assert str(second.locate(("b", 7, "nowhere"))) == "a.yaml:4:1"
-
-
-def test_source_texts_are_kept_where_the_value_is_no_text() -> None:
-    document = only("ratio: 1.10\nport: 0777\nflag: True\nword: yes\nquoted: '1.10'\n")
-    assert document.value == {"ratio": 1.1, "port": 777, "flag": True, "word": "yes", "quoted": "1.10"}
-    assert document.texts == {("ratio",): "1.10", ("port",): "0777", ("flag",): "True"}
-
-
-@pytest.mark.parametrize(("text", "value"), rows(__file__, "values"))
-def test_values(text: str, value: object) -> None:
-    assert only(text).value == value
-
-
-def test_aliases_and_merge_keys() -> None:
-    document = only("base: &base {a: 1, b: 2}\nother: &other {b: 3, c: 4}\nme:\n  <<: [*base, *other]\n  a: 9\n")
-    assert document.value["me"] == {"a": 9, "b": 2, "c": 4}
-    assert str(document.locate(("me", "c"))) == "a.yaml:2:22"
-
-
-def test_an_anchor_is_gone_in_the_next_document() -> None:
-    file = parsed("a: &a 1\n---\nb: *a\n")
-    assert len(file.documents) == 1
-    assert [problem.rule for problem in file.diagnostics] == ["yaml/alias"]
-
-
-def test_a_syntax_error_spoils_its_own_document_only() -> None:
-    file = parsed("a: 1\n---\nb: [\n---\nc: 3\n---\nd: 'open\n---\ne: 5\n")
-    assert [dict(document.value) for document in file.documents] == [{"a": 1}, {"c": 3}, {"e": 5}]
-    assert [problem.location.line for problem in file.diagnostics] == [4, 7]
-    assert not file.complete
-
-
-def test_a_document_that_was_read_in_part_still_says_which_connector_it_is() -> None:
-    file = parsed("metadata: {name: orders}\na: 1\na: 2\n")
-    assert not file.documents
-    assert [document.connector for document in file.broken] == ["orders"]
-    assert [problem.connector for problem in file.diagnostics] == ["orders"]
-    assert file.complete
+@pytest.mark.parametrize("row", rows(__file__, "files"), ids=lambda row: row["case"])
+def test_what_is_read_from_a_file(row: dict[str, Any]) -> None:
+    file = parsed(row["text"])
+    assert [document.value for document in file.documents] == row.get("values", [])
+    for number, pointer, place in row.get("places", ()):
+        assert str(file.documents[number].locate(tuple(pointer))) == place
+    for document in file.documents if "texts" in row else ():
+        assert {pointer[-1]: text for pointer, text in document.texts.items()} == row["texts"]
+    assert [[item.rule, str(item.location)] for item in file.diagnostics] == row.get("problems", [])
+    assert [document.connector for document in file.broken] == row.get("broken", [None] * len(file.broken))
+    assert file.complete is row.get("complete", True)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "---\n", "---\n# nothing\n---\n...\n", "%YAML 1.2\n# x\n"])
@@ -117,22 +83,9 @@ def test_nothing_is_no_document(text: str) -> None:
     assert parsed(text) == Documents()
 
 
-def test_line_ends_of_windows_and_a_byte_order_mark() -> None:
-    document = only(b"\xef\xbb\xbfa: 1\r\nb: |\r\n  x\r\n  y\r\n")
-    assert document.value == {"a": 1, "b": "x\ny\n"}
-    assert str(document.locate(("b",))) == "a.yaml:2:1"
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le", "latin-1"])
 def test_other_encodings_are_refused(encoding: str) -> None:
     assert rule_of("name: café\n".encode(encoding)) in ("yaml/encoding", "yaml/character")
-
-
-@pytest.mark.parametrize(("text", "place"), rows(__file__, "missing_ends"))
-def test_what_is_missing_at_the_end_is_missing_in_a_line_that_exists(text: str, place: str) -> None:
-    """If the last line has no line end, libyaml reports the end on a line after it."""
-    (problem,) = parsed(text).diagnostics
-    assert (problem.rule, str(problem.location)) == ("yaml/syntax", place)
 
 
 def test_the_byte_that_is_not_utf_8_is_named_with_its_place() -> None:

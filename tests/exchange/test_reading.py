@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -12,14 +12,10 @@ from support.files.tables import rows
 
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.readers.reader import read
-from gitops_connect.model.desired import TargetState
 from gitops_connect.model.documents import Blob
 
-SOURCE = '"connector.class": "FileStreamSource"'
-JIKKOU = "apiVersion: kafka.jikkou.io/v1beta2\nkind: KafkaConnector\nmetadata:\n  name: orders\n"
 PROPERTIES = "name=orders\nconnector.class=FileStreamSource\n"
 RESOURCE = 'resource "kafka-connect_connector" "x" {\n'
-CLASS = 'config = {\n "connector.class" = "FileStreamSource"\n'
 SQL = "CREATE SOURCE CONNECTOR `orders` WITH ('connector.class'='FileStreamSource'"
 
 
@@ -65,45 +61,15 @@ def test_values_become_the_strings_that_the_tool_sends(file: str, content: str, 
     assert connector(file, content).config == {"connector.class": "FileStreamSource", **config}
 
 
-def test_values_that_only_the_tool_knows_are_kept_as_expressions() -> None:
-    body = 'name = "a"\n' + CLASS + '"b" = var.b\n"c" = "x-${var.c}"\n"d" = "$${file:/d:e}"\n}\n'
-    sensitive = 'config_sensitive = {\n"b" = "secret"\n"e" = f("}")\n}\n'
-    found = connector("a.tf", RESOURCE + body + sensitive + "}\n")
-    assert found.unknown == {"c": '"x-${var.c}"', "e": 'f("}")'}
-    assert found.config == {"connector.class": "FileStreamSource", "b": "secret", "d": "${file:/d:e}"}
-    assert found.sensitive == {"b", "e"}
-    assert connector("a.sql", SQL + ", 'b'='x-${c}', 'd'=${e});").unknown == {"b": "x-${c}", "d": "${e}"}
-
-
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [("PAUSED", TargetState.PAUSED), ("STOPPED", TargetState.STOPPED), ("FAILED", TargetState.RUNNING)],
-)
-def test_the_answer_of_connect_shows_the_state(state: str, expected: TargetState) -> None:
-    info = {"name": "a", "config": {"connector.class": "A", "name": "a"}, "tasks": [], "type": "sink"}
-    answer: dict[str, Any] = {"a": {"info": info, "status": {"connector": {"state": state}}}}
-    found = reading("all.json", json.dumps(answer))
-    assert [one.state for one in found.declarations] == [expected]
-    assert bool(found.diagnostics) == (state == "FAILED")
-
-
-def test_jikkou_names_the_cluster_in_a_label_and_deletes_by_an_annotation() -> None:
-    labels = (
-        "  labels: {kafka.jikkou.io/connect-cluster: prod, team: a}\n  annotations: {jikkou.io/delete: true, b: c}\n"
-    )
-    found = connector("a.yaml", JIKKOU + labels + "spec: {connectorClass: A, state: PAUSED}\n")
-    assert (found.cluster, found.labels, found.annotations) == ("prod", {"team": "a"}, {"b": "c"})
-    assert found.state is TargetState.ABSENT
-
-
-def test_lists_and_several_documents_are_read() -> None:
-    one = f'{{"name": "a", "config": {{{SOURCE}}}}}'
-    assert len(reading("a.json", f"[{one}, {one}]").declarations) == 2
-    resources = (JIKKOU + "spec: {connectorClass: A}\n---\n") * 2
-    assert [found.location.line for found in reading("a.yaml", resources).declarations] == [1, 7]
-    item = JIKKOU.replace("\n", "\n    ").rstrip() + "\n    spec: {connectorClass: A}\n"
-    listed = reading("a.yaml", f"apiVersion: v1\nkind: List\nitems:\n  - {item}")
-    assert [found.location.line for found in listed.declarations] == [4]
+@pytest.mark.parametrize("row", rows(__file__, "declared"), ids=lambda row: row["case"])
+def test_what_each_connector_of_a_file_declares(row: dict[str, Any]) -> None:
+    found = reading(row["file"], row["content"], FileFormat(row["format"]) if "format" in row else None)
+    assert len(found.declarations) == len(row["connectors"])
+    for declared, expected in zip(found.declarations, row["connectors"], strict=True):
+        values = {**asdict(declared), "line": declared.location.line, "sensitive": sorted(declared.sensitive)}
+        values["state"] = declared.state.value
+        assert {name: values[name] for name in expected} == expected
+    assert len(found.diagnostics) == row.get("problems", 0)
 
 
 @pytest.mark.parametrize(("content", "expected"), rows(__file__, "recognized_by_content"))
@@ -111,12 +77,6 @@ def test_a_file_without_a_suffix_is_recognized_by_its_content(content: str, expe
     assert connector("-", content).format.value == expected
     (forced,) = reading("file.txt", content, FileFormat(expected)).declarations
     assert forced.format.value == expected
-
-
-def test_the_user_can_name_the_format_of_another_group() -> None:
-    resource = JIKKOU.replace("kafka.jikkou.io", "example.org") + "spec: {connectorClass: A}\n"
-    assert not reading("a.yaml", resource).declarations
-    assert reading("a.yaml", resource, FileFormat.JIKKOU).declarations
 
 
 PIECES = [

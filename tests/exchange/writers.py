@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-APOSTROPHE = "'"
+WHITESPACE = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 Config = Mapping[str, str]
 Writer = Callable[[str, Config], bytes]
 
@@ -30,13 +30,8 @@ def json_expanded(name: str, config: Config) -> bytes:
 def jikkou(name: str, config: Config) -> bytes:
     rest = {key: value for key, value in config.items() if key != "connector.class"}
     spec = {"connectorClass": config["connector.class"], "config": rest}
-    resource = {
-        "apiVersion": "kafka.jikkou.io/v1beta2",
-        "kind": "KafkaConnector",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    return json.dumps(resource).encode()
+    head = {"apiVersion": "kafka.jikkou.io/v1beta2", "kind": "KafkaConnector", "metadata": {"name": name}}
+    return json.dumps({**head, "spec": spec}).encode()
 
 
 def properties(name: str, config: Config) -> bytes:
@@ -50,7 +45,7 @@ def _property(text: str, special: str, *, lead: bool = False) -> str:
         if character in special or character == "\\" or (lead and at == 0 and character == " "):
             found.append(f"\\{character}")
         elif character in "\t\n\r\f":
-            found.append({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}[character])
+            found.append({**WHITESPACE, "\f": "\\f"}[character])
         elif " " <= character <= "~":
             found.append(character)
         else:
@@ -68,17 +63,9 @@ def terraform(name: str, config: Config) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    found = []
-    for character in text:
-        if character in '"\\':
-            found.append(f"\\{character}")
-        elif character in "\n\r\t":
-            found.append({"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character])
-        elif character.isprintable():
-            found.append(character)
-        else:
-            found.append(f"\\U{ord(character):08x}")
-    return f'"{_template("".join(found))}"'
+    escaped = text.translate(str.maketrans({'"': '\\"', "\\": "\\\\", **WHITESPACE}))
+    printable = (one if one.isprintable() else f"\\U{ord(one):08x}" for one in escaped)
+    return f'"{_template("".join(printable))}"'
 
 
 def _template(text: str) -> str:
@@ -98,14 +85,12 @@ def terraform_state(name: str, config: Config) -> bytes:
 
 
 def ksqldb(name: str, config: Config) -> bytes:
-    def text(value: str) -> str:
-        return value.replace("'", "''").replace("${", "$${")
+    def quoted(text: str) -> str:
+        return "'" + text.replace("'", "''") + "'"
 
-    items = ",\n".join(
-        f"  '{key.replace(APOSTROPHE, APOSTROPHE * 2)}' = '{text(value)}'" for key, value in config.items()
-    )
-    quoted = name.replace("`", "``")
-    return f"-- 'a comment'\nSHOW TOPICS;\nCREATE SINK CONNECTOR `{quoted}` WITH (\n{items}\n);\n".encode()
+    items = ",\n".join(f"  {quoted(key)} = {quoted(value.replace('${', '$${'))}" for key, value in config.items())
+    name = name.replace("`", "``")
+    return f"-- 'a comment'\nSHOW TOPICS;\nCREATE SINK CONNECTOR `{name}` WITH (\n{items}\n);\n".encode()
 
 
 WRITERS: Mapping[str, Writer] = {

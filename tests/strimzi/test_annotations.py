@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from support.files.document_files import MemoryFiles
@@ -126,18 +127,10 @@ def test_a_list_names_the_entry(kind: str, spec: dict[str, object], expected: li
 OFFSET_LIST = {"offsets": [SOURCE_OFFSETS]}
 
 
-def test_offsets_without_a_config_map_cannot_be_used() -> None:
-    missing = only_change({"mm2.json": mirror_maker(ALTER)})[1]
-    assert missing == "missing property alterOffsets in KafkaMirrorMaker2 CR"
-    for files in ({}, {"found.yaml": config_map(ENTRY, OFFSET_LIST, namespace="other")}):
-        problem = only_change({"mm2.json": mirror_maker(ALTER, **FROM), **files})[1]
-        assert problem == "missing ConfigMap found in the namespace kafka in the repository"
-
-
-@pytest.mark.parametrize(("entry", "offsets", "problem"), rows(__file__, "unusable"))
-def test_offsets_that_cannot_be_used(entry: str, offsets: object, problem: str) -> None:
-    files = {"mm2.json": mirror_maker(ALTER, **FROM), "found.yaml": config_map(entry, offsets)}
-    assert problem in only_change(files)[1]
+@pytest.mark.parametrize(("spec", "maps", "problem"), rows(__file__, "unusable"))
+def test_offsets_that_cannot_be_used(spec: dict[str, object], maps: list[dict[str, Any]], problem: str) -> None:
+    files = {f"{number}.yaml": config_map(**one) for number, one in enumerate(maps)}
+    assert problem in only_change({"mm2.json": mirror_maker(ALTER, **spec), **files})[1]
 
 
 def test_of_several_config_maps_the_nearest_one_counts() -> None:

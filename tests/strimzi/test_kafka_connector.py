@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.files.document_files import connector as own_document
 from support.files.document_files import rules
 from support.files.strimzi_resources import OPTIONS, SPEC, kafka_connector, one, read, with_config
 from support.files.tables import rows
@@ -56,12 +55,6 @@ def test_the_older_field_pause(version: str, lines: str, state: str, problems: l
     assert rules(diagnostics) == problems
 
 
-def test_a_paused_reconciliation_suspends_the_connector() -> None:
-    metadata = '  labels: {strimzi.io/cluster: local}\n  annotations: {strimzi.io/pause-reconciliation: "true"}\n'
-    assert one(kafka_connector(metadata=metadata)).suspend
-    assert not one(kafka_connector()).suspend
-
-
 @pytest.mark.parametrize(
     ("key", "since"), [("Connector.Class", 17), ("tasks.max", 17), ("name", 42), ("connector.plugin.version", 50)]
 )
@@ -89,25 +82,7 @@ def test_placeholders_are_replaced_unless_strimzi_deploys_the_workers() -> None:
     assert one(text, replace(OPTIONS, workers=True)).config["a"] == "${strimzienv:A}"
 
 
-def test_a_field_of_a_future_version_is_a_warning() -> None:
-    state, diagnostics = read(kafka_connector(SPEC + "  futureField: {a: 1}\n"))
-    assert rules(diagnostics) == ["strimzi/unknown-field"]
-    assert len(state.connectors) == 1
-
-
 def test_a_field_that_an_old_operator_does_not_know_may_have_any_content() -> None:
     old = replace(OPTIONS, version=StrimziVersion(0, 16))
     _, diagnostics = read(kafka_connector(SPEC + "  listOffsets: {}\n", version="v1alpha1"), old)
     assert "internal/error" not in rules(diagnostics)
-
-
-def test_a_resource_without_a_name_leaves_the_state_incomplete() -> None:
-    state, _ = read(kafka_connector().replace("  name: orders\n", ""))
-    assert not state.complete
-
-
-@pytest.mark.parametrize("other", [kafka_connector(), own_document("orders", metadata="  cluster: local\n")])
-def test_a_connector_has_one_owner(other: str) -> None:
-    state, diagnostics = read({"a.yaml": kafka_connector(), "b.yaml": other})
-    assert rules(diagnostics) == ["connector/two-owners"] * 2
-    assert state.held == {"orders"}

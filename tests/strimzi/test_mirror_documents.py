@@ -10,17 +10,16 @@ import pytest
 from support.files.document_files import LOCAL
 from support.files.mirror_resources import PLAINTEXT, new_shape, old_shape
 from support.files.strimzi_resources import read
+from support.files.tables import rows
 
 from gitops_connect.model.desired import DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.strimzi import StrimziOptions, StrimziVersion
+from gitops_connect.model.strimzi import StrimziOptions, parse_strimzi_version
 
 NAME = ConnectorName("a->b.MirrorSourceConnector")
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 CONVERTERS = dict.fromkeys(("key.converter", "value.converter", "header.converter"), BYTES)
-SCRAM = {"type": "scram-sha-512", "username": "me", "passwordSecret": {"secretName": "s", "password": "p"}}
-JAAS = "source.cluster.sasl.jaas.config"
 
 
 def declared(
@@ -50,39 +49,19 @@ def test_connectors_are_on_the_cluster_that_the_name_of_the_resource_means(name:
     }
 
 
-def test_workers_of_strimzi_have_converters_and_providers() -> None:
-    state, diagnostics = declared(new_shape(source={"authentication": SCRAM}), workers=True)
-    assert list(diagnostics) == []
-    config = state.connectors[0].config
-    assert not CONVERTERS.keys() & config.keys()
-    assert 'password="${strimzisecrets:kafka/s:p}"' in config[JAAS]
-
-
-def test_placeholders_are_mapped_and_without_a_mapping_the_connector_is_blocked() -> None:
-    spec = new_shape(source={"authentication": SCRAM})
-    state, diagnostics = declared(spec, placeholders={"strimzisecrets:kafka/s:": "env:"})
-    assert list(diagnostics) == []
-    assert 'password="${env:p}"' in state.connectors[0].config[JAAS]
-    state, diagnostics = declared(spec)
-    assert [item.rule for item in diagnostics.errors] == ["strimzi/placeholder"]
-    assert state.connectors == ()
-    assert NAME in state.held
-
-
-def test_the_version_of_the_settings_selects_the_rules() -> None:
-    mirror = {"sourceConnector": {}, "topicsBlacklistPattern": "x"}
-    state, _ = declared(old_shape(mirror), "v1beta2", version=StrimziVersion(0, 23))
-    assert state.connectors[0].config["topics.blacklist"] == "x"
-
-
-def test_an_error_in_the_resource_blocks_its_connectors_and_no_others() -> None:
-    state, diagnostics = declared(new_shape({"sourceConnector": {"tasksMax": "x"}}))
-    assert [item.rule for item in diagnostics.errors] == ["strimzi/invalid-field"]
-    assert state.connectors == ()
-    assert NAME in state.held
-    assert state.complete
-    state, _ = declared(new_shape(source={"alias": None}))
-    assert not state.complete
+@pytest.mark.parametrize("row", rows(__file__, "resources"), ids=lambda row: row["case"])
+def test_the_options_and_the_errors_of_a_resource(row: dict[str, Any]) -> None:
+    options = {**row.get("options", {})}
+    if "version" in options:
+        options["version"] = parse_strimzi_version(options["version"])
+    shape, api = (old_shape, "v1beta2") if row.get("old") else (new_shape, "v1")
+    state, diagnostics = declared(shape(**row["spec"]), api, **options)
+    assert [item.rule for item in diagnostics.errors] == row.get("errors", [])
+    assert [NAME] * (NAME in state.held) == row.get("held", [])
+    assert state.complete is row.get("complete", True)
+    assert len(state.connectors) == ("config" in row)
+    for connector in state.connectors:
+        assert {key: connector.config.get(key) for key in row["config"]} == row["config"]
 
 
 def test_an_error_in_the_config_of_a_cluster_names_its_line() -> None:

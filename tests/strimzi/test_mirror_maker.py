@@ -16,8 +16,6 @@ from support.files.mirror_resources import (
 )
 from support.files.tables import rows
 
-from gitops_connect.model.diagnostics import Severity
-
 PATTERNS = {
     "topicsPattern": "orders-.*",
     "topicsExcludePattern": "orders-old-.*",
@@ -45,20 +43,6 @@ def test_all_shapes_declare_the_same_connectors(api: str, shape: str, version: s
     assert checkpoint.connector_class == "org.apache.kafka.connect.mirror.MirrorCheckpointConnector"
     assert checkpoint.config == {**PLAINTEXT, **PATTERN_KEYS, "sync.group.offsets.enabled": True}
     assert (source.tasks_max, checkpoint.tasks_max) == (5, 3)
-
-
-def test_a_connector_exists_if_its_field_is_present() -> None:
-    mirror = {"sourceConnector": {}, "checkpointConnector": None, "heartbeatConnector": {"tasksMax": None}}
-    names = [one.name for one in expanded(resource(old_shape(mirror), "v1beta2")).connectors]
-    assert names == ["a->b.MirrorSourceConnector", "a->b.MirrorHeartbeatConnector"]
-    assert expanded(resource(old_shape({}), "v1beta2")).connectors == ()
-
-
-def test_v1_has_no_heartbeat_connector() -> None:
-    expansion = expanded(resource(new_shape({"heartbeatConnector": {}, "sourceConnector": {}})))
-    assert [one.name for one in expansion.connectors] == ["a->b.MirrorSourceConnector"]
-    (warning,) = expansion.diagnostics
-    assert warning.rule == "strimzi/ignored-field"
 
 
 def test_several_sources() -> None:
@@ -132,8 +116,3 @@ def test_each_key_has_the_field_that_it_comes_from() -> None:
     assert found.places["producer.interceptor.classes"] == ("spec", "tracing")
     assert "refresh.topics.interval.seconds" not in found.places
     assert all(place in document.positions for place in found.places.values())
-
-
-def test_replicas_zero_is_a_warning() -> None:
-    (warning,) = expanded(resource(new_shape() | {"replicas": 0})).diagnostics
-    assert (warning.severity, warning.rule) == (Severity.WARNING, "strimzi/ignored-field")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from support.files.mirror_resources import PLAINTEXT, configs, expanded, new_shape, old_shape, resource, summaries
+from support.files.mirror_resources import PLAINTEXT, configs, expanded, new_shape, old_shape, resource
 from support.files.tables import rows
 
 from gitops_connect.plan.config_diff import parse_jaas
@@ -26,11 +26,8 @@ def source_keys(source: Mapping[str, Any], version: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("version", "keys"), rows(__file__, "trust_store"))
 def test_trust_store(version: str, keys: dict[str, str]) -> None:
     assert source_keys({"tls": TLS}, version) == {"security.protocol": "SSL", **keys}
-
-
-@pytest.mark.parametrize("tls", [{}, {"trustedCertificates": []}])
-def test_tls_without_certificates_uses_those_of_java(tls: dict[str, Any]) -> None:
-    assert source_keys({"tls": tls}, "1.2") == {"security.protocol": "SSL"}
+    for without_certificates in ({}, {"trustedCertificates": []}):
+        assert source_keys({"tls": without_certificates}, "1.2") == {"security.protocol": "SSL"}
 
 
 @pytest.mark.parametrize(("version", "keys"), rows(__file__, "client_certificate"))
@@ -73,17 +70,3 @@ def test_oauth(version: str, authentication: dict[str, Any], expected: dict[str,
     ((module, flag, options),) = parse_jaas(config["source.cluster.sasl.jaas.config"]) or ()
     assert (module.rpartition(".")[2], flag) == ("OAuthBearerLoginModule", "required")
     assert dict(options) == expected
-
-
-def test_custom_authentication_exists_since_048() -> None:
-    authentication = {"type": "custom", "config": {"sasl.mechanism": "X"}}
-    document = resource(old_shape(source={"authentication": authentication}), "v1beta2")
-    assert configs(document, "0.48")["SourceConnector"]["source.cluster.sasl.mechanism"] == "X"
-    assert any("found 'custom'" in summary for summary in summaries(document, "0.47"))
-
-
-def test_a_missing_namespace_is_a_warning_if_placeholders_need_it() -> None:
-    (warning,) = expanded(resource(new_shape(source={"tls": TLS}), namespace=None)).diagnostics
-    assert warning.rule == "strimzi/no-namespace"
-    assert len(expanded(resource(new_shape(source={"tls": {}}), namespace=None)).diagnostics) == 0
-    assert len(expanded(resource(new_shape(source={"tls": TLS}), namespace=None), "1.0").diagnostics) == 0

@@ -3,11 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.files.mirror_resources import expanded, new_shape, old_shape, resource, summaries
+from support.files.mirror_resources import expanded, new_shape, old_shape, resource
 from support.files.tables import rows
 
-from gitops_connect.model.diagnostics import Severity
-
+SHAPES = {"new": new_shape, "old": old_shape}
 MIRROR_TO_C = {"sourceCluster": "a", "targetCluster": "c", "sourceConnector": {}}
 
 
@@ -35,40 +34,6 @@ def test_a_resource_that_strimzi_rejects(shape: str, spec: dict[str, Any], versi
     assert [problem in item.summary for item in expansion.diagnostics.errors] == [True]
 
 
-def test_a_target_is_not_needed_in_a_mirror_since_049() -> None:
-    assert len(expanded(resource(old_shape({"sourceConnector": {}, "targetCluster": None}), "v1beta2")).connectors) == 1
-
-
-def test_the_same_connector_twice_is_an_error_before_049_and_the_same_source_twice_later() -> None:
-    twice = old_shape()
-    twice["mirrors"] = [*twice["mirrors"], {**twice["mirrors"][0], "topicsPattern": "x"}]
-    assert "more than once" in summaries(resource(twice, "v1beta2"), "0.48")[0]
-    assert "must be unique: 'a'" in summaries(resource(twice, "v1beta2"), "0.49")[0]
-    apart = {
-        **twice,
-        "mirrors": [
-            twice["mirrors"][0],
-            {**MIRROR_TO_C, "targetCluster": "b", "sourceConnector": None, "checkpointConnector": {}},
-        ],
-    }
-    assert len(expanded(resource(apart, "v1beta2"), "0.48").connectors) == 2
-
-
-@pytest.mark.parametrize(("name", "complete"), [("target", False), ("replicas", True), ("mirrors", False)])
-def test_required_parts_of_v1(name: str, *, complete: bool) -> None:
-    expansion = expanded(resource({key: value for key, value in new_shape().items() if key != name}))
-    assert [item.summary for item in expansion.diagnostics] == [f"spec.{name} is required"]
-    assert expansion.complete is complete
-
-
-@pytest.mark.parametrize(("api", "version", "problem"), rows(__file__, "api_versions"))
-def test_api_versions(api: str, version: str, problem: str) -> None:
-    expansion = expanded(resource(new_shape(), api), version)
-    (error,) = expansion.diagnostics
-    assert (error.rule, error.summary, error.location.line) == ("strimzi/api-version", problem, 2)
-    assert not expansion.complete
-
-
 @pytest.mark.parametrize(("connector", "problem", "hint"), rows(__file__, "types"))
 def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
     expansion = expanded(resource(new_shape({"sourceConnector": connector})))
@@ -79,20 +44,21 @@ def test_types(connector: dict[str, Any], problem: str, hint: str) -> None:
     assert list(expansion.blocked) == ["a->b.MirrorSourceConnector"]
 
 
-def test_unknown_fields_are_warnings_with_a_suggestion() -> None:
-    document = resource(new_shape({"sourceConnector": {"taskMax": 2}, "sourceConector": {}}) | {"futureField": 1})
-    expansion = expanded(document)
-    assert [one.name for one in expansion.connectors] == ["a->b.MirrorSourceConnector"]
-    assert {item.severity for item in expansion.diagnostics} == {Severity.WARNING}
-    assert [item.hint for item in expansion.diagnostics] == [
-        "write tasksMax",
-        "write sourceConnector",
-        "correct or remove it",
+@pytest.mark.parametrize("row", rows(__file__, "resources"), ids=lambda row: row["case"])
+def test_the_connectors_and_the_problems_of_a_resource(row: dict[str, Any]) -> None:
+    spec = row["whole"] if "whole" in row else SHAPES[row["shape"]](**row.get("spec", {}))
+    without = row.get("without")
+    spec = {key: value for key, value in spec.items() if key != without} if without else spec
+    document = resource(
+        spec, row.get("api", "v1" if row.get("shape") == "new" else "v1beta2"), row.get("namespace", "kafka")
+    )
+    expansion = expanded(document, row.get("version", "1.2"))
+    assert [one.name for one in expansion.connectors] == row.get("connectors", [])
+    assert expansion.complete is row.get("complete", True)
+    found = [
+        f"{item.location.line}: {item.severity.value}: {item.summary} [{item.rule}] {item.hint}"
+        for item in expansion.diagnostics
     ]
-
-
-@pytest.mark.parametrize("spec", [None, [], {"mirrors": {}}, {"mirrors": [{"sourceConnector": {}}]}])
-def test_what_cannot_be_named_is_not_complete(spec: Any) -> None:
-    expansion = expanded(resource(spec))
-    assert expansion.diagnostics.errors
-    assert not expansion.complete
+    assert len(found) == len(row.get("problems", [])), found
+    for problem, expected in zip(found, row.get("problems", []), strict=True):
+        assert all(text in problem for text in ([expected] if isinstance(expected, str) else expected)), problem

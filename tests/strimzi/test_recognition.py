@@ -1,62 +1,32 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from support.files.document_files import files, rules
+from support.files.document_files import LOCAL, files, rules
 from support.files.strimzi_resources import OPTIONS, SPEC, kafka_connector, read
 from support.files.tables import rows
 
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.strimzi.translation import TranslationCache, translate
 
-LABEL = "  labels: {strimzi.io/cluster: %s}\n"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: offsets}\ndata: {offsets.json: '{}'}\n"
-OTHERS = """
----
-apiVersion: v1
-kind: Secret
-metadata: {name: s}
-data: {1: a, 1: b}
----
-apiVersion: kafka.strimzi.io/v1
-kind: KafkaConnect
-metadata: {name: c}
-"""
 
 
-def test_other_kinds_in_the_file_are_ignored_with_their_errors() -> None:
-    state, diagnostics = read(kafka_connector() + OTHERS)
-    assert [connector.name for connector in state.connectors] == ["orders"]
-    assert not diagnostics.items
-
-
-@pytest.mark.parametrize(
-    ("label", "cluster"), [("local", "local"), ("my-connect", "local"), ("other", "other"), ("third", None)]
-)
-def test_the_label_names_the_cluster(label: str, cluster: str | None) -> None:
-    options = StrimziOptions(clusters={**OPTIONS.clusters, "here/third": ClusterName("local")})
-    state, diagnostics = read(kafka_connector(metadata=LABEL % label), options)
-    assert len(state.connectors) == (cluster == "local")
-    assert rules(diagnostics) == (["connector/unknown-cluster"] if cluster is None else [])
-    state, _ = read(kafka_connector(metadata=f"  namespace: here\n{LABEL % 'third'}"), options)
-    assert len(state.connectors) == 1
-
-
-def test_a_directory_of_another_cluster_is_a_conflict() -> None:
-    state, diagnostics = read({"clusters/other/a.yaml": kafka_connector(metadata=LABEL % "my-connect")})
-    (error,) = diagnostics.errors
-    assert error.summary == "the resource is for the Connect cluster 'local', but the file is in clusters/other/"
-    assert state.held == {"orders"}
-
-
-def test_a_resource_without_the_label_is_ignored() -> None:
-    state, diagnostics = read(kafka_connector(metadata=""))
-    assert [(item.severity, item.rule) for item in diagnostics] == [(Severity.NOTE, "strimzi/no-cluster")]
-    assert not state.connectors
-    assert not state.held
-    assert state.complete
+@pytest.mark.parametrize("row", rows(__file__, "resources"), ids=lambda row: row["case"])
+def test_what_a_resource_declares_and_what_is_said(row: dict[str, Any]) -> None:
+    files = row.get("files", {"a.yaml": {}})
+    contents = {path: one if isinstance(one, str) else kafka_connector(**one) for path, one in files.items()}
+    state, diagnostics = read(contents, StrimziOptions(clusters={**OPTIONS.clusters, "here/third": LOCAL}))
+    assert [one.name for one in state.connectors] == row.get("connectors", [])
+    assert [one.suspend for one in state.connectors] == [row.get("suspend", False)] * len(state.connectors)
+    assert (sorted(state.held), state.complete) == (row.get("held", []), row.get("complete", True))
+    found = [f"{item.severity.value}: {item.summary} [{item.rule}] {item.hint}" for item in diagnostics]
+    assert len(found) == len(row.get("problems", [])), found
+    for problem, expected in zip(found, row.get("problems", []), strict=True):
+        assert all(text in problem for text in expected), problem
 
 
 @pytest.mark.parametrize(("old", "new", "rule"), rows(__file__, "a_broken_resource_holds_its_connector"))
@@ -67,15 +37,6 @@ def test_a_broken_resource_holds_its_connector_also_if_its_kind_or_version_has_a
     state, diagnostics = read(kafka_connector().replace(old, new))
     assert [(item.rule, item.connector) for item in diagnostics.errors] == [(rule, name)]
     assert state.held == {name}
-    assert state.complete
-
-
-@pytest.mark.parametrize("version", ["eventstreams.ibm.com/v1beta2", "kafka.jikkou.io/v1beta1", "aiven.io/v1alpha1"])
-def test_the_same_kind_of_another_tool_is_a_hint(version: str) -> None:
-    state, diagnostics = read(kafka_connector().replace("kafka.strimzi.io/v1", version))
-    assert [(item.severity, item.rule) for item in diagnostics] == [(Severity.WARNING, "document/foreign")]
-    assert ("gitops-connect convert" in diagnostics.items[0].hint) is ("jikkou" in version)
-    assert not state.connectors
     assert state.complete
 
 
@@ -102,12 +63,6 @@ def test_the_items_of_a_list_are_resources(kind: str) -> None:
     assert [(item.connector, item.location.line) for item in diagnostics.errors] == [("c1", 17)]
     state, diagnostics = read(items(SPEC, SPEC + SPEC))
     assert (state.held, rules(diagnostics)) == ({"c0", "c1"}, ["yaml/duplicate-key"])
-
-
-def test_braces_in_a_value_do_not_make_a_template() -> None:
-    state, diagnostics = read(kafka_connector(SPEC + '  config: {a: "{{x}}"}\n'))
-    assert len(state.connectors) == 1
-    assert not diagnostics.items
 
 
 def test_config_maps_are_parsed_only_if_a_resource_names_one() -> None:
