@@ -11,6 +11,7 @@ import pytest
 import yaml
 from acceptance.workplace import Ran, Workplace
 from standin.connect import StandIn
+from support.files.tables import rows
 
 pytestmark = pytest.mark.slow
 
@@ -83,13 +84,7 @@ def test_describe_masks_what_the_plugin_calls_a_password(
     assert "hunter" not in ran.out + failed.out
 
 
-@pytest.mark.parametrize(
-    ("version", "why"),
-    [
-        ("4.3.1", "no worker has the plugin"),
-        ("3.1.0", "Kafka Connect 3.1.0 cannot list the config keys of a plugin (3.2 and later can)"),
-    ],
-)
+@pytest.mark.parametrize(("version", "why"), rows(__file__, "unknown_plugins"))
 def test_describe_masks_everything_if_no_worker_describes_the_plugin(
     at: Workplace, standin: StandIn, version: str, why: str
 ) -> None:
@@ -155,34 +150,14 @@ def test_doctor_checks_every_part_and_worker_even_if_some_are_down(at: Workplace
     at.run("doctor").expect(1, out="cannot list the states and configs of its connectors (2.3 and later can)")
 
 
-@pytest.mark.parametrize(
-    ("allowed", "expected"),
-    [
-        ('env = ["*"]', "[secrets] env = '*': anyone who can write to the repository"),
-        ('files = ["/"]', "[secrets] files = '/'"),
-        ('files = ["."]', "[secrets] files = "),
-        ('env = ["ORDERS_*"]', ""),
-        ('files = ["secrets"]', ""),
-    ],
-)
+@pytest.mark.parametrize(("allowed", "expected"), rows(__file__, "allowed_secrets"))
 def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allowed: str, expected: str) -> None:
     at.settings(more=f"[secrets]\n{allowed}")
     found = [value["found"] for value in json.loads(at.run("doctor", "-o", "json").out) if value["part"] == "secrets"]
     assert (len(found), expected in " ".join(found)) == (1 if expected else 0, True)
 
 
-@pytest.mark.parametrize(
-    ("version", "expected"),
-    [
-        ("4.3.1", []),
-        ("4.0.0", ["4.1"]),
-        ("3.7.1", ["4.1"]),
-        ("3.7.0", ["4.1", "KAFKA-9228"]),
-        ("3.6.2", ["3.7", "4.1", "KAFKA-9228"]),
-        ("3.4.0", ["3.5", "3.5", "3.6", "3.7", "4.1", "KAFKA-9228"]),
-        ("2.8.2", ["3.0", "3.2", "3.5", "3.5", "3.6", "3.7", "4.1", "KAFKA-9228"]),
-    ],
-)
+@pytest.mark.parametrize(("version", "expected"), rows(__file__, "old_workers"))
 def test_doctor_says_what_an_old_worker_cannot_do(
     at: Workplace, standin: StandIn, version: str, expected: list[str]
 ) -> None:

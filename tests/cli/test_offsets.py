@@ -12,6 +12,7 @@ import requests
 import yaml
 from acceptance.workplace import MIRROR, Ran, Workplace, change
 from standin.connect import StandIn
+from support.files.tables import rows
 
 pytestmark = pytest.mark.slow
 
@@ -353,12 +354,7 @@ def test_a_warning_of_connect_is_in_every_report(at: Workplace) -> None:
 
 @pytest.mark.parametrize(
     ("before", "offset_change", "declared", "acknowledge"),
-    [
-        ({"a": 100, "b": 2}, "alter", {"a": 90, "c": 1}, "rewind"),
-        ({"a": 100, "b": 2}, "replace", {"c": 1}, "tombstone"),
-        ({"a": 100, "b": 2}, "reset", {}, "reset"),
-        ({}, "alter", {"a": 5}, "skip"),
-    ],
+    rows(__file__, "undone"),
 )
 def test_undo_restores_exactly_the_offsets_before_the_change(
     at: Workplace, before: dict[str, int], offset_change: str, declared: Entries, acknowledge: str

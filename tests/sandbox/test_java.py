@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.java import find_java
@@ -25,15 +26,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
 
-@pytest.mark.parametrize(
-    ("says", "version"),
-    [
-        ('openjdk version "17.0.15" 2025-04-15', 17),
-        ('openjdk version "25.0.2" 2026-01-20 LTS', 25),
-        ('java version "21" 2023-09-19 LTS', 21),
-        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "17-ea"', 17),
-    ],
-)
+@pytest.mark.parametrize(("says", "version"), rows(__file__, "versions"))
 def test_java_home_is_asked_for_its_version(tmp_path: Path, says: str, version: int) -> None:
     java = pretend(tmp_path, says)
     found = find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
