@@ -155,16 +155,6 @@ def test_a_directory_of_all_formats_is_one_manifest(declared: Workplace) -> None
     assert f"deep/c.json:3:{column}<" in (report / "index.html").read_text()
 
 
-@pytest.mark.thorough
-def test_spark_that_cannot_be_had_is_named_and_nothing_hangs(declared: Workplace) -> None:
-    at = declared
-    at.settings(more='[spark]\nmaster = "spark://127.0.0.1:1"')
-    file = written(at.directory / "large.jsonl", lines(210_000))
-    apart(at, "check", str(file), "--connector", at.name("lines")).expect(
-        1, out="", err="Spark could not be started (spark://127.0.0.1:1): it does not answer"
-    )
-
-
 # get
 
 
