@@ -126,6 +126,13 @@ def test_status_shows_the_observed_and_the_desired_state(at: Workplace) -> None:
     assert f"cluster local: desired commit {revision}, last applied commit {revision}" in ran.err
     assert ran.code == 0
     assert at.run("status", "--exit-code").code == 1
+    at.by_hand("resume", "orders")
+    at.commit("broken.yaml", "apiVersion: gitops-connect/v1\nkind: [\n")
+    at.run("status").expect(0)
+    at.run("status", "--exit-code").expect(1)  # for an error that belongs to no connector
+    for name, parse in FORMATS:
+        names = {value["name"] for value in parse(at.run("status", "-o", name).out)}
+        assert names == {at.name("orders"), at.name("more")}
 
 
 def test_doctor_checks_every_part_and_worker_even_if_some_are_down(at: Workplace, standin: StandIn) -> None:
@@ -148,6 +155,9 @@ def test_doctor_checks_every_part_and_worker_even_if_some_are_down(at: Workplace
     }
     standin.cluster.version = "2.2.1"
     at.run("doctor").expect(1, out="cannot list the states and configs of its connectors (2.3 and later can)")
+    (at.directory / "gitops-connect.toml").write_text("[clusters]\nlocal = 1\n")
+    found = table(at.run("doctor").expect(1))
+    assert (found[1][:2], found[-1][:2]) == (["ok", "gitops-connect"], ["error", "settings"])
 
 
 @pytest.mark.parametrize(("allowed", "expected"), rows(__file__, "allowed_secrets"))
@@ -174,13 +184,6 @@ def test_doctor_says_what_an_old_worker_cannot_do(
     assert any(stop in other["found"] for other in others) is ("3.5" in expected)
 
 
-def test_doctor_without_usable_settings_shows_the_rest(at: Workplace) -> None:
-    (at.directory / "gitops-connect.toml").write_text("[clusters]\nlocal = 1\n")
-    ran = at.run("doctor").expect(1)
-    assert table(ran)[1][:2] == ["ok", "gitops-connect"]
-    assert table(ran)[-1][:2] == ["error", "settings"]
-
-
 def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, standin: StandIn) -> None:
     config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "lines"}
     at.rest("POST", "/connectors", {"name": "theirs", "config": config})
@@ -190,12 +193,3 @@ def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, stan
     )
     assert ran.code == 0, "it is not judged"
     assert at.run("plan").out.endswith("No changes. Your connectors match the configuration.\n")
-
-
-def test_status_ends_with_1_for_errors_that_belong_to_no_connector(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders"))
-    at.commit("broken.yaml", "apiVersion: gitops-connect/v1\nkind: [\n")
-    at.run("status").expect(0)
-    at.run("status", "--exit-code").expect(1)
-    for name, parse in FORMATS:
-        assert [value["name"] for value in parse(at.run("status", "-o", name).out)] == [at.name("orders")]
