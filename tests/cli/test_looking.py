@@ -144,15 +144,8 @@ def test_doctor_checks_every_part_and_worker_even_if_some_are_down(at: Workplace
     ran = at.run("doctor", "-o", "json").expect(1)
     verdicts = {value["part"]: value["verdict"] for value in json.loads(ran.out)}
     assert verdicts.pop("java") in ("ok", "note")
-    assert verdicts == {
-        "gitops-connect": "ok",
-        "git": "ok",
-        "pyspark": "ok",
-        "repository": "ok",
-        "ledger": "ok",
-        "cluster local": "ok",
-        "cluster gone": "error",
-    }
+    good = ("gitops-connect", "git", "pyspark", "repository", "ledger", "cluster local")
+    assert verdicts == {**dict.fromkeys(good, "ok"), "cluster gone": "error"}
     standin.cluster.version = "2.2.1"
     at.run("doctor").expect(1, out="cannot list the states and configs of its connectors (2.3 and later can)")
     (at.directory / "gitops-connect.toml").write_text("[clusters]\nlocal = 1\n")

@@ -271,13 +271,9 @@ def test_check_and_diff_of_offsets_that_nothing_reads(at: Workplace) -> None:
     stopped(at, t=5)
     file = wrong(at)
     check(at, wrong(at)).expect(4, out="if this is intended, add `acknowledge: [unread]`")
-    for ran in (
-        check(at, wrong(at), "--acknowledge", "unread"),
-        check(at, wrong(at), "--acknowledge=unread", "--offline"),
-    ):
-        assert ran.code == 0
-        assert "1 warning (1 manifest/alias)" in ran.out
-        assert "a document that makes this change must contain `acknowledge: [unread]`" in ran.out
+    needed = "a document that makes this change must contain `acknowledge: [unread]`"
+    for options in (("--acknowledge", "unread"), ("--acknowledge=unread", "--offline")):
+        check(at, file, *options).expect(0, out=("1 warning (1 manifest/alias)", needed))
     assert diff(at, file).code == 4
     assert diff(at, file, "--acknowledge", "unread").code == 2
     check(at, wrong(at), "--acknowledge", "unread", "--replace").expect(out="acknowledge: [tombstone, unread]")
