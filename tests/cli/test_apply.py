@@ -81,10 +81,8 @@ def test_an_argument_that_is_neither_a_plan_nor_a_directory_is_named(
 def test_an_interrupt_finishes_the_step_in_progress_and_names_the_remaining_steps(
     at: Workplace, standin: StandIn, number: int
 ) -> None:
-    standin.cluster.version, standin.cluster.lag = (
-        "3.6.2",
-        FOR_EVER,
-    )  # on this version, creating a stopped connector takes two steps
+    standin.cluster.version = "3.6.2"  # on which the creation of a stopped connector takes two steps
+    standin.cluster.lag = FOR_EVER
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     with Terminal(at, ["apply", "--yes"], piped=True) as terminal:
         at.await_that(lambda: standin.count("POST"), bool)

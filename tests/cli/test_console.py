@@ -18,10 +18,8 @@ def test_the_colours_of_a_report_are_kept_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    for is_terminal, expected in (
-        (True, "\x1b[31mA\x1b[0m\\u001b[2J\n"),
-        (False, "\\u001b[31mA\\u001b[0m\\u001b[2J\n"),
-    ):
+    both = ((True, "\x1b[31mA\x1b[0m\\u001b[2J\n"), (False, "\\u001b[31mA\\u001b[0m\\u001b[2J\n"))
+    for is_terminal, expected in both:
         monkeypatch.setattr(sys.stderr, "isatty", lambda is_terminal=is_terminal: is_terminal)
         echo_styled("\x1b[31mA\x1b[0m\x1b[2J")
         assert capsys.readouterr().err == expected

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from acceptance.workplace import Ran, Workplace
 from acceptance.workplace import change as document
+from support.files.tables import rows
 from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
 from support.terminal import Terminal
 
@@ -171,22 +172,7 @@ def test_on_a_new_ledger_only_named_changes_are_marked_as_applied(at: Workplace,
     assert known(ledger) == {}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["passed"], "give --applied if the offset changes were applied, or --not-applied if they were not"),
-        (["--all"], "give --applied if the offset changes were applied, or --not-applied if they were not"),
-        (["--applied"], "name the offset changes, or give --all"),
-        (["passed", "--all", "--applied"], "name the offset changes, or give --all"),
-        (
-            ["passsed", "--applied"],
-            "no offset change 'passsed' in the ledger or the repository of local; did you mean 'passed'?",
-        ),
-        (["other", "--not-applied"], "no offset change 'other' in the ledger of local"),
-        (["passed", "--applied"], "cannot ask for approval, as stdin is not a terminal"),
-        (["passed", "--applied", "--cluster", "lokal"], "there is no cluster 'lokal'"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), rows(__file__, "refused"))
 def test_an_ambiguous_command_is_refused(at: Workplace, ledger: Ledger, arguments: list[str], message: str) -> None:
     commit(at, change(at, "passed"))
     at.run("ledger", "resolve", *arguments).expect(64, err=message)

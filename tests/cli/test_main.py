@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from acceptance.workplace import Ran, Workplace
 from acceptance.workplace import run_here as run
+from support.files.tables import rows
 
 import gitops_connect
 from gitops_connect import secret_values
@@ -19,16 +20,7 @@ from gitops_connect.errors import ConnectUnavailable, LedgerBusy, StalePlan, Usa
 from gitops_connect.settings.settings_file import load_settings
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--bogus"], "No such option: --bogus"),
-        (["plan", "--bogus"], "No such option: --bogus"),
-        (["nosuch"], "No such command 'nosuch'"),
-        (["describe", "connector"], "Missing argument 'name'"),
-        (["plan", "-o", "xml"], "'xml' is not one of 'text', 'json', 'markdown'"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "expected"), rows(__file__, "invalid_command_lines"))
 def test_an_invalid_command_line_exits_with_64_and_refers_to_the_help(arguments: list[str], expected: str) -> None:
     ran = run(*arguments).expect(64, out="")
     assert ran.err.startswith("error: ")
@@ -43,25 +35,7 @@ def test_without_a_command_the_help_is_shown(arguments: list[str]) -> None:
     assert "Commands:" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        (None, "gitops-connect.toml does not exist"),
-        ("[repositry]\n", "unknown section [repositry]; known sections: repository, state"),
-        (
-            '[repository]\nurl = "repository"\n',
-            "does not configure a Connect cluster; add one:\n\n    [clusters.local]\n",
-        ),
-        (
-            '[clusters.a]\nurl = "http://127.0.0.1:1"\n',
-            "add [repository] with url = … to the settings, or give the command a dir",
-        ),
-        (
-            '[clusters.a]\nurl = "http://127.0.0.1:1"\n[clusters.b]\nurl = "http://127.0.0.1:1/"\n',
-            "[clusters.a] and [clusters.b] both list the worker http://127.0.0.1:1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "expected"), rows(__file__, "unusable_settings"))
 def test_unusable_settings_exit_with_64_and_are_named(tmp_path: Path, settings: str | None, expected: str) -> None:
     file = tmp_path / "gitops-connect.toml"
     if settings is not None:
@@ -156,14 +130,7 @@ def failing() -> Iterator[list[BaseException]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "deaf", "code", "states"),
-    [
-        (["apply", "--yes"], "stdout", 1, {}),  # the plan could not be shown
-        (["apply", "--yes"], "stderr", 0, {"orders": "RUNNING"}),
-        (["run", "--once"], "stderr", 0, {"orders": "RUNNING"}),
-    ],
-)
+@pytest.mark.parametrize(("command", "deaf", "code", "states"), rows(__file__, "closed_pipes"))
 def test_a_reader_that_closes_the_pipe_is_not_a_bug(
     at: Workplace, command: list[str], deaf: str, code: int, states: dict[str, str]
 ) -> None:

@@ -7,31 +7,13 @@ from pathlib import Path
 
 import pytest
 from support.files.recognizable_secrets import BY_FORM
+from support.files.tables import table
 
 from gitops_connect.cli.main import run_command
 
 LEFT, RIGHT = "Tr0ubl7Q", "p4ssw9Zk"
 """The halves of a password. Neither of them may be shown."""
-OWN = "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: a}\nspec:"
-STRIMZI = (
-    "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaConnector\nmetadata: {name: a, labels: {strimzi.io/cluster: c}}"
-)
-JSON = '{"name": "a", "config": {"connector.class": "A", "KEY": "VALUE", "z": "1"}}'
-FILES = {
-    "a.json": JSON,
-    "a.properties": "name=a\nconnector.class=A\nKEY=VALUE\nz=1\n",
-    "a.tf": 'resource "kafka-connect_connector" "a" {\nname = "a"\nconfig = {\n"connector.class" = "A"\n'
-    '"KEY" = "VALUE"\n"z" = "1"\n}\n}\n',
-    "a.tf.json": f'{{"resource": {{"kafka-connect_connector": {{"x": {JSON}}}}}}}',
-    "a.sql": "CREATE SINK CONNECTOR `a` WITH ('connector.class'='A', 'KEY'='VALUE', 'z'='1');",
-    "quoted.yaml": f'{OWN}\n  class: A\n  config:\n    KEY: "VALUE"\n    z: 1\n',
-    "plain.yaml": f"{OWN}\n  class: A\n  config:\n    KEY: VALUE\n    z: 1\n",
-    "flow.yaml": f"{OWN} {{class: A, config: {{KEY: VALUE, z: 1}}}}\n",
-    "strimzi.yaml": f"{STRIMZI}\nspec:\n  class: A\n  config:\n    KEY: 'VALUE'\n    z: 1\n",
-    "strimzi-flow.yaml": f"{STRIMZI}\nspec: {{class: A, config: {{KEY: VALUE, z: 1}}}}\n",
-    "jikkou.yaml": "kind: KafkaConnector\napiVersion: kafka.jikkou.io/v1\nmetadata: {name: a}\nspec:\n"
-    "  connectorClass: A\n  config: {KEY: 'VALUE', z: 1}\n",
-}
+FILES: dict[str, str] = table(__file__, "files")
 COMMON = ('"', "\n", ",")
 OTHERS = (
     *"'\\`\t *&!%@|>#:={}[]();\x00\x85",

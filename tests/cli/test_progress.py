@@ -4,45 +4,19 @@ import os
 import pty
 import subprocess
 import sys
-import textwrap
 
 import pytest
+from support.files.tables import table
 
 pytestmark = pytest.mark.slow
 
-SLOW = """
-    import sys, threading
-    from gitops_connect.cli import progress
-    progress.DELAY = 0.05
-    with progress.progress("fetching") as update:
-        update("jars [bold]", 3, 7)
-        threading.Event().wait(1.5)
-        print("data")
-"""
-TWO_PHASES = """
-    import threading
-    from gitops_connect.cli import progress
-    progress.DELAY = 0
-    with progress.progress("fetching") as update:
-        threading.Event().wait(0.5)
-        update("jars", 7, 7)
-        threading.Event().wait(0.5)
-        update("starting")
-        threading.Event().wait(1.5)
-"""
-QUICK = """
-    import sys
-    from gitops_connect.cli.progress import progress
-    with progress("fetching") as update:
-        update("jars", 3, 7)
-    print("rich" in sys.modules)
-"""
+PROGRAMS: dict[str, str] = table(__file__, "programs")
 
 
-def run_on_terminal(script: str, **environment: str) -> tuple[str, str]:
-    """Run with stderr on a terminal and stdout on a pipe; return both."""
+def run_on_terminal(name: str, **environment: str) -> tuple[str, str]:
+    """Run a program with stderr on a terminal and stdout on a pipe; return both."""
     parent, child = pty.openpty()
-    command = [sys.executable, "-c", textwrap.dedent(script)]
+    command = [sys.executable, "-c", PROGRAMS[name]]
     variables = {**os.environ, "TERM": "xterm", "COLUMNS": "120", **environment}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=child, env=variables, text=True) as process:
         os.close(child)
@@ -59,7 +33,7 @@ def run_on_terminal(script: str, **environment: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_slow_work_is_shown_on_a_terminal_and_data_stays_on_stdout(no_color: str) -> None:
-    out, err = run_on_terminal(SLOW, NO_COLOR=no_color)
+    out, err = run_on_terminal("slow", NO_COLOR=no_color)
     assert out == "data\n"
     assert "fetching" in err
     assert "3/7 jars [bold]" in err
@@ -67,17 +41,17 @@ def test_slow_work_is_shown_on_a_terminal_and_data_stays_on_stdout(no_color: str
 
 
 def test_a_phase_that_cannot_be_counted_follows_one_that_is_finished() -> None:
-    _, err = run_on_terminal(TWO_PHASES, NO_COLOR="1")
+    _, err = run_on_terminal("two_phases", NO_COLOR="1")
     assert "7/7 jars" in err
     spinners = {frame for frame in "-\\|/" if f"{frame} fetching" in err.partition("starting")[2]}
     assert spinners, "it still moves"
 
 
 def test_quick_work_shows_nothing_and_imports_nothing() -> None:
-    out, err = run_on_terminal(QUICK)
+    out, err = run_on_terminal("quick")
     assert (out, err) == ("False\n", "")
 
 
 def test_no_terminal_no_display() -> None:
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(SLOW)], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", PROGRAMS["slow"]], capture_output=True, text=True, check=True)
     assert (result.stdout, result.stderr) == ("data\n", "")

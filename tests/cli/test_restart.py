@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
+from support.files.tables import rows
 
 
 @pytest.fixture
@@ -45,15 +46,7 @@ def test_what_is_restarted(at: Workplace, standin: StandIn, running: str) -> Non
     )
 
 
-@pytest.mark.parametrize(
-    ("action", "options", "code", "error"),
-    [
-        ("", ["--task", "7"], 1, "has no task 7; its tasks are 0"),
-        ("", ["--task", "0", "--failed"], 64, "--task and --failed exclude each other"),
-        ("stop", [], 1, "a restart would not start it; declare it with `state: running`, or resume it"),
-        ("pause", [], 1, "a restart would not start it; declare it with `state: running`, or resume it"),
-    ],
-)
+@pytest.mark.parametrize(("action", "options", "code", "error"), rows(__file__, "refused"))
 def test_what_cannot_be_restarted(
     at: Workplace, standin: StandIn, running: str, *, action: str, options: list[str], code: int, error: str
 ) -> None:

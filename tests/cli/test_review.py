@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
+from support.files.tables import rows
 from support.server.made_up import World, pull_request, world, write_ledger
 from support.server.running import served
 
@@ -37,21 +38,9 @@ def url(made: World) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, (None, None)),
-        ({"GITHUB_REF": "refs/heads/main"}, (None, None)),
-        ({"GITHUB_REF": "refs/pull/12/merge"}, (12, None)),
-        ({"CI_MERGE_REQUEST_IID": "3", "CI_COMMIT_SHA": "a"}, (3, "a")),
-        (
-            {"CI_MERGE_REQUEST_IID": "3", "CI_COMMIT_SHA": "merged", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": "b"},
-            (3, "b"),
-        ),
-    ],
-)
-def test_the_pull_request_of_a_ci_job(environment: Mapping[str, str], expected: tuple[int | None, str | None]) -> None:
-    assert ci_pull_request(environment) == expected
+@pytest.mark.parametrize(("environment", "number", "commit"), rows(__file__, "jobs"))
+def test_the_pull_request_of_a_ci_job(environment: Mapping[str, str], number: int | None, commit: str | None) -> None:
+    assert ci_pull_request(environment) == (number, commit)
 
 
 @pytest.mark.parametrize(

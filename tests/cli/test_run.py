@@ -14,16 +14,18 @@ from gitops_connect.runtime import SystemClock
 pytestmark = pytest.mark.slow
 
 
-def test_4_for_documents_with_errors_after_the_others_are_done(at: Workplace) -> None:
+def test_4_for_errors_in_documents_and_1_for_a_step_or_a_guard_that_fails(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"), at.source("broken", "state: runing"))
-    assert at.run("run", "--once").code == 4
-    assert at.states() == {"orders": "RUNNING"}
-
-
-def test_4_for_what_only_the_cluster_finds_wrong_and_1_for_a_step_that_fails(at: Workplace) -> None:
+    at.run("run", "--once").expect(4)
+    assert at.states() == {"orders": "RUNNING"}, "the other documents are applied"
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "lots"}))
     at.run("run", "--once").expect(4)
-    at.commit("orders.yaml", at.mirror("orders"))
+    at.deploy("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
+    at.settings(cluster="prune = true\nmax_deletions = 0")
+    at.commit("orders.yaml", at.source("orders", "state: paused"))
+    at.run("run", "--once").expect(1, err="TooManyDeletions")
+    assert set(at.states().values()) == {"RUNNING"}
+    at.commit("orders.yaml", *map(at.source, ("orders", "other", "third")), at.mirror("failing"))
     at.run("run", "--once").expect(1)
 
 
@@ -48,20 +50,10 @@ def test_1_for_a_repository_that_is_away_though_what_it_had_is_enforced(at: Work
     assert at.states() == {"orders": "RUNNING"}
 
 
-def test_1_for_a_plan_that_a_guard_refuses(at: Workplace) -> None:
-    at.deploy("orders.yaml", at.source("orders"), at.source("other"), at.source("third"))
-    at.settings(cluster="prune = true\nmax_deletions = 0")
-    at.commit("orders.yaml", at.source("orders", "state: paused"))
-    at.run("run", "--once").expect(1, err="TooManyDeletions")
-    assert set(at.states().values()) == {"RUNNING"}
-
-
 def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     with closing(at.ledger()) as ledger, ledger.lease(ClusterName("local"), SystemClock()):
-        ran = at.run("run", "--once")
-    assert ran.code == 5
-    assert '"event": "reconciliation_postponed", "cluster": "local"' in ran.err
+        at.run("run", "--once").expect(5, err='"event": "reconciliation_postponed", "cluster": "local"')
 
 
 def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:

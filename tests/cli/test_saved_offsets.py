@@ -85,17 +85,9 @@ def test_what_is_printed_is_read_back_as_it_was(found: Offsets, output: TableOut
 
 @given(found=saved_offsets())
 def test_what_an_undo_document_declares_is_read_back_as_it_was(found: Offsets) -> None:
-    written = render(
-        ChangeDocument(
-            OffsetChangeName("undo"),
-            ClusterName("eu"),
-            CONTEXT.connector,
-            OffsetChangeKind.ALTER,
-            "undo of a change",
-            found,
-        )
-    )
-    (document,) = yaml.parse(Blob("undo.yaml", "", written.encode())).documents
+    name, kind = OffsetChangeName("undo"), OffsetChangeKind.ALTER
+    written = ChangeDocument(name, ClusterName("eu"), CONTEXT.connector, kind, "undo of a change", found)
+    (document,) = yaml.parse(Blob("undo.yaml", "", render(written).encode())).documents
     declared = document.value["spec"].get("offsets", [])
     assert [(partition_text(one["partition"]), offset_text(one["offset"])) for one in declared] == sorted(found.items())
     assert declared == list(to_json(found))

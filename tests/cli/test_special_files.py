@@ -9,6 +9,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+from support.files.tables import table
 
 from gitops_connect import secret_values
 from gitops_connect.cli.main import run_command
@@ -22,19 +23,9 @@ pytestmark = pytest.mark.timeout(20)
 
 CLUSTER = '[clusters.local]\nurl = "http://127.0.0.1:1"\n'
 NEITHER = "neither a file nor a directory"
-KINDS = {"pipe": "it is a pipe", "device": "it is a device", "socket": "No such device", "directory": "a directory"}
-COMMANDS = {
-    "convert": ("convert", "FILE"),
-    "offsets check": ("offsets", "check", "FILE", "--connector", "a", "--cluster", "local"),
-    "apply": ("apply", "FILE"),
-    "ledger import": ("ledger", "import", "FILE"),
-    "settings": ("--config", "FILE", "status"),
-    "validate": ("validate", "FILE"),
-    "plan": ("plan", "FILE"),
-}
-OTHER_WORDS = {"offsets check": NEITHER, "validate": "expected a directory", "plan": "expected a directory"}
-
-
+KINDS: dict[str, str] = table(__file__, "kinds")
+COMMANDS: dict[str, str] = table(__file__, "commands")
+OTHER_WORDS: dict[str, str] = table(__file__, "other_words")
 FILES_ONLY = ("settings", "ledger import")
 """The other commands also read a directory."""
 
@@ -59,7 +50,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 def test_on_the_command_line(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("gitops-connect.toml").write_text(CLUSTER)
     for name in FILES_ONLY if kind == "directory" else COMMANDS:
-        code = run_command(["x.json" if word == "FILE" else word for word in COMMANDS[name]])
+        code = run_command(COMMANDS[name].replace("FILE", "x.json").split())
         assert (name, code) == (name, 64)
         assert OTHER_WORDS.get(name, KINDS[kind]) in capsys.readouterr().err, name
 

@@ -58,14 +58,12 @@ def test_a_cluster_is_left_unchanged_until_it_is_resumed(at: Workplace, paused: 
     at.apply()
     assert at.states() == {"orders": "PAUSED"}
     assert "cluster local: suspended by " in at.run("status").err
+    at.settings("suspend = true")
+    at.run("resume", "cluster", "local").expect(err="suspend = true in the settings still suspends the cluster")
+    at.run("plan").expect(out="the cluster is suspended by the settings")
+    at.apply()
+    assert at.states() == {"orders": "PAUSED"}
+    at.settings()
     assert "still suspended by " not in at.run("resume", "cluster", "local").err
     at.apply()
     assert at.states() == {"orders": "RUNNING"}
-
-
-def test_the_settings_suspend_a_cluster(at: Workplace, paused: str) -> None:
-    at.settings("suspend = true")
-    assert "the cluster is suspended by the settings" in at.run("plan").out
-    at.apply()
-    assert at.states() == {"orders": "PAUSED"}
-    assert "suspend = true in the settings still suspends the cluster" in at.run("resume", "cluster", "local").err

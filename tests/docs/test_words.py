@@ -81,31 +81,23 @@ def problems(texts: Iterable[tuple[Path, str]]) -> list[str]:
     return [f"{path.relative_to(ROOT)}: {problem}" for path, text in texts for problem in banned(text)]
 
 
-def test_the_pages_are_in_plain_words() -> None:
-    assert problems((page, NOT_PROSE.sub(" ", OLD_NAMES.sub("", page.read_text()))) for page in PAGES) == []
+def user_texts() -> Iterator[tuple[Path, str]]:
+    """The docs, messages, data, descriptions in schemas and reports, with their files."""
+    yield from ((page, NOT_PROSE.sub(" ", OLD_NAMES.sub("", page.read_text()))) for page in PAGES)
+    yield from ((module, text) for module in MODULES for text in strings(module))
+    yield from ((file, file.read_text()) for file in (*DATA, *GOLDEN))
+    yield from ((file, text) for file in SCHEMAS for text in descriptions(json.loads(file.read_text())))
 
 
-def test_the_messages_are_in_plain_words() -> None:
-    assert problems((module, text) for module in MODULES for text in strings(module)) == []
-
-
-def test_the_data_of_the_package_is_in_plain_words() -> None:
+def test_what_users_read_is_in_plain_words() -> None:
     assert len(DATA) > 10
-    assert problems((file, file.read_text()) for file in DATA) == []
+    assert problems(user_texts()) == []
 
 
 def test_docstrings_and_comments_are_in_plain_words() -> None:
     modules = [*MODULES, *(file for directory in CODE for file in (ROOT / directory).rglob("*.py") if file != HERE)]
     suspects = [module for module in modules if banned(module.read_text())]  # to find the comments of all takes 3 s
     assert problems((module, text) for module in suspects for text in [*docstrings(module), *comments(module)]) == []
-
-
-def test_the_schemas_are_described_in_plain_words() -> None:
-    assert problems((file, text) for file in SCHEMAS for text in descriptions(json.loads(file.read_text()))) == []
-
-
-def test_the_reports_are_in_plain_words() -> None:
-    assert problems((golden, golden.read_text()) for golden in GOLDEN) == []
 
 
 def test_banned_words_are_found() -> None:

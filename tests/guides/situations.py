@@ -1,4 +1,4 @@
-"""What exists before a reader starts each how-to guide, and what happens while they follow it."""
+"""The steps that prepare a guide, and those of events while a reader follows it. `situations.yaml` lists them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import requests
 from death.gate import Gate
+from support.files.tables import table
 
 from gitops_connect.sandbox.cluster import Sandbox
 from guides.reader import Reader
@@ -23,17 +24,17 @@ MANY_OFFSETS = {"mirror-orders"}
 """Connect cannot remove so many offsets in one request. Its guide has a cluster of its own."""
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
-JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
-"""A converter that fails if a record is not JSON."""
-
-
 REPOSITORY = '[repository]\nurl = "."\npath = "connectors"\n'
-SHORT = 'min_running = "0.2s"\n'
-"""Connectors have to run for 0.2s only."""
+Steps = list[dict[str, dict[str, Any]]]
+"""Methods of a `Place`, each with its arguments."""
+SITUATIONS: Mapping[str, Steps] = table(__file__, "situations")
+EVENTS: Mapping[str, Steps] = table(__file__, "events")
 
 
-def _settings(url: str) -> str:
-    return f'{REPOSITORY}[clusters.local]\nurl = ["{url}"]\n{SHORT}'
+def _settings(**clusters: str) -> str:
+    """Settings with the URL of each cluster, whose connectors have to run for 0.2s only."""
+    tables = (f'[clusters.{name}]\nurl = ["{url}"]\nmin_running = "0.2s"\n' for name, url in clusters.items())
+    return REPOSITORY + "".join(tables)
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,24 @@ class Place:
     def directory(self) -> Path:
         return self.reader.home
 
+    def prepare(self, steps: Steps) -> None:
+        here = json.loads(json.dumps(steps).replace("{home}", str(self.directory)))
+        for name, arguments in (call for step in here for call in step.items()):
+            getattr(self, name)(**arguments)
+
     def settings(self, more: str = "") -> None:
         """Write settings with this directory as the repository, and with the cluster `local`."""
-        self.write("gitops-connect.toml", _settings(self.reader.address) + more)
+        self.write("gitops-connect.toml", _settings(local=self.reader.address) + more)
         (self.directory / ".gitignore").write_text("*\n!connectors\n!connectors/**\n")
         for one in ("data", "secrets"):
             (self.directory / one).mkdir()
         (self.directory / ".sandbox").symlink_to(self.sandbox.directory)
         self.shell("git init --quiet --initial-branch=main")
         self.commit()
+
+    def second_cluster(self) -> None:
+        """Start a second sandbox, and name the clusters `old` and `new` in the settings."""
+        self.write("gitops-connect.toml", _settings(old=self.reader.address, new=self.another_cluster()))
 
     def connector(self, name: str, plugin: str, config: Mapping[str, str]) -> None:
         lines = "".join(f"    {key}: {value}\n" for key, value in config.items())
@@ -73,10 +83,25 @@ class Place:
         file.write_text(lines)
         self.connector(name, FILE_SOURCE, {"file": str(file), "topic": f"{stem}-lines"})
 
-    def file_sink(self, name: str, topic: str, **config: str) -> None:
+    def file_sink(self, topic: str, **config: str) -> None:
         """A connector that writes the records of a topic into a file."""
         file = self.directory / "data" / f"{topic}-copy.txt"
-        self.connector(name, FILE_SINK, {"file": str(file), "topics": topic, **config})
+        self.connector(f"{topic}-sink", FILE_SINK, {"file": str(file), "topics": topic, **config})
+
+    def mirror_of_many_partitions(self) -> None:
+        clusters = {"source.cluster.alias": "east", "target.cluster.alias": "west"}
+        brokers = dict.fromkeys(
+            ("source.cluster.bootstrap.servers", "target.cluster.bootstrap.servers"), self.sandbox.bootstrap
+        )
+        self.connector("mirror-orders", MIRROR, {**clusters, **brokers, "topics": "orders-[1-4]"})
+
+    def manifests_of_many_partitions(self) -> None:
+        for file in range(1, 5):
+            partitions = (
+                {"cluster": "east", "partition": number, "topic": f"orders-{file}"} for number in range(60_000)
+            )
+            lines = (json.dumps({"partition": one, "offset": {"offset": 100}}) for one in partitions)
+            self.write(f"connectors/offsets/orders-{file}.jsonl", "\n".join(lines))
 
     def rewind(self, file: str, name: str, connector: str, position: int) -> None:
         """Declare an offset change after which a source reads its file again from this byte."""
@@ -100,7 +125,7 @@ class Place:
         apply = ["gitops-connect", "--config", "interrupted.toml", "apply", "--yes"]
         killed = Event()
         with Gate(self.reader.address, killed.set) as gate:
-            self.write("interrupted.toml", _settings(gate.url))
+            self.write("interrupted.toml", _settings(local=gate.url))
             with subprocess.Popen(
                 apply, cwd=self.directory, env=self.reader.environment, stdout=subprocess.DEVNULL
             ) as process:
@@ -133,7 +158,7 @@ class Place:
         self.commit()
         self.shell("gitops-connect apply --yes")
 
-    def produce(self, topic: str, *records: str) -> None:
+    def produce(self, topic: str, records: list[str]) -> None:
         self.shell(
             f"gitops-connect sandbox produce {topic} --dir '{self.sandbox.directory}'", "\n".join(records) + "\n"
         )
@@ -146,6 +171,10 @@ class Place:
     def await_offset(self, connector: str, offset: int) -> None:
         """Wait until the connector has exactly this one offset."""
         self.await_that(lambda: self._offsets(connector) == [offset])
+
+    def await_failed_task(self, connector: str) -> None:
+        path = f"/connectors/{connector}/status"
+        self.await_that(lambda: self.rest("GET", path)["tasks"][0]["state"] == "FAILED")
 
     def _offsets(self, connector: str) -> list[int]:
         entries = self.rest("GET", f"/connectors/{connector}/offsets")["offsets"]
@@ -165,186 +194,3 @@ class Place:
             if name not in MANY_OFFSETS:
                 self.rest("DELETE", f"/connectors/{name}/offsets")
             self.rest("DELETE", f"/connectors/{name}")
-
-
-def back_up_and_restore_the_ledger(at: Place) -> None:
-    at.settings()
-    at.file_source("parcels-source", "parcels", "first\nsecond\nthird\n")
-    at.apply()
-    at.await_offset("parcels-source", 19)
-    at.rewind("first", "2026-11-22-read-again", "parcels-source", position=6)
-    at.apply()
-    at.await_offset("parcels-source", 19)
-
-
-def another_change(at: Place) -> None:
-    at.rewind("later", "2026-11-23-read-again", "parcels-source", position=13)
-    at.apply()
-
-
-def ledger_lost(at: Place) -> None:
-    at.shell("rm state.db state.db.key")
-
-
-def protect_connectors_from_deletion(at: Place) -> None:
-    at.settings()
-    for name in ("audit", "orders", "payments-in", "shipments"):
-        at.file_source(name, name, "")
-    at.apply()
-
-
-def check_a_very_large_manifest(at: Place) -> None:
-    at.settings()
-    clusters = {"source.cluster.alias": "east", "target.cluster.alias": "west"}
-    brokers = dict.fromkeys(
-        ("source.cluster.bootstrap.servers", "target.cluster.bootstrap.servers"), at.sandbox.bootstrap
-    )
-    at.connector("mirror-orders", MIRROR, {**clusters, **brokers, "topics": "orders-[1-4]"})
-    at.apply()
-    for file in range(1, 5):
-        partitions = ({"cluster": "east", "partition": number, "topic": f"orders-{file}"} for number in range(60_000))
-        lines = (json.dumps({"partition": one, "offset": {"offset": 100}}) for one in partitions)
-        at.write(f"connectors/offsets/orders-{file}.jsonl", "\n".join(lines))
-
-
-def recover_a_failed_offset_change(at: Place) -> None:
-    at.settings()
-    at.file_source("orders-source", "orders", "order 1\norder 2\n")
-    at.file_source("parcels-source", "parcels", "parcel 1\nparcel 2\n")
-    at.apply()
-    at.await_offset("orders-source", 16)
-    at.await_offset("parcels-source", 18)
-    at.interrupted("orders-again", "2026-11-22-read-orders-again", "orders-source")
-
-
-def parcels_interrupted(at: Place) -> None:
-    at.interrupted("parcels-again", "2026-11-22-read-parcels-again", "parcels-source")
-
-
-def ledger_lost_with_changes(at: Place) -> None:
-    at.rewind("parcels-again", "2026-11-22-read-parcels-again", "parcels-source", position=9)
-    ledger_lost(at)
-    at.apply()
-
-
-def reset_a_source(at: Place) -> None:
-    at.settings()
-    at.file_source("inventory-source", "inventory", "hammer\nnails\nsaw\n")
-    at.apply()
-    at.await_offset("inventory-source", 17)
-
-
-def rotate_a_secret(at: Place) -> None:
-    at.settings(f'[secrets]\nfiles = ["{at.directory}/secrets"]\n')
-    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="old";'
-    at.write("secrets/east-login", login)
-    at.file_source("parcels-source", "parcels", "first\n")
-    at.apply()
-    at.await_offset("parcels-source", 6)
-
-
-def seed_a_migrated_connector(at: Place) -> None:
-    at.settings()
-    clusters = {"old": at.reader.address, "new": at.another_cluster()}
-    tables = "".join(f'[clusters.{name}]\nurl = ["{url}"]\n{SHORT}' for name, url in clusters.items())
-    at.write("gitops-connect.toml", REPOSITORY + tables)
-    at.file_source("orders", "orders", "order 1: two books\n")
-    at.shell("mv connectors/clusters/local connectors/clusters/old")
-    at.apply()
-    at.await_offset("orders", 19)
-
-
-def skip_a_poison_pill(at: Place) -> None:
-    at.settings()
-    at.produce("orders", '{"order": 1}', '{"order": 2}')
-    at.file_sink("orders-sink", "orders", **JSON)
-    at.apply()
-    at.await_offset("orders-sink", 2)
-    at.produce("orders", "order 3", '{"order": 4}')
-    at.await_that(lambda: at.rest("GET", "/connectors/orders-sink/status")["tasks"][0]["state"] == "FAILED")
-
-
-def rewind_a_sink(at: Place) -> None:
-    at.settings()
-    at.produce("payments", *(f"payment {number}" for number in range(5)))
-    at.file_sink("payments-sink", "payments")
-    at.apply()
-    at.await_offset("payments-sink", 5)
-
-
-def undo_an_offset_change(at: Place) -> None:
-    at.settings()
-    at.produce("shipments", "shipment 1", "shipment 2")
-    at.file_sink("shipments-sink", "shipments")
-    at.apply()
-    at.await_offset("shipments-sink", 2)
-    partition = {"kafka_topic": "shipments", "kafka_partition": 0}
-    at.offset_change("skip", "2026-11-22-skip-shipments", "shipments-sink", partition, {"kafka_offset": 4})
-    at.rest("PUT", "/connectors/shipments-sink/stop")
-    at.produce("shipments", "shipment 3", "shipment 4", "shipment 5")
-    at.apply()
-    at.await_offset("shipments-sink", 5)
-
-
-def take_over_existing_connectors(at: Place) -> None:
-    at.settings()
-    sink = {
-        "connector.class": FILE_SINK,
-        "tasks.max": "1",
-        "topics": "orders",
-        "file": str(at.directory / "data" / "orders-copy.txt"),
-        "vault.password": "hunter2",
-    }
-    source = {"connector.class": FILE_SOURCE, "topic": "imports", "file": str(at.directory / "data" / "imports.txt")}
-    at.rest("PUT", "/connectors/orders-sink/config", sink)
-    at.rest("PUT", "/connectors/legacy-import/config", source)
-
-
-def move_from_strimzi(at: Place) -> None:
-    at.settings()
-    config = {"connector.class": FILE_SOURCE, "tasks.max": "1", "topic": "orders-lines"}
-    file = str(at.directory / "data" / "orders.txt")
-    at.rest("PUT", "/connectors/orders-source/config", {**config, "file": file})
-
-
-def one_connector(at: Place) -> None:
-    at.settings()
-    at.file_source("orders", "orders", "")
-    at.apply()
-
-
-NOTHING = (
-    *("add-a-connector-family", "look-at-the-status-page", "monitor-with-prometheus-and-grafana"),
-    *("move-from-another-tool", "run-in-kubernetes", "run-several-replicas", "review-plans-in-pull-requests"),
-    *("review-plans-on-gitea", "review-plans-on-github", "review-plans-on-gitlab", "trigger-by-webhook"),
-    "try-a-connector-in-the-sandbox",
-)
-"""The guides that start their own sandbox, or none of whose commands can run here."""
-SITUATIONS: Mapping[str, Callable[[Place], None]] = {
-    **dict.fromkeys(NOTHING, lambda at: None),
-    "back-up-and-restore-the-ledger": back_up_and_restore_the_ledger,
-    "check-a-very-large-manifest": check_a_very_large_manifest,
-    "move-from-strimzi": move_from_strimzi,
-    "protect-connectors-from-deletion": protect_connectors_from_deletion,
-    "recover-a-failed-offset-change": recover_a_failed_offset_change,
-    "reset-a-source": reset_a_source,
-    "rewind-a-sink": rewind_a_sink,
-    "rotate-a-secret": rotate_a_secret,
-    "run-as-a-daemon": one_connector,
-    "run-in-ci": one_connector,
-    "seed-a-migrated-connector": seed_a_migrated_connector,
-    "skip-a-poison-pill": skip_a_poison_pill,
-    "take-over-existing-connectors": take_over_existing_connectors,
-    "troubleshooting": one_connector,
-    "undo-an-offset-change": undo_an_offset_change,
-    "upgrade": one_connector,
-}
-"""What to prepare for each guide, by its name."""
-EVENTS: Mapping[str, Callable[[Place], None]] = {
-    "the connector is applied": Place.apply,
-    "another change is applied": another_change,
-    "the change of parcels is interrupted": parcels_interrupted,
-    "the ledger is lost": ledger_lost,
-    "the ledger is lost, and nothing says what was applied": ledger_lost_with_changes,
-}
-"""What happens in the middle of a guide, by the text of the comment on the page."""

@@ -51,7 +51,7 @@ def place(guide: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
             return others.enter_context(Sandbox.up(options))
 
         sandbox: Sandbox = another(1024) if guide in ALONE else request.getfixturevalue("own")
-        reader = Reader(tmp_path, sandbox.worker_urls[0], sandbox.bootstrap, lambda event: EVENTS[event](at))
+        reader = Reader(tmp_path, sandbox.worker_urls[0], sandbox.bootstrap, lambda event: at.prepare(EVENTS[event]))
         at = Place(reader, sandbox, lambda: another(512).worker_urls[0])
         yield at
         at.clean()
@@ -61,7 +61,7 @@ def place(guide: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_command_of_the_guide_prints_what_it_shows(guide: str, place: Place) -> None:
-    SITUATIONS[guide](place)
+    place.prepare(SITUATIONS[guide])
     for block in code(DOCS / "how-to" / f"{guide}.md"):
         place.reader.follow(block)
     place.reader.finish()

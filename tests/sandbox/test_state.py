@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gitops_connect.cli.progress import silent
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.processes import ProcessId
 from gitops_connect.sandbox.sandbox_state import (
@@ -29,10 +30,6 @@ STATE = State(
     plugin_path=("/connectors",),
     exactly_once=False,
 )
-
-
-def silent(text: str, done: int | None, total: int | None) -> None:
-    pass
 
 
 def test_a_written_state_is_read(tmp_path: Path) -> None:
