@@ -10,10 +10,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from support.files.document_files import connector, declare
+from support.files.tables import rows, table
 
 import gitops_connect
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -55,19 +55,18 @@ def test_real_diagnostics() -> None:
     run = rendered(diagnostics)
     assert len(run["results"]) == len(diagnostics) == 3
     first = run["results"][0]
-    assert first["ruleId"] == "schema/unknown-field"
-    assert first["level"] == "error"
+    assert (first["ruleId"], first["level"]) == ("schema/unknown-field", "error")
     assert "did you mean 'class'" in first["message"]["text"]
     place = first["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "sub/a%20b.yaml"
     assert place["region"] == {"startLine": 6, "startColumn": 3}
 
 
-@pytest.mark.parametrize(("path", "uri"), [("a#b?.yaml", "a%23b%3F.yaml"), ("é:%.yml", "%C3%A9%3A%25.yml")])
-def test_any_path_is_a_relative_uri(path: str, uri: str) -> None:
-    found = rendered_one("x", path)
-    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
-    assert found["level"] == "warning"
+def test_any_path_is_a_relative_uri() -> None:
+    for path, uri in rows(__file__, "uris"):
+        found = rendered_one("x", path)
+        assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+        assert found["level"] == "warning"
 
 
 def test_a_fingerprint_stays_when_lines_move() -> None:
@@ -92,16 +91,9 @@ def test_a_rule_has_an_explanation_and_one_severity() -> None:
     assert rule_explanations().keys() - stated == MANIFEST_RULES.keys()
 
 
-@pytest.mark.parametrize(
-    ("summary", "text"),
-    [
-        ("key `[a](https://evil.example)`", r"key `[a\](https://evil.example)`"),
-        (r"[a\](0) and [b\\](1)", r"[a\\\](0) and [b\\\\\](1)"),
-        (r"[clusters.local] is no list of [a] (b\)", r"[clusters.local] is no list of [a] (b\)"),
-    ],
-)
-def test_no_value_becomes_a_link(summary: str, text: str) -> None:
-    assert rendered_one(summary)["message"] == {"text": text}
+def test_no_value_becomes_a_link() -> None:
+    for summary, text in rows(__file__, "links"):
+        assert rendered_one(summary)["message"] == {"text": text}
 
 
 # The code quality report
@@ -115,12 +107,7 @@ def quality(*items: Diagnostic) -> list[dict[str, Any]]:
 def test_each_problem_has_the_required_fields() -> None:
     (found,) = quality(Diagnostic(Severity.ERROR, "schema/type", "no string", Location("a.yaml", 4, 7), "quote it"))
     assert len(found.pop("fingerprint")) == 32
-    assert found == {
-        "description": "no string (quote it)",
-        "check_name": "schema/type",
-        "severity": "major",
-        "location": {"path": "a.yaml", "lines": {"begin": 4}},
-    }
+    assert found == table(__file__, "quality")
     assert quality() == []
 
 
@@ -143,12 +130,7 @@ def test_each_problem_is_a_command_and_the_last_line_is_the_count() -> None:
         Diagnostic(Severity.ERROR, "schema/type", "expected a string", Location("a.yaml", 4, 7), "quote it"),
         Diagnostic(Severity.WARNING, "yaml/tag", "a tag", Location("b.yaml")),
         Diagnostic(Severity.NOTE, "manifest/alias", "an alias", Location("c.yaml", 2)),
-    ) == [
-        "::error file=a.yaml,line=4,col=7,title=schema/type::a.yaml:4:7: expected a string%0Ahint: quote it",
-        "::warning file=b.yaml,line=1,col=1,title=yaml/tag::b.yaml:1:1: a tag",
-        "::notice file=c.yaml,line=2,col=1,title=manifest/alias::c.yaml:2:1: an alias",
-        "1 error, 1 warning, 1 note in 3 documents",
-    ]
+    ) == rows(__file__, "commands")
     assert commands() == ["no problems in 3 documents"]
 
 

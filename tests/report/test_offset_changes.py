@@ -222,14 +222,7 @@ def test_counts(words: str, moves: list[tuple[str, int | None]], scale: str) -> 
     assert counts(difference(moves, scale)) == words
 
 
-@pytest.mark.parametrize(
-    ("current", "declared", "written"),
-    [
-        ({"lsn": 0x1985390, "lsn_proc": 0x1985390}, {"lsn": 0x1985050}, "lsn 0/1985390 -> 0/1985050"),
-        ({"lsn_proc": 0x1985390}, {"lsn": 0x1985050}, "lsn_proc 0/1985390 -> lsn 0/1985050"),
-        ({"lsn": 5}, {"lsn": 5, "txId": 1}, ""),
-    ],
-)
+@pytest.mark.parametrize(("current", "declared", "written"), rows(__file__, "notations"))
 def test_a_second_notation_is_of_a_field_that_both_offsets_have_if_there_is_one(
     current: dict[str, Any], declared: dict[str, Any], written: str
 ) -> None:
@@ -240,23 +233,12 @@ def test_a_second_notation_is_of_a_field_that_both_offsets_have_if_there_is_one(
 
 
 def test_a_move_is_also_written_as_its_source_system_writes_it() -> None:
-    postgres = BUILT_IN.shape({"connector.class": "PostgresConnector"})
-    jdbc = BUILT_IN.shape({"connector.class": "JdbcSource", "mode": "timestamp"})
-    server, table = partition_text({"server": "shop"}), partition_text({"table": "orders"})
-    before = {server: offset_text({"lsn": 26_760_080, "txId": 7})}
-    made = find_difference(before, {server: offset_text({"lsn": 26_759_248, "txId": 7})}, postgres)
-    (line,) = move_lines(made.moves, made.scale)
-    assert line.text.endswith("rewind 832 bytes of WAL (lsn 0/1985390 -> 0/1985050)")
-    made = find_difference({}, {server: offset_text({"lsn": 5})}, postgres)
-    (line,) = move_lines(made.moves, made.scale)
-    assert line.text.endswith("new (lsn (none) -> 0/5)")
-    before = {table: offset_text({"timestamp": 1_763_719_200_000, "timestamp_nanos": 0})}
-    after = offset_text({"timestamp": 1_763_711_700_000, "timestamp_nanos": 0})
-    made = find_difference(before, {table: after}, jdbc)
-    (line,) = move_lines(made.moves, made.scale)
-    assert line.text.endswith(
-        "rewind 2 h 5 min earlier (timestamp 2025-11-21T10:00:00.000Z -> 2025-11-21T07:55:00.000Z)"
-    )
+    for config, before, after, end in rows(__file__, "written"):
+        partition = partition_text({"table": "orders"})
+        current = {} if before is None else {partition: offset_text(before)}
+        made = find_difference(current, {partition: offset_text(after)}, BUILT_IN.shape(config))
+        (line,) = move_lines(made.moves, made.scale)
+        assert line.text.endswith(end)
     assert difference_value(made)["unit"] == "time"
     assert difference_value(made)["moves"][0]["also_written"].startswith("timestamp 2025-11-21T10")
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from support.files.tables import table
+
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.report.problems import problems_json, problems_text
@@ -17,15 +19,7 @@ NOTE = Diagnostic(Severity.NOTE, "manifest/server", "another server", Location("
 
 
 def test_text_is_sorted_by_place_with_hints_and_a_count() -> None:
-    assert problems_text(Diagnostics.of([ERROR, WARNING]), documents=14) == (
-        "a.yaml:12:1: warning: left alone [document/foreign]\n"
-        "b.yaml:3:5: error: spec.suspend is a text [schema/type]\n"
-        "    hint: write true\n"
-        "1 error, 1 warning in 14 documents\n"
-    )
-
-
-def test_counts() -> None:
+    assert problems_text(Diagnostics.of([ERROR, WARNING]), documents=14) == table(__file__, "text")
     other = Diagnostic(Severity.ERROR, "schema/type", "another", Location("b.yaml", 4, 5))
     assert problems_text(Diagnostics(), documents=1) == "no problems in 1 document\n"
     assert problems_text(Diagnostics.of([ERROR, other])).endswith("2 errors\n")
@@ -39,9 +33,8 @@ def test_colour_only_where_it_is_asked_for() -> None:
     both = Diagnostics.of([ERROR, WARNING, NOTE])
     assert "\x1b[" not in problems_text(both)
     coloured = problems_text(both, coloured=True)
-    assert "\x1b[31merror\x1b[0m" in coloured
-    assert "\x1b[33mwarning\x1b[0m" in coloured
-    assert "\x1b[36mnote\x1b[0m" in coloured
+    for word in ("\x1b[31merror\x1b[0m", "\x1b[33mwarning\x1b[0m", "\x1b[36mnote\x1b[0m"):
+        assert word in coloured
 
 
 def test_nothing_from_a_file_breaks_a_line_or_colours_a_terminal() -> None:
@@ -55,16 +48,7 @@ def test_json_has_everything() -> None:
     value = json.loads("".join(problems_json(Diagnostics.of([ERROR, WARNING, NOTE]), documents=14, skipped=3)))
     assert (value["documents"], value["errors"], value["warnings"], value["notes"]) == (14, 1, 1, 1)
     assert value["applied_offset_changes"] == 3
-    assert value["diagnostics"][1] == {
-        "severity": "error",
-        "rule": "schema/type",
-        "summary": "spec.suspend is a text",
-        "hint": "write true",
-        "connector": "orders",
-        "file": "b.yaml",
-        "line": 3,
-        "column": 5,
-    }
+    assert value["diagnostics"][1] == table(__file__, "error")
     assert value["diagnostics"][0]["connector"] is None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from starlette.testclient import TestClient
+from support.files.tables import rows, table
 from support.planner.situations import CLUSTER, REVISION
 from support.server.made_up import PROD, World
 
@@ -28,18 +29,6 @@ from gitops_connect.settings.credential_sources import Credential
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = {
-    "/clusters/{cluster}": "/clusters/local",
-    "/clusters/{cluster}/plan": "/clusters/local/plan",
-    "/connectors": "/connectors?attention=1&search=failed",
-    "/clusters/{cluster}/connectors/{connector}": "/clusters/local/connectors/orders",
-    "/clusters/{cluster}/operations/{operation}": "/clusters/local/operations/rewind-in-may",
-    "/journal": "/journal?limit=7",
-    "/pull-requests/{number}": "/pull-requests/12",
-    "/pull-requests/{number}/plan": "/pull-requests/12/plan",
-    "/reconcile/{number}": "/reconcile/1",
-}
-"""A request for each path with parameters."""
 TOKEN = "0123456789abcdef-token"
 SECRET = Credential(value=TOKEN)
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -67,9 +56,9 @@ def test_every_answer_is_as_described(client: TestClient, made: World) -> None:
     made.daemon.reconciliations.poll_ended(1)
     made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.APPLIED), 1.0)
     made.daemon.reconciliations.end(PROD, 1, ConnectUnavailable("no worker answered"), 1.0)
-    document = get(client, "/openapi.json")
+    document, examples = get(client, "/openapi.json"), table(__file__, "examples")
     for path in (path for path, methods in document["paths"].items() if "get" in methods):
-        answer = get(client, EXAMPLES.get(path, path))
+        answer = get(client, examples.get(path, path))
         validator(document, path, "get", "200").validate(answer)
         assert answer
     routes = {(re.sub(":[a-z]+}", "}", route.path), method.lower()) for route in API for method in route.methods or ()}
@@ -113,28 +102,11 @@ def test_each_list_of_values_is_complete(client: TestClient) -> None:
     assert lists == {name: [one.value for one in kind] for name, kind in kinds.items()}
 
 
-def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:
+def test_a_plan_is_the_one_of_the_command_line_and_an_offset_change_has_its_offsets(client: TestClient) -> None:
     plan = get(client, "/clusters/local/plan")
     assert plan["summary"]["create"] == 1
     assert plan["diagnostics"][0]["file"].startswith("connect/")
     assert "hunter2-secret" not in json.dumps(plan)
-
-
-def test_connectors_are_filtered(client: TestClient, made: World) -> None:
-    def names(query: str) -> set[str]:
-        return {one["name"] for one in get(client, f"/connectors?{query}")["connectors"]}
-
-    everything = names("")
-    assert len(everything) == sum(len(view.connectors) for view in made.served.snapshot.clusters.values()) - 3
-    assert names("cluster=prod-eu") < everything
-    assert names("sync=Unmanaged") == {"of-others"}
-    assert names("health=Missing") == {"new"}
-    assert names("search=DISK+failed") == {"failed"}
-    assert {"failed", "orders"} < names("attention=1")
-    assert names("health=nonsense") == set()
-
-
-def test_an_offset_change_has_its_offsets_before_and_after(client: TestClient) -> None:
     change = get(client, "/clusters/local/operations/rewind-in-may")
     (move,) = change["offsets"]["moves"]
     assert (move["before"], move["after"], change["state"]) == ({"position": 1200}, {"position": 100}, "applied")
@@ -152,13 +124,20 @@ def test_the_journal_has_pages(client: TestClient) -> None:
     assert {step["cluster"] for step in get(client, "/journal?cluster=prod-eu")["steps"]} == {"prod-eu"}
 
 
-UNKNOWN = "clusters/nowhere clusters/local/connectors/x clusters/local/operations/x reconcile/7 pull-requests/7 nothing"
-INVALID = "journal?limit=0 journal?limit=1001 journal?before=-1 journal?before=%EF%BC%99"
+def test_connectors_are_filtered(client: TestClient, made: World) -> None:
+    found = {
+        query: {one["name"] for one in get(client, f"/connectors?{query}")["connectors"]}
+        for query in ("", "cluster=prod-eu", "attention=1", *table(__file__, "filters"))
+    }
+    everything, in_prod, attention, *others = found.values()
+    assert len(everything) == sum(len(view.connectors) for view in made.served.snapshot.clusters.values()) - 3
+    assert in_prod < everything
+    assert {"failed", "orders"} < attention
+    assert others == [set(names) for names in table(__file__, "filters").values()]
 
 
-@pytest.mark.parametrize(("paths", "status"), [(f"{UNKNOWN} pull-requests/7/plan", 404), (INVALID, 400)])
-def test_a_wrong_request_is_a_problem(client: TestClient, paths: str, status: int) -> None:
-    for path in paths.split():
+def test_a_wrong_request_is_a_problem(client: TestClient) -> None:
+    for path, status in rows(__file__, "wrong"):
         answer = client.get(f"/api/v1/{path}")
         assert answer.status_code == status, path
         assert answer.headers["content-type"] == "application/problem+json"

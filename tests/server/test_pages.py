@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from support.files.tables import rows
 from support.planner.situations import CLUSTER, REVISION
 from support.server.made_up import PROD, World
 from support.server.markup import Markup
@@ -18,22 +19,7 @@ from gitops_connect.report.text import TextReport
 
 pytestmark = pytest.mark.slow
 
-PAGES = (
-    "/",
-    "/?attention=1",
-    "/clusters/local",
-    "/clusters/local/connectors/failed",
-    "/clusters/local/connectors/orders",
-    "/clusters/local/operations/rewind-in-may",
-    "/clusters/local/operations/reset-lines",
-    "/offset-changes",
-    "/journal",
-    "/journal?cluster=local&connector=orders",
-    "/problems",
-    "/pull-requests",
-    "/pull-requests/12",
-    "/pull-requests/14",
-)
+PAGES = rows(__file__, "pages")
 
 
 def outline(client: TestClient, path: str) -> Markup:
@@ -45,7 +31,7 @@ def outline(client: TestClient, path: str) -> Markup:
     return found
 
 
-def rows(client: TestClient, path: str) -> list[str]:
+def listed(client: TestClient, path: str) -> list[str]:
     return re.findall(r'<tr id="c/([^"]*)"', client.get(path).text)
 
 
@@ -62,23 +48,12 @@ def test_every_page_is_well_formed(client: TestClient, path: str) -> None:
 
 def test_the_overview_shows_everything_at_a_glance(client: TestClient) -> None:
     text = outline(client, "/").text
-    for part in (
-        "Rewind orders after the outage of Tuesday",
-        "Ada Lovelace",
-        "local",
-        "Not ready",
-        "prod-eu",
-        "Degraded",
-        "Out of sync",
-        "tasks 0-1 are FAILED: java.io.IOException: no <disk>",
-        "rewind-too-far",
-        "Connect rejected the offsets",
-        "in progress",
-    ):
-        assert part in text
+    assert [part for part in rows(__file__, "overview") if part not in text] == []
 
 
-def test_a_plan_is_shown_as_in_the_terminal(client: TestClient, made: World) -> None:
+def test_a_plan_is_shown_as_in_the_terminal_and_an_offset_change_before_and_after(
+    client: TestClient, made: World
+) -> None:
     plan = made.served.snapshot.clusters[CLUSTER].plan
     assert plan is not None
     expected = TextReport(coloured=False).plans([plan])
@@ -87,23 +62,15 @@ def test_a_plan_is_shown_as_in_the_terminal(client: TestClient, made: World) -> 
     assert expected.strip() in outline(client, "/clusters/local").text
     assert '<span class="t-green">+</span>' in page
     assert "hunter2-secret" not in page
-
-
-def test_an_offset_change_shows_before_and_after(client: TestClient) -> None:
     text = outline(client, "/clusters/local/operations/rewind-in-may").text
     assert '{"position":1200}{"position":100}' in "".join(text.split())
     assert "applied" in text
 
 
 def test_the_filter_is_in_the_url(client: TestClient) -> None:
-    everything = rows(client, "/")
-    assert everything[0] == "local/customers-sink-0003", "what does not work comes first"
-    assert rows(client, "/?health=Missing") == ["local/new"]
-    assert rows(client, "/?cluster=prod-eu&sync=Synced") == [
-        f"prod-eu/{name}" for name in ("inventory-source-0002", "orders-source-0000", "payments-sink-0001")
-    ]
-    assert rows(client, "/clusters/local?search=DISK") == ["local/failed"]
-    assert rows(client, "/?search=nothing-like-this") == []
+    assert listed(client, "/")[0] == "local/customers-sink-0003", "what does not work comes first"
+    for path, connectors in rows(__file__, "filters"):
+        assert listed(client, path) == connectors, path
     assert "No connector matches the filter." in client.get("/?search=nothing-like-this").text
     page = client.get("/?search=%22%3E%3Cb%3E&attention=1").text
     assert 'value="&quot;&gt;&lt;b&gt;"' in page
