@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.files.tables import rows
 
 from forge.descriptions import Description
 from forge.exchanges import HEAD, LAB
@@ -36,16 +37,7 @@ def rejection(status: int, message: object) -> Exchange:
     return Exchange(f"POST {LAB}/statuses/{HEAD}", {"message": message}, status, content)
 
 
-@pytest.mark.parametrize(
-    ("member", "expected"),
-    [
-        ({"access_level": 30}, True),
-        ({"access_level": 50, "membership_state": "active"}, True),
-        ({"access_level": 25}, False),
-        ({"access_level": 40, "state": "blocked"}, False),
-        ({"access_level": 40, "membership_state": "awaiting"}, False),
-    ],
-)
+@pytest.mark.parametrize(("member", "expected"), rows(__file__, "members"))
 def test_a_member_who_may_write(member: dict[str, object], expected: bool) -> None:
     found = Exchange("GET /users?username=wendy", [{"id": 3, "username": "wendy"}])
     with gitlab(found, Exchange(f"GET {LAB}/members/all/3", member)) as forge:

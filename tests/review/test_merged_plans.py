@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import rows
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, Digest, Revision
@@ -60,14 +61,11 @@ def looked_up(plans: MergedPlans, letter: str) -> tuple[list[int], int | None]:
     return [one.pull_request for one in reviews.merged], reviews.pull_request
 
 
-def test_all_pull_requests_since_the_revision_before_count(ledger: Ledger) -> None:
+def test_all_pull_requests_since_the_revision_before_count_until_they_are_applied(ledger: Ledger) -> None:
     plans = merged_plans(History("abcde"), ledger)
     assert looked_up(plans, "a") == ([], None)
     assert looked_up(plans, "c") == ([1, 2], 2)
     assert looked_up(plans, "e") == ([1, 2, 3], 3), "nothing says that c is applied"
-
-
-def test_what_is_applied_counts_no_longer(ledger: Ledger) -> None:
     plans = merged_plans(History("abcd"), ledger)
     assert looked_up(plans, "b") == ([1], 1)
     plans.applied()
@@ -80,18 +78,7 @@ def test_a_pull_request_that_was_merged_as_several_commits_counts_once(ledger: L
     assert looked_up(plans, "d") == ([1, 2], 1)
 
 
-@pytest.mark.parametrize(
-    ("applied", "expected"),
-    [
-        ({LOCAL: "a", OTHER: "c"}, [1, 2, 3]),
-        ({LOCAL: "c", OTHER: "b"}, [2, 3]),
-        ({LOCAL: "d", OTHER: "d"}, [3]),
-        ({LOCAL: "c"}, [3]),
-        ({LOCAL: "b", OTHER: "x"}, [2, 3]),
-        ({LOCAL: "x"}, [3]),
-        ({}, [3]),
-    ],
-)
+@pytest.mark.parametrize(("applied", "expected"), rows(__file__, "applied"))
 def test_after_a_restart_the_ledger_knows_what_was_applied(
     ledger: Ledger, applied: Mapping[ClusterName, str], expected: list[int]
 ) -> None:

@@ -126,7 +126,7 @@ def test_a_push_comes_first_and_then_what_was_reviewed_the_longest_time_ago() ->
     assert queue.forge.states(revision(22), PLAN) == ["pending", "success"]
 
 
-def test_a_push_during_a_review_does_not_wait_for_all_others() -> None:
+def test_a_push_or_a_merge_during_a_review_does_not_wait_for_all_others() -> None:
     queue = Queue(1, 2, 3, 4)
 
     def push(one: PullRequest) -> None:
@@ -141,6 +141,10 @@ def test_a_push_during_a_review_does_not_wait_for_all_others() -> None:
     queue.planner.before = lambda _: setattr(queue.clock, "seconds", queue.clock.seconds + 61)
     queue.forge.open = [one for one in queue.forge.open if one.number != 3]
     assert sorted(queue.review()) == [1, 2, 4, 9]
+    reports = queue.merges.reports
+    queue.planner.before = lambda one: setattr(queue.merges, "news", one.number == 4)
+    queue.review()
+    assert queue.merges.reports == reports + 1
 
 
 def test_pushes_without_an_end_do_not_delay_the_others() -> None:
@@ -152,13 +156,6 @@ def test_pushes_without_an_end_do_not_delay_the_others() -> None:
 
     queue.planner.before = push
     assert queue.review() == [3, 3, 2, 1]
-
-
-def test_a_merge_does_not_wait_for_all_reviews() -> None:
-    queue = Queue(1, 2, 3)
-    queue.planner.before = lambda one: setattr(queue.merges, "news", one.number == 3)
-    queue.review()
-    assert queue.merges.reports == 1
 
 
 def test_a_bug_in_one_pull_request_is_contained_and_said() -> None:

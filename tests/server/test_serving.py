@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,11 +153,8 @@ def test_a_port_in_use_ends_the_program_before_the_daemon_starts(at: Workplace) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         at.settings(more=f'[server]\nlisten = "127.0.0.1:{taken.getsockname()[1]}"')
         ran = at.run("run")
-        assert (ran.code, "cannot listen on 127.0.0.1" in ran.err, "Address already in use" in ran.err) == (
-            64,
-            True,
-            True,
-        )
+        assert ran.code == 64
+        assert re.search("cannot listen on 127.0.0.1.*Address already in use", ran.err)
         assert "daemon_started" not in ran.err
     at.settings(more='[server]\nlisten = "0.0.0.0:0"')
     assert "set read_token" in at.run("run").err

@@ -49,12 +49,6 @@ def client(serve: Any) -> TestClient:
 
 
 @pytest.fixture
-def made(client: Any) -> World:
-    found: World = client.made
-    return found
-
-
-@pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
     with caplog.at_level(logging.INFO, "gitops_connect"):
         yield lambda: [(record.msg, record.fields) for record in caplog.records if hasattr(record, "fields")]
