@@ -102,18 +102,18 @@ def test_each_list_of_values_is_complete(client: TestClient) -> None:
     assert lists == {name: [one.value for one in kind] for name, kind in kinds.items()}
 
 
-def test_a_plan_is_the_one_of_the_command_line_and_an_offset_change_has_its_offsets(client: TestClient) -> None:
+def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:
     plan = get(client, "/clusters/local/plan")
     assert plan["summary"]["create"] == 1
     assert plan["diagnostics"][0]["file"].startswith("connect/")
     assert "hunter2-secret" not in json.dumps(plan)
+
+
+def test_an_offset_change_has_its_offsets_and_the_journal_has_pages(client: TestClient) -> None:
     change = get(client, "/clusters/local/operations/rewind-in-may")
     (move,) = change["offsets"]["moves"]
     assert (move["before"], move["after"], change["state"]) == ({"position": 1200}, {"position": 100}, "applied")
     assert get(client, "/operations?state=failed&cluster=local")["total"] == 1
-
-
-def test_the_journal_has_pages(client: TestClient) -> None:
     first = get(client, "/journal?limit=20")
     second = get(client, f"/journal?limit=20&before={first['next']}")
     ids = [step["id"] for step in [*first["steps"], *second["steps"]]]
