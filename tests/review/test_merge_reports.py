@@ -1,7 +1,8 @@
-"""What is reported on a forge in memory about the revision in effect, step by step."""
+"""What is reported on a forge in memory about the revision in effect, and which comments are commands."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.pull_requests import Comment
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, Reviews
 from gitops_connect.plan.reviewed import blocked, missing_review, reviewed_plan
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
@@ -168,3 +170,20 @@ def test_a_plan_that_nobody_has_reviewed_is_reported_and_remains_failed(merge: M
     merge.show()
     merge.follow(LATER)
     assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])
+
+
+def test_an_edited_comment_approves_nothing_and_a_new_one_does(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    shown = reviewed_plan(7, PULL_REQUEST.head, [plan()])
+    ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
+    commands = ReviewCommands(MemoryForge(), ledger.reviews, ManualClock())
+    edited = Comment(1, "wendy", f"gitops-connect approve {shown.digest}", is_edited=True)
+    with caplog.at_level(logging.INFO):
+        assert not commands.carry_out(PULL_REQUEST, [edited])
+        assert list(ledger.reviews.approved([7])) == []
+        (record,) = caplog.records
+        assert record.getMessage() == "command_rejected"
+        assert record.fields["message"] == "the comment was edited; write a new one"  # type: ignore[attr-defined]
+        assert commands.carry_out(PULL_REQUEST, [edited, replace(edited, id=2, is_edited=False)])
+    assert len(list(ledger.reviews.approved([7]))) == 1
