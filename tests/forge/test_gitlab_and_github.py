@@ -97,3 +97,15 @@ def test_an_app_uses_tokens_of_its_installation(pytestconfig: pytest.Config, tmp
         assert claims["iss"] == "1"
         assert claims["iat"] < START.timestamp() < claims["exp"] <= START.timestamp() + 600
     assert [first, second, third] == ["Bearer ghs_expired", "Bearer ghs_valid", "Bearer ghs_valid"]
+
+
+def test_what_is_not_described_is_found() -> None:
+    described = Description.of_gitlab()
+    described.check_request("GET", "/projects/a%2Fb/merge_requests", {"state": "opened", "per_page": "100"}, None)
+    for words, method, path, query, body in rows(__file__, "not described"):
+        with pytest.raises(AssertionError, match=words):
+            described.check_request(method, f"/projects/a%2Fb/{path}", query, body)
+    with pytest.raises(AssertionError, match="'7' is not of type 'integer'"):
+        described.answer("GET", "/projects/a%2Fb/merge_requests", 200, [{"author": {"id": "7"}}])
+    (found,) = described.answer("GET", "/projects/a%2Fb/merge_requests", 200, [{"sha": "c"}])
+    assert (found["sha"], found["merge_commit_sha"], found["author"]["state"]) == ("c", None, "active")

@@ -18,7 +18,7 @@ from standin.raw_answers import drops, endless, head, whole, worker
 from support.files.tables import table
 
 from forge.exchanges import GITEA_ANSWERS, HEAD, MERGED, exchanges
-from forge.http_answers import Asked, HttpAnswer, answering
+from forge.fake_forge import Asked, HttpAnswer, answering
 from forge.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeRefused, ForgeUnavailable, GitopsConnectError
 from gitops_connect.forge.forge import Forge

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report.test_offset_changes import SINK, of_topic, status
+from report.test_plans import SINK, of_topic, status
 from report.test_values_from_outside import PARSER, PLANS, outside, tokens, values, with_values
 from support.docs.docs_pages import DOCS
 from support.files.goldens import assert_golden

@@ -1,7 +1,8 @@
-"""The metrics: what they count, how many labels they have, and the page that explains them."""
+"""The metrics with the page that explains them, the probes, and the stream of changes."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from dataclasses import replace
@@ -22,6 +23,7 @@ from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
+from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import OTHERS, Metrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -120,3 +122,43 @@ def test_the_page_explains_every_metric_and_no_other() -> None:
     }
     explained = set(re.findall(r"^\| `(gitops_connect_[a-z_]+)`", PAGE.read_text(), re.MULTILINE))
     assert explained == real.keys()
+
+
+def test_alive_is_the_daemon_and_not_the_cluster(client: TestClient, made: World) -> None:
+    for name in made.served.snapshot.clusters:
+        made.daemon.state.update_cluster(name, error="no worker answered", plan=None, connectors=())
+    assert (client.get("/healthz").status_code, client.get("/healthz").json()) == (200, {"alive": True})
+    made.daemon.is_alive = False
+    assert client.get("/healthz").status_code == 503
+
+
+def test_ready_begins_with_the_first_poll(client: TestClient, made: World) -> None:
+    repository = made.served.snapshot.repository
+    made.daemon.state.set_repository(replace(repository, polled=None, revision=None))
+    assert client.get("/readyz").status_code == 503
+    made.daemon.state.set_repository(replace(repository, error="the server does not answer", revision=None))
+    assert client.get("/readyz").status_code == 200, "restarting the daemon would not help"
+
+
+def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> None:
+    state = made_up_state(ManualClock().now())
+
+    async def listen() -> list[str]:
+        events = EventStream(state)
+        watching, found = asyncio.create_task(events.watch()), []
+        async for event in events.stream():
+            found.append(event)
+            if len(found) == 3:
+                events.close_soon()
+            else:
+                state.set_leader(is_leader=not state.snapshot.is_leader)
+        assert events.streams == 0
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        return found
+
+    before = state.snapshot.number
+    events = asyncio.run(listen())
+    assert events[0].startswith("retry: ")
+    expected = [f"event: change\ndata: {before + more}\n\n" for more in range(3)]
+    assert [event[event.index("event") :] for event in events] == expected
