@@ -12,14 +12,13 @@ from gitops_connect.model.pull_requests import Annotation, Comment, CommitState,
 pytestmark = pytest.mark.slow
 
 
-def test_the_account_of_the_token(world: World) -> None:
+def test_the_account_of_the_token_may_do_everything_and_others_may_write_or_not(world: World) -> None:
     with world.playing("user"):
         assert world.forge.user() == "gitops"
-
-
-def test_an_account_that_may_do_everything(world: World) -> None:
     with world.playing("permissions of the account"):
         assert list(world.forge.missing_permissions()) == []
+    with world.playing("permissions"):
+        assert [world.forge.can_write(user) for user in ("wendy", "rita", "nobody")] == [True, False, False]
 
 
 def test_open_pull_requests_to_the_target_branch_by_number(world: World) -> None:
@@ -29,29 +28,22 @@ def test_open_pull_requests_to_the_target_branch_by_number(world: World) -> None
         1, "Add orders", "wendy", world.head, world.head_ref, "main", own.url, own.files_url, False, False
     )
     assert own == expected
-    assert own.url.startswith("http")
-    assert own.url.endswith("/1")
+    assert (own.url.startswith("http"), own.url.endswith("/1")) == (True, True)
     assert (fork.number, fork.author, fork.head, fork.is_fork, fork.is_draft) == (2, "rita", world.forked, True, True)
-
-
-def test_a_pull_request_that_is_open_to_the_target_branch(world: World) -> None:
     with world.playing("is open"):
         assert [world.forge.is_open(number) for number in (1, 4, 3)] == [True, False, False]
 
 
-def test_the_pull_requests_that_were_merged_as_a_commit(world: World) -> None:
+def test_the_pull_requests_that_were_merged_as_a_commit_and_the_commit_before(world: World) -> None:
     with world.playing("merged"):
         assert [one.number for one in world.forge.merged_as(world.merged)] == [4]
         assert list(world.forge.merged_as(world.other)) == []
-
-
-def test_the_commit_before_a_commit(world: World) -> None:
     with world.playing("parents"):
         assert world.forge.first_parent(world.merged) == world.other
         assert world.forge.first_parent(world.other) is None
 
 
-def test_comments_of_all_pages_in_order_and_one_that_is_replaced(world: World) -> None:
+def test_comments_of_all_pages_in_order_and_one_that_is_replaced_or_deleted(world: World) -> None:
     with world.playing("comments"):
         comments = world.forge.comments(1)
         assert [one.body for one in comments] == [f"comment {number}" for number in range(world.comments)]
@@ -60,9 +52,6 @@ def test_comments_of_all_pages_in_order_and_one_that_is_replaced(world: World) -
         assert world.forge.write_comment(1, "a newer plan", written) == written
         newest = world.forge.comments(1)[-1]
         assert replace(newest, is_edited=True) == Comment(written, "gitops", "a newer plan", is_edited=True)
-
-
-def test_a_comment_that_was_deleted_is_written_again(world: World) -> None:
     with world.playing("deleted comment"):
         assert world.forge.write_comment(1, "a plan", 999999) != 999999
 
@@ -72,11 +61,6 @@ def test_the_status_of_a_commit_is_set_and_set_again(world: World) -> None:
         for state in (CommitState.PENDING, CommitState.PENDING, CommitState.FAILURE, CommitState.SUCCESS):
             status = CommitStatus("gitops-connect/plan", state, "x" * 200, "https://x.example/1")
             world.forge.set_status(world.head, status)
-
-
-def test_who_may_write(world: World) -> None:
-    with world.playing("permissions"):
-        assert [world.forge.can_write(user) for user in ("wendy", "rita", "nobody")] == [True, False, False]
 
 
 def test_annotations_of_changed_lines(world: World) -> None:

@@ -3,38 +3,14 @@
 from __future__ import annotations
 
 from markdown_it import MarkdownIt
+from support.files.tables import table
 
 from gitops_connect.forge.github_style import MARK, LineComment, is_line_comment, line_comments, lines_in_diff
 from gitops_connect.model.pull_requests import Annotation
 
-DIFF = """\
-diff --git a/orders.yaml b/orders.yaml
-index 1111111..2222222 100644
---- a/orders.yaml
-+++ b/orders.yaml
-@@ -1,2 +1,3 @@ kind: Connector
- first
-+++ b/not-a-file.yaml
- second
-@@ -10 +11 @@
--old
-+new
-\\ No newline at end of file
-diff --git a/gone.yaml b/gone.yaml
---- a/gone.yaml
-+++ /dev/null
-@@ -1 +0,0 @@
--gone
-diff --git "a/\\303\\251.yaml" "b/\\303\\251.yaml"
---- /dev/null
-+++ "b/\\303\\251.yaml"
-@@ -0,0 +1 @@
-+new
-"""
-
 
 def test_the_lines_of_a_diff() -> None:
-    assert lines_in_diff(DIFF) == {"orders.yaml": {1, 2, 3, 11}}
+    assert lines_in_diff(table(__file__, "diff")) == {"orders.yaml": {1, 2, 3, 11}}
     assert lines_in_diff("@@ -0,0 +1,2 @@\n+a\n+b", "a.yaml") == {"a.yaml": {1, 2}}
     assert lines_in_diff("") == {}
 

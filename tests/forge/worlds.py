@@ -92,17 +92,8 @@ def gitea_world(server: GiteaServer) -> Iterator[World]:
     head, forked, merged, token = _fill(server)
     forge = forge_of(ForgeKind.GITEA, server.url, token)
     main = server.ask("GET", f"/repos/{REPOSITORY}/commits?sha=main&limit=1&path=README.md")[0]["sha"]
-    yield World(
-        forge,
-        server.url,
-        ForgeKind.GITEA,
-        lambda test: nullcontext(),
-        Revision(head),
-        Revision(forked),
-        Revision(merged),
-        Revision(main),
-        comments=_COMMENTS,
-    )
+    commits = map(Revision, (head, forked, merged, main))
+    yield World(forge, server.url, ForgeKind.GITEA, lambda test: nullcontext(), *commits, comments=_COMMENTS)
     forge.close()
 
 

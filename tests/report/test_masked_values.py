@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.files.recognizable_secrets import BY_FORM, DER, WORD, A
+from support.files.tables import rows
 from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.diagnostics import Diagnostics
@@ -21,17 +22,7 @@ from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.text import TextReport
 
 URL = "jdbc:postgresql://db/shop?user=a&password={}"
-PLACES = [
-    URL,
-    URL + "&ssl=true",
-    "jdbc:sqlserver://h:1433;user=u;password={};a=b",
-    "jdbc:oracle:thin:scott/{}@//h:1521/x",
-    "mongodb://u:{}@h1:1,h2:2/db",
-    'Module required username="a" password="{}";',
-    "host=h user=u password={} dbname=d",
-    '{{"user": "u", "password": "{}"}}',
-    "jdbc:mysql://(host=h,user=u,password={})/db",
-]
+PLACES: list[str] = rows(__file__, "places")
 middles = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="*\\\"'`;&{}|<>"))
 
 

@@ -17,7 +17,7 @@ import yaml
 from hostile.test_connect_answers import place_of
 from hostile.test_connect_values import COMMANDS, spoil
 from report.test_values_from_outside import PLANS, with_values
-from server.conftest import ledger_directory, made
+from server.conftest import client, ledger_directory, made, serve
 from server.test_pages import PAGES
 from standin.connect import StandIn
 from starlette.testclient import TestClient
@@ -33,9 +33,8 @@ from gitops_connect.report import problems
 from gitops_connect.report.code_scanning import code_quality, sarif, workflow_commands
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.yaml_text import in_json
-from gitops_connect.server.app import application
 
-__all__ = ["ledger_directory", "made"]
+__all__ = ["client", "ledger_directory", "made", "serve"]
 ODD = (
     "".join(chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
     + "\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u2029\ufeff\ufff9\U000e0001\U000e0041"
@@ -117,7 +116,7 @@ def values(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_every_page_and_answer(made: World) -> None:
+def test_every_page_and_answer(client: TestClient, made: World) -> None:
     state, odd = made.served.daemon.state, ODD + HALF
     view = state.snapshot.clusters[CLUSTER]
     (plan, _) = with_values(PLANS, lambda text: text + odd)
@@ -130,7 +129,6 @@ def test_every_page_and_answer(made: World) -> None:
         diagnostics=Diagnostics.of([problem]),
         error=f"error{odd}",
     )
-    client = TestClient(application(made.served), base_url="http://localhost", raise_server_exceptions=True)
     clusters = ("clusters", "clusters/local", "clusters/local/plan")
     api = ("status", *clusters, "connectors", "diagnostics", "conditions", "journal")
     paths = (*PAGES, "/metrics", "/clusters/local/plan.txt", *(f"/api/v1/{one}" for one in api))

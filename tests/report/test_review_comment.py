@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report.test_offset_changes import SINK, of_topic, status
+from report.test_plans import SINK, of_topic, status
 from report.test_values_from_outside import PARSER, PLANS, outside, tokens, values, with_values
 from support.docs.docs_pages import DOCS
 from support.files.goldens import assert_golden
@@ -111,12 +111,15 @@ def test_every_kind_of_comment(name: str, text: str) -> None:
     assert_golden(name, text)
 
 
-def test_a_large_plan_is_cut_to_the_limit() -> None:
+def test_a_large_plan_is_cut_to_the_limit_and_the_comment_says_where_or_why() -> None:
     text = review_comment(many(2000), OPTIONS)
     assert 60_000 < len(text) <= OPTIONS.longest
     shown = text.count("<details>")
     assert f"[The whole plan]({PAGE}): {2000 - shown:,} more connectors not shown here" in text
     assert f"gitops-connect approve {DIGEST}`" in text.splitlines()[-2]
+    text = review_comment(many(300), replace(OPTIONS, status_page=None, longest=8192))
+    assert "more connectors not shown here, because the comment would be too long" in text
+    assert "The whole plan" not in text
 
 
 @pytest.mark.slow
@@ -127,12 +130,6 @@ def test_destructive_changes_are_left_out_last() -> None:
     brief = review_comment(many(300, deleted=200), replace(OPTIONS, longest=16_000))
     assert brief.count("- **delete**: `connector-") + brief.count("<summary><b>delete</b>") == 200
     assert "100 more connectors not shown here" in brief
-
-
-def test_without_a_status_page_the_comment_says_why_it_is_cut() -> None:
-    text = review_comment(many(300), replace(OPTIONS, status_page=None, longest=8192))
-    assert "more connectors not shown here, because the comment would be too long" in text
-    assert "The whole plan" not in text
 
 
 @pytest.mark.slow

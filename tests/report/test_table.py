@@ -9,21 +9,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.files.tables import rows
 
 from gitops_connect.report.table import as_json, as_yaml, outline, table
 
-HOSTILE = [
-    "\x1b[2J",
-    "\x1b]0;title\x07",
-    "a\u202eb",
-    "\u2066x",
-    "\r\x7f",
-    "\x9b31m",
-    "a\u2028b\x85",
-    "\x00",
-    "\ud800",
-    "\u200f",
-]
+HOSTILE: list[str] = rows(__file__, "hostile")
 texts = st.sampled_from(HOSTILE) | st.text(max_size=20)
 """Escape sequences, C1 controls, bidirectional marks, line separators, half a surrogate pair."""
 
@@ -46,33 +36,19 @@ def test_a_table_shows_what_does_not_print_and_stays_aligned() -> None:
 
 @given(texts, texts, texts)
 def test_an_outline_drives_no_terminal(key: str, value: str, item: str) -> None:
-    everything = {
-        "Name": value,
-        f"k{key}": value,
-        "Config": {f"k{key}": value},
-        "Tasks": [{"Id": 0, "Trace": value}, item],
-    }
-    shown = outline(everything)
+    tasks = [{"Id": 0, "Trace": value}, item]
+    shown = outline({"Name": value, f"k{key}": value, "Config": {f"k{key}": value}, "Tasks": tasks})
     assert is_safe(shown)
     labels = [line for line in shown.split("\n") if line.startswith(("Name:", "Config:", "Tasks:"))]
     assert len(labels) == 3
 
 
-def test_a_trace_keeps_its_lines_and_its_tabs_are_spaces() -> None:
-    shown = outline({"Trace": "Boom: \x1b[2Jno\n\tat a.B"})
-    assert shown == "Trace: Boom: \\u001b[2Jno\n        at a.B\n"
-
-
 @pytest.mark.parametrize("forged", ["x\nState: RUNNING", "x\n  State: RUNNING", "x\n    State: RUNNING"])
 def test_a_further_line_of_a_value_is_deeper_than_every_key_beside_it(forged: str) -> None:
     """Otherwise a value could add a key that does not exist."""
-    shown = outline(
-        {
-            "Name": "orders",
-            "Config": {"topic": forged},
-            "Tasks": [{"Id": 0, "State": "FAILED", "Trace": forged}, forged],
-        }
-    )
+    assert outline({"Trace": "Boom: \x1b[2Jno\n\tat a.B"}) == "Trace: Boom: \\u001b[2Jno\n        at a.B\n"
+    tasks = [{"Id": 0, "State": "FAILED", "Trace": forged}, forged]
+    shown = outline({"Name": "orders", "Config": {"topic": forged}, "Tasks": tasks})
     lines = [line for line in shown.splitlines() if "State: RUNNING" in line]
     assert len(lines) == 3
     assert all(len(line) - len(line.lstrip()) > 4 for line in lines)

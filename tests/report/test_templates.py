@@ -30,28 +30,21 @@ def test_no_template_turns_escaping_off() -> None:
     assert [file.name for file in FILES if UNESCAPED.search(file.read_text())] == []
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
+def test_every_value_is_escaped_and_on_one_line() -> None:
+    template = '{% macro one(text) %}{{ text }}{% endmacro %}<p title="{{ value }}">{{ one(value) }}</p>'
+    cases: list[tuple[object, str]] = [
         ("<b>&'\"", "&lt;b&gt;&amp;&#x27;&quot;"),
         ("\u202ea\nb\ud800", r"\u202ea\u000ab\ud800"),
         ("x" * 401, "x" * 400 + "… (401 characters)"),
         (7, "7"),
         (Markup("<b>"), "<b>"),
-    ],
-)
-def test_every_value_is_escaped_and_on_one_line(value: object, shown: str) -> None:
-    macro = "{% macro one(text) %}{{ text }}{% endmacro %}"
-    assert rendered(macro + '<p title="{{ value }}">{{ one(value) }}</p>', value=value) == (
-        f'<p title="{shown}">{shown}</p>'
-    )
+    ]
+    for value, shown in cases:
+        assert rendered(template, value=value) == f'<p title="{shown}">{shown}</p>'
 
 
-def test_a_message_keeps_its_lines() -> None:
+def test_a_message_keeps_its_lines_and_a_name_without_a_value_is_an_error() -> None:
     assert rendered("{{ value | prose }}", value="<a>\nb\tc") == "&lt;a&gt;<br>b\\u0009c"
-
-
-def test_a_name_without_a_value_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="'nothing' is undefined"):
         rendered("{{ nothing }}")
 

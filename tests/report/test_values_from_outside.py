@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from report import test_offset_changes, test_plans
+from report.test_plans import every_offset_change, everything
 from support.files.tables import rows
 
 from gitops_connect.model.diagnostics import Diagnostics
@@ -39,7 +39,7 @@ values = (
 
 def with_everything() -> tuple[Plan, ...]:
     """Plans that have every kind of line which the report can have."""
-    one, other = plan(test_plans.everything()), plan(test_offset_changes.everything())
+    one, other = plan(everything()), plan(every_offset_change())
     changes = tuple(replace(change, heap=HeapEstimate(1, "1 byte"), reason="why") for change in other.strays)
     return replace(one, warnings=("a share of deletions",)), replace(other, strays=changes)
 
@@ -112,19 +112,14 @@ def test_outside_of_code_a_report_is_the_same_whatever_the_values_are(value: str
     assert not [name for name in names if escaped(name) not in in_code]
 
 
-@given(values, st.booleans())
-def test_no_value_drives_a_terminal_or_starts_a_line(value: str, applied: bool) -> None:
-    report = TextReport(coloured=False, applied=applied)
-    shown = report.plans(with_values(PLANS, lambda text: f"{text}{value}"))
+@given(values, st.booleans(), st.sampled_from(Result))
+def test_no_value_drives_a_terminal_or_starts_a_line(value: str, applied: bool, result: Result) -> None:
+    """Neither in a plan nor in what `apply` prints."""
+    report, hostile = TextReport(coloured=False, applied=applied), with_values(PLANS, lambda text: f"{text}{value}")
+    shown = report.plans(hostile)
     assert shown.replace("\n", "").isprintable()
     assert shown.count("\n") == report.plans(PLANS).count("\n")
-
-
-@given(values, st.sampled_from(Result))
-def test_nor_does_one_in_what_apply_prints(value: str, result: Result) -> None:
-    steps = tuple(step for made in with_values(PLANS, lambda text: f"{text}{value}") for step in made.steps)
-    outcomes = tuple(StepOutcome(step, result, value) for step in steps)
-    report = TextReport(coloured=False)
+    outcomes = tuple(StepOutcome(step, result, value) for made in hostile for step in made.steps)
     lines = [report.step(outcome) for outcome in outcomes]
     assert [line for line in lines if not line.isprintable()] == []
     assert lines

@@ -1,27 +1,35 @@
-"""The order in which many pull requests are planned and published on a forge in memory, and what none can stop."""
+"""The order in which pull requests are planned and published on a forge in memory, and what none can stop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from acceptance.workplace import Workplace
+from standin.connect import StandIn
 from support.cluster.manual_clock import START, ManualClock
 from support.forge.memory_forge import PULL_REQUEST, MemoryForge
 from support.planner.plans_of_steps import plan
 from support.server.made_up import MadeUpDaemon
 
 from gitops_connect.daemon.jobs import PollSchedule
-from gitops_connect.daemon.state import DaemonState
+from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.errors import ForgeUnavailable, SourceUnavailable
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
-from gitops_connect.review.comments import ForgeWriter
+from gitops_connect.model.reviewed_plans import PlanPurpose
+from gitops_connect.review.comments import ForgeWriter, ReviewCommands
+from gitops_connect.review.merges import MergedPlans, MergeReports
+from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PLAN, PullRequestReviews
+from gitops_connect.runtime import open_runtime
+from gitops_connect.settings.settings_file import load_settings
 
 
 def revision(number: int) -> Revision:
@@ -126,7 +134,7 @@ def test_a_push_comes_first_and_then_what_was_reviewed_the_longest_time_ago() ->
     assert queue.forge.states(revision(22), PLAN) == ["pending", "success"]
 
 
-def test_a_push_during_a_review_does_not_wait_for_all_others() -> None:
+def test_a_push_or_a_merge_during_a_review_does_not_wait_for_all_others() -> None:
     queue = Queue(1, 2, 3, 4)
 
     def push(one: PullRequest) -> None:
@@ -141,6 +149,10 @@ def test_a_push_during_a_review_does_not_wait_for_all_others() -> None:
     queue.planner.before = lambda _: setattr(queue.clock, "seconds", queue.clock.seconds + 61)
     queue.forge.open = [one for one in queue.forge.open if one.number != 3]
     assert sorted(queue.review()) == [1, 2, 4, 9]
+    reports = queue.merges.reports
+    queue.planner.before = lambda one: setattr(queue.merges, "news", one.number == 4)
+    queue.review()
+    assert queue.merges.reports == reports + 1
 
 
 def test_pushes_without_an_end_do_not_delay_the_others() -> None:
@@ -152,13 +164,6 @@ def test_pushes_without_an_end_do_not_delay_the_others() -> None:
 
     queue.planner.before = push
     assert queue.review() == [3, 3, 2, 1]
-
-
-def test_a_merge_does_not_wait_for_all_reviews() -> None:
-    queue = Queue(1, 2, 3)
-    queue.planner.before = lambda one: setattr(queue.merges, "news", one.number == 3)
-    queue.review()
-    assert queue.merges.reports == 1
 
 
 def test_a_bug_in_one_pull_request_is_contained_and_said() -> None:
@@ -237,3 +242,74 @@ def test_a_comment_names_the_pull_requests_that_change_the_same_offsets_as_far_a
     queue.planner.changes[2] = ()
     queue.review()
     assert "also changes offsets" not in queue.body(3)
+
+
+class Reviewed:
+    """Pull request 7, which creates a connector, and one review of it."""
+
+    def __init__(self, at: Workplace, planner: PullRequestPlanner) -> None:
+        settings, ledger = planner.runtime.settings, planner.runtime.ledger
+        self.forge, self.store, clock = MemoryForge(open=[PULL_REQUEST]), ledger.reviews, ManualClock()
+        daemon = MadeUpDaemon(DaemonState({name: ClusterView(name) for name in settings.clusters}))
+        merged = MergedPlans(self.forge, ledger, settings, clock)
+        writer = ForgeWriter(self.forge, None)
+        reports = MergeReports(writer, merged, ReviewCommands(self.forge, self.store, clock), daemon)
+        self.reviews = PullRequestReviews(writer, planner, reports, daemon, clock, PollSchedule(1, 1, 1, 0), 600)
+        at.git("switch", "--quiet", "--create", "topic")
+        at.commit("orders.yaml", at.source("orders"))
+        at.git("update-ref", PULL_REQUEST.head_ref, "HEAD")
+        self.head = Revision(at.git("rev-parse", "HEAD"))
+
+    def review(self) -> None:
+        assert [*self.reviews.review_all()] == []
+
+    def is_recorded(self) -> bool:
+        return [one.head for one in self.store.plans([7], PlanPurpose.REVIEW)] == [self.head]
+
+
+@pytest.fixture
+def reviewed(at: Workplace) -> Iterator[Reviewed]:
+    settings = load_settings(at.directory / "gitops-connect.toml", {})
+    with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
+        yield Reviewed(at, planner)
+
+
+@pytest.mark.slow
+def test_a_commit_may_be_merged_only_after_its_plan_is_shown_and_recorded(reviewed: Reviewed) -> None:
+    seen = []
+    reviewed.forge.before = lambda method: seen.append((method, reviewed.is_recorded()))
+    reviewed.review()
+    assert seen == [("comments", False), ("write_comment", False), ("set_status", True)]
+    assert reviewed.forge.states(reviewed.head, PLAN) == ["success"]
+
+
+@pytest.mark.slow
+def test_a_plan_that_was_shown_after_the_merge_was_not_reviewed(reviewed: Reviewed) -> None:
+    """Planning takes time, and someone may merge meanwhile."""
+    reviewed.forge.before = lambda method: reviewed.forge.open.clear() if method == "write_comment" else None
+    reviewed.review()
+    assert not reviewed.is_recorded()
+
+
+@pytest.mark.slow
+def test_the_comment_shows_what_was_reviewed_after_the_merge(reviewed: Reviewed, at: Workplace) -> None:
+    reviewed.review()
+    (before,) = reviewed.forge.comments(7)
+    at.commit("more.yaml", at.source("more"))
+    at.git("update-ref", PULL_REQUEST.head_ref, "HEAD")
+    reviewed.forge.before = lambda method: reviewed.forge.open.clear() if method == "comments" else None
+    reviewed.review()
+    assert [*reviewed.forge.comments(7)] == [before]
+    assert reviewed.is_recorded(), "the plan that was shown"
+
+
+@pytest.mark.slow
+def test_the_plan_of_a_pull_request_ends_after_its_time(reviewed: Reviewed, standin: StandIn) -> None:
+    standin.hang("GET", r"/connectors\?.*", times=99)
+    planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0.5)
+    assert [*planned.unread] == ["local"]
+    assert "ConnectUnavailable" in planned.unread["local"]
+    asked = len(standin.calls)
+    planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0)
+    assert "took longer than [forge] plan_timeout" in planned.unread["local"]
+    assert len(standin.calls) == asked

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -25,16 +26,15 @@ def ledger_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(tmp_path: Path, ledger_directory: Path) -> Iterator[World]:
-    shutil.copytree(ledger_directory, tmp_path, dirs_exist_ok=True)
-    with world(tmp_path) as made:
-        yield made
+def client(serve: Serve) -> TestClient:
+    """A client of a server without tokens."""
+    return serve()
 
 
 @pytest.fixture
-def client(made: World) -> TestClient:
-    """A client of a server without tokens."""
-    return TestClient(application(made.served), base_url="http://localhost")
+def made(client: Any) -> World:
+    found: World = client.made
+    return found
 
 
 @pytest.fixture

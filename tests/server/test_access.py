@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +114,14 @@ def test_a_browser_is_protected(client: TestClient) -> None:
         assert "server" not in headers
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "0.0.0.0"])
-@pytest.mark.parametrize("port", [0, 80, 65535])
-def test_an_address(host: str, port: int) -> None:
-    address = ListenAddress(host, port)
-    assert address_of(f"[{host}]:{port}" if ":" in host else f"{host}:{port}") == address
-    assert address.is_loopback == (host != "0.0.0.0")
-
-
-@pytest.mark.parametrize("listen", ["", "8080", ":8080", "127.0.0.1", "http://x:1", "::1:80", "x:65536", "x:1:2"])
-def test_no_address(listen: str) -> None:
-    with pytest.raises(UsageError, match=r"\[server\] listen: expected an address"):
-        address_of(listen)
+def test_an_address() -> None:
+    for host, port in product(("127.0.0.1", "::1", "localhost", "0.0.0.0"), (0, 80, 65535)):
+        address = ListenAddress(host, port)
+        assert address_of(f"[{host}]:{port}" if ":" in host else f"{host}:{port}") == address
+        assert address.is_loopback == (host != "0.0.0.0")
+    for listen in ("", "8080", ":8080", "127.0.0.1", "http://x:1", "::1:80", "x:65536", "x:1:2"):
+        with pytest.raises(UsageError, match=r"\[server\] listen: expected an address"):
+            address_of(listen)
 
 
 def test_an_address_that_others_reach_needs_a_decision() -> None:

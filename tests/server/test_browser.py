@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.files.tables import rows, table
 from support.planner.situations import CLUSTER
 from support.server.browser import Browser, browser, find_chromium
 from support.server.made_up import World
@@ -26,25 +27,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed; on Debian: apt install chromium"),
 ]
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
-PAGES = {
-    "overview": "/",
-    "cluster": "/clusters/local",
-    "connector": "/clusters/local/connectors/failed",
-    "offset-change": "/clusters/local/operations/rewind-in-may",
-    "offset-changes": "/offset-changes",
-    "journal": "/journal",
-    "problems": "/problems",
-    "pull-requests": "/pull-requests",
-    "pull-request": "/pull-requests/14",
-}
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
-HOSTILE = (
-    "<script>window.hacked = 1</script>",
-    '"><img src=x onerror="window.hacked=1">',
-    "javascript:window.hacked=1",
-    "'-alert(1)-'</title></textarea></script><svg onload=window.hacked=1>",
-    "\x1b[31m\u202eevil\u0000",
-)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +59,7 @@ def complaints(chromium: Browser) -> list[object]:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
 def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: bool) -> None:
-    for name, path in PAGES.items():
+    for name, path in table(__file__, "pages").items():
         open_live(chromium, url + path, width=width, dark=dark)
         assert chromium.evaluate("document.documentElement.scrollWidth") <= width, name
         assert chromium.evaluate(CONTRAST) == [], name
@@ -112,9 +95,8 @@ def test_the_page_connects_again(chromium: Browser, made: World) -> None:
     with served(app) as url:
         open_live(chromium, url)
     chromium.await_that("document.getElementById('connection').textContent === 'Reconnecting'")
-    assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") > 40, (
-        "it still shows the last state"
-    )
+    connectors = chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length")
+    assert connectors > 40, "it still shows the last state"
     complaints(chromium)
 
 
@@ -133,8 +115,7 @@ def test_the_keyboard_is_enough(chromium: Browser, url: str) -> None:
 
 def test_without_scripts_the_page_has_everything(chromium: Browser, url: str) -> None:
     chromium.open(f"{url}/?attention=1", scripts=False)
-    picture = SCREENSHOTS / "overview-without-scripts.png"
-    chromium.screenshot(picture)
+    chromium.screenshot(SCREENSHOTS / "overview-without-scripts.png")
     chromium.send("Emulation.setScriptExecutionDisabled", value=False)
     assert chromium.evaluate("getComputedStyle(document.querySelector('.filter button')).display") != "none"
     assert chromium.evaluate("document.getElementById('connection').hidden")
@@ -144,24 +125,20 @@ def test_without_scripts_the_page_has_everything(chromium: Browser, url: str) ->
 def test_hostile_values_are_only_text(chromium: Browser, url: str, made: World) -> None:
     state = made.daemon.state
     first, *others = state.snapshot.clusters[CLUSTER].connectors
-    for value in HOSTILE:
+    for value in rows(__file__, "hostile"):
         chromium.open("about:blank#")
         one = replace(first, name=ConnectorName(value), state=value, problem=value, tasks=value)
         place = Location(value, 1, 1)
         problems = Diagnostics.of([Diagnostic(Severity.ERROR, value, value, place, value, ConnectorName(value))])
         state.update_cluster(CLUSTER, connectors=(one, *others[:3]), error=value, diagnostics=problems)
-        repository = state.snapshot.repository
-        state.set_repository(
-            replace(
-                repository, author=value, subject=value, error=value, revision=Revision(value), diagnostics=problems
-            )
-        )
+        texts = dict.fromkeys(("author", "subject", "error"), value)
+        repository = replace(state.snapshot.repository, revision=Revision(value), diagnostics=problems, **texts)
+        state.set_repository(repository)
         for path in ("/", "/clusters/local", "/problems", f"/?search={value}"):
             open_live(chromium, url + path)
             assert chromium.evaluate("window.hacked") is None
-            assert (
-                chromium.evaluate("document.querySelectorAll('main script, main img, [onload], [onerror]').length") == 0
-            )
+            active = "document.querySelectorAll('main script, main img, [onload], [onerror]').length"
+            assert chromium.evaluate(active) == 0
             assert chromium.evaluate("[...document.links].every((one) => one.protocol === 'http:')")
         link = chromium.evaluate(
             "[...document.querySelectorAll('#connectors th a')].map((one) => one.href).concat([location.href])[0]"

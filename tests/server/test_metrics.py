@@ -1,7 +1,8 @@
-"""The metrics: what they count, how many labels they have, and the page that explains them."""
+"""The metrics with the page that explains them, the probes, and the stream of changes."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import rows
 from support.planner.situations import CLUSTER
 from support.server.made_up import World, made_up_state
 
@@ -21,6 +23,7 @@ from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
+from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import OTHERS, Metrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -40,22 +43,20 @@ def value(client: TestClient, name: str, **labels: str) -> float:
     return samples(client)[f"gitops_connect_{name}", tuple(sorted(labels.items()))]
 
 
+def assert_values(client: TestClient, name: str) -> None:
+    """The values of a table."""
+    for metric, expected, labels in rows(__file__, name):
+        assert value(client, metric, **labels) == expected, (metric, labels)
+
+
 def step(connector: str, action: Action, **more: Any) -> StepOutcome:
     return StepOutcome(Step(ConnectorName(connector), action, "why", **more), Result.APPLIED)
 
 
 def test_the_gauges_are_those_of_the_snapshot(client: TestClient, made: World) -> None:
     view = made.served.snapshot.clusters[CLUSTER]
-    failed = {"connector": "failed", "sync_status": "Synced", "health_status": "Degraded"}
-    assert value(client, "connector_info", cluster="local", **failed) == 1
-    assert value(client, "connectors", cluster="local", sync_status="Unmanaged", health_status="Healthy") == 1
-    assert value(client, "offset_changes_pending", cluster="local", status="blocked") == 2
+    assert_values(client, "gauges")
     assert value(client, "last_success_timestamp_seconds", cluster="local") == view.observed.timestamp()  # type: ignore[union-attr]
-    assert value(client, "cluster_condition", cluster="local", type="Ready") == 0
-    assert value(client, "cluster_condition", cluster="prod-eu", type="Ready") == 1
-    assert value(client, "diagnostics", severity="error") == 1
-    assert value(client, "repository_up") == 1
-    assert value(client, "connectors_omitted", cluster="local") == 0
 
 
 def test_log_events_are_counted(client: TestClient, made: World) -> None:
@@ -79,15 +80,7 @@ def test_log_events_are_counted(client: TestClient, made: World) -> None:
         events.step_ended(CLUSTER, REVISION, step("a", Action.CREATE))
     finally:
         log.setLevel(level)
-    assert value(client, "steps_total", cluster="local", action="create", result="applied") == 1
-    assert value(client, "offset_changes_total", cluster="local", result="applied") == 1
-    for kind in ("automatic", "requested"):
-        labels = {"cluster": "local", "connector": "a", "kind": kind, "result": "applied"}
-        assert value(client, "connector_restarts_total", **labels) == 1
-    assert value(client, "log_events_total", event="step_applied", level="info") == 4
-    assert value(client, "reconcile_total", cluster="local", result="postponed") == 1
-    assert value(client, "reconcile_total", cluster="local", result="failed") == 1
-    assert value(client, "reconcile_duration_seconds_sum", cluster="local") == 6
+    assert_values(client, "counters")
 
 
 def test_the_number_of_labels_is_bounded(serve: Any) -> None:
@@ -129,3 +122,43 @@ def test_the_page_explains_every_metric_and_no_other() -> None:
     }
     explained = set(re.findall(r"^\| `(gitops_connect_[a-z_]+)`", PAGE.read_text(), re.MULTILINE))
     assert explained == real.keys()
+
+
+def test_alive_is_the_daemon_and_not_the_cluster(client: TestClient, made: World) -> None:
+    for name in made.served.snapshot.clusters:
+        made.daemon.state.update_cluster(name, error="no worker answered", plan=None, connectors=())
+    assert (client.get("/healthz").status_code, client.get("/healthz").json()) == (200, {"alive": True})
+    made.daemon.is_alive = False
+    assert client.get("/healthz").status_code == 503
+
+
+def test_ready_begins_with_the_first_poll(client: TestClient, made: World) -> None:
+    repository = made.served.snapshot.repository
+    made.daemon.state.set_repository(replace(repository, polled=None, revision=None))
+    assert client.get("/readyz").status_code == 503
+    made.daemon.state.set_repository(replace(repository, error="the server does not answer", revision=None))
+    assert client.get("/readyz").status_code == 200, "restarting the daemon would not help"
+
+
+def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> None:
+    state = made_up_state(ManualClock().now())
+
+    async def listen() -> list[str]:
+        events = EventStream(state)
+        watching, found = asyncio.create_task(events.watch()), []
+        async for event in events.stream():
+            found.append(event)
+            if len(found) == 3:
+                events.close_soon()
+            else:
+                state.set_leader(is_leader=not state.snapshot.is_leader)
+        assert events.streams == 0
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        return found
+
+    before = state.snapshot.number
+    events = asyncio.run(listen())
+    assert events[0].startswith("retry: ")
+    expected = [f"event: change\ndata: {before + more}\n\n" for more in range(3)]
+    assert [event[event.index("event") :] for event in events] == expected

@@ -1,39 +1,40 @@
-"""The pages as HTML: what they contain, their filter, and values from outside."""
+"""The pages as HTML, and the JSON API: they contain what the snapshot and the ledger contain, and no value is a tag.
+
+Each answer of the API is as `openapi.json` says.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
 
+import jsonschema
 import pytest
 from starlette.testclient import TestClient
+from support.files.tables import rows, table
 from support.planner.situations import CLUSTER, REVISION
 from support.server.made_up import PROD, World
 from support.server.markup import Markup
 
-from gitops_connect.errors import LedgerBusy
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy
+from gitops_connect.model.diagnostics import Diagnostics, Severity
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
+from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
+from gitops_connect.model.plans import Action
+from gitops_connect.model.pull_requests import CommitState
+from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
+from gitops_connect.model.suspensions import SuspendedBy
 from gitops_connect.report.text import TextReport
+from gitops_connect.server.app import API
+from gitops_connect.server.values import WORDS
+from gitops_connect.settings.credential_sources import Credential
 
 pytestmark = pytest.mark.slow
 
-PAGES = (
-    "/",
-    "/?attention=1",
-    "/clusters/local",
-    "/clusters/local/connectors/failed",
-    "/clusters/local/connectors/orders",
-    "/clusters/local/operations/rewind-in-may",
-    "/clusters/local/operations/reset-lines",
-    "/offset-changes",
-    "/journal",
-    "/journal?cluster=local&connector=orders",
-    "/problems",
-    "/pull-requests",
-    "/pull-requests/12",
-    "/pull-requests/14",
-)
+PAGES = rows(__file__, "pages")
 
 
 def outline(client: TestClient, path: str) -> Markup:
@@ -45,7 +46,7 @@ def outline(client: TestClient, path: str) -> Markup:
     return found
 
 
-def rows(client: TestClient, path: str) -> list[str]:
+def listed(client: TestClient, path: str) -> list[str]:
     return re.findall(r'<tr id="c/([^"]*)"', client.get(path).text)
 
 
@@ -62,23 +63,12 @@ def test_every_page_is_well_formed(client: TestClient, path: str) -> None:
 
 def test_the_overview_shows_everything_at_a_glance(client: TestClient) -> None:
     text = outline(client, "/").text
-    for part in (
-        "Rewind orders after the outage of Tuesday",
-        "Ada Lovelace",
-        "local",
-        "Not ready",
-        "prod-eu",
-        "Degraded",
-        "Out of sync",
-        "tasks 0-1 are FAILED: java.io.IOException: no <disk>",
-        "rewind-too-far",
-        "Connect rejected the offsets",
-        "in progress",
-    ):
-        assert part in text
+    assert [part for part in rows(__file__, "overview") if part not in text] == []
 
 
-def test_a_plan_is_shown_as_in_the_terminal(client: TestClient, made: World) -> None:
+def test_a_plan_is_shown_as_in_the_terminal_and_an_offset_change_before_and_after(
+    client: TestClient, made: World
+) -> None:
     plan = made.served.snapshot.clusters[CLUSTER].plan
     assert plan is not None
     expected = TextReport(coloured=False).plans([plan])
@@ -87,23 +77,15 @@ def test_a_plan_is_shown_as_in_the_terminal(client: TestClient, made: World) -> 
     assert expected.strip() in outline(client, "/clusters/local").text
     assert '<span class="t-green">+</span>' in page
     assert "hunter2-secret" not in page
-
-
-def test_an_offset_change_shows_before_and_after(client: TestClient) -> None:
     text = outline(client, "/clusters/local/operations/rewind-in-may").text
     assert '{"position":1200}{"position":100}' in "".join(text.split())
     assert "applied" in text
 
 
 def test_the_filter_is_in_the_url(client: TestClient) -> None:
-    everything = rows(client, "/")
-    assert everything[0] == "local/customers-sink-0003", "what does not work comes first"
-    assert rows(client, "/?health=Missing") == ["local/new"]
-    assert rows(client, "/?cluster=prod-eu&sync=Synced") == [
-        f"prod-eu/{name}" for name in ("inventory-source-0002", "orders-source-0000", "payments-sink-0001")
-    ]
-    assert rows(client, "/clusters/local?search=DISK") == ["local/failed"]
-    assert rows(client, "/?search=nothing-like-this") == []
+    assert listed(client, "/")[0] == "local/customers-sink-0003", "what does not work comes first"
+    for path, connectors in rows(__file__, "filters"):
+        assert listed(client, path) == connectors, path
     assert "No connector matches the filter." in client.get("/?search=nothing-like-this").text
     page = client.get("/?search=%22%3E%3Cb%3E&attention=1").text
     assert 'value="&quot;&gt;&lt;b&gt;"' in page
@@ -167,3 +149,193 @@ def test_static_files_change_their_url_with_their_content(client: TestClient) ->
         assert "immutable" in answer.headers["cache-control"]
         assert client.get(url.partition("?")[0]).headers["cache-control"] == "no-cache"
     assert REVISION[:7] in client.get("/").text
+
+
+TOKEN = "0123456789abcdef-token"
+SECRET = Credential(value=TOKEN)
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def get(client: TestClient, path: str) -> Any:
+    answer = client.get(f"/api/v1{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def outcome(made: World, cluster: ClusterName, result: Result) -> ReconciliationOutcome:
+    plan = made.served.snapshot.clusters[CLUSTER].plan
+    assert plan is not None
+    return ReconciliationOutcome(cluster, REVISION, plan, Diagnostics(), (StepOutcome(plan.steps[0], result, "why"),))
+
+
+def validator(document: Any, path: str, method: str, code: str) -> jsonschema.Draft202012Validator:
+    schema = document["paths"][path][method]["responses"][code]["content"]["application/json"]["schema"]
+    return jsonschema.Draft202012Validator({**schema, "components": document["components"]})
+
+
+def test_every_answer_is_as_described(client: TestClient, made: World) -> None:
+    made.daemon.reconciliations.request([CLUSTER])
+    made.daemon.reconciliations.poll_ended(1)
+    made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.APPLIED), 1.0)
+    made.daemon.reconciliations.end(PROD, 1, ConnectUnavailable("no worker answered"), 1.0)
+    document, examples = get(client, "/openapi.json"), table(__file__, "examples")
+    for path in (path for path, methods in document["paths"].items() if "get" in methods):
+        answer = get(client, examples.get(path, path))
+        validator(document, path, "get", "200").validate(answer)
+        assert answer
+    routes = {(re.sub(":[a-z]+}", "}", route.path), method.lower()) for route in API for method in route.methods or ()}
+    described = {(path, method) for path, methods in document["paths"].items() for method in methods}
+    assert {(path, method) for path, method in routes if method != "head"} == described
+    jsonschema.Draft202012Validator.check_schema(document["components"]["schemas"]["Cluster"])
+
+
+VALUES = {
+    "Condition.type": ConditionType,
+    "Condition.status": ConditionStatus,
+    "Suspension.by": SuspendedBy,
+    "Connector.sync": Sync,
+    "Connector.health": Health,
+    "Step.action": Action,
+    "Step.result": Result,
+    "JournalStep.action": Action,
+    "JournalStep.result": Result,
+    "Operation.operation": OffsetChangeKind,
+    "Operation.state": OffsetChangeState,
+    "Diagnostic.severity": Severity,
+    "PullRequest.state": CommitState,
+}
+
+
+def test_each_list_of_values_is_complete(client: TestClient) -> None:
+    document = get(client, "/openapi.json")
+    schemas = {name: one["properties"] for name, one in document["components"]["schemas"].items()}
+    described = {
+        f"{name}.{key}": one["enum"] for name, found in schemas.items() for key, one in found.items() if "enum" in one
+    }
+    assert described.pop("Result.result") == list(WORDS)
+    assert described == {name: [one.value for one in kind] for name, kind in VALUES.items()}
+    for key, kind in (("sync", Sync), ("health", Health)):
+        assert list(schemas["Cluster"][key]["properties"]) == [one.value for one in kind]
+    parameters = [
+        one for methods in document["paths"].values() for way in methods.values() for one in way["parameters"]
+    ]
+    lists = {one["name"]: one["schema"]["enum"] for one in parameters if "enum" in one["schema"]}
+    kinds = {"sync": Sync, "health": Health, "state": OffsetChangeState}
+    assert lists == {name: [one.value for one in kind] for name, kind in kinds.items()}
+
+
+def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:
+    plan = get(client, "/clusters/local/plan")
+    assert plan["summary"]["create"] == 1
+    assert plan["diagnostics"][0]["file"].startswith("connect/")
+    assert "hunter2-secret" not in json.dumps(plan)
+
+
+def test_an_offset_change_has_its_offsets_and_the_journal_has_pages(client: TestClient) -> None:
+    change = get(client, "/clusters/local/operations/rewind-in-may")
+    (move,) = change["offsets"]["moves"]
+    assert (move["before"], move["after"], change["state"]) == ({"position": 1200}, {"position": 100}, "applied")
+    assert get(client, "/operations?state=failed&cluster=local")["total"] == 1
+    first = get(client, "/journal?limit=20")
+    second = get(client, f"/journal?limit=20&before={first['next']}")
+    ids = [step["id"] for step in [*first["steps"], *second["steps"]]]
+    assert ids == sorted(ids, reverse=True)
+    assert len(ids) == 30
+    assert second["next"] is None
+    assert {step["author"] for step in first["steps"]} == {"Ada Lovelace", "Grace Hopper"}
+    assert {step["cluster"] for step in get(client, "/journal?cluster=prod-eu")["steps"]} == {"prod-eu"}
+
+
+def test_connectors_are_filtered(client: TestClient, made: World) -> None:
+    found = {
+        query: {one["name"] for one in get(client, f"/connectors?{query}")["connectors"]}
+        for query in ("", "cluster=prod-eu", "attention=1", *table(__file__, "api filters"))
+    }
+    everything, in_prod, attention, *others = found.values()
+    assert len(everything) == sum(len(view.connectors) for view in made.served.snapshot.clusters.values()) - 3
+    assert in_prod < everything
+    assert {"failed", "orders"} < attention
+    assert others == [set(names) for names in table(__file__, "api filters").values()]
+
+
+def test_a_wrong_request_is_a_problem(client: TestClient) -> None:
+    for path, status in rows(__file__, "wrong"):
+        answer = client.get(f"/api/v1/{path}")
+        assert answer.status_code == status, path
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["status"] == status
+
+
+def test_a_request_to_reconcile(serve: Any) -> None:
+    client = serve(token=SECRET)
+    made: World = client.made
+    assert client.post("/api/v1/reconcile?cluster=nowhere", headers=BEARER).status_code == 404
+    answer = client.post("/api/v1/reconcile?cluster=local", headers=BEARER)
+    document = get(client, "/openapi.json")
+    validator(document, "/reconcile", "post", "202").validate(answer.json())
+    assert (answer.status_code, answer.json()) == (202, {"request": 1, "clusters": ["local"]})
+    path = "/reconcile/1?cluster=local"
+    assert (get(client, path)["finished"], get(client, path)["polled"]) == (False, False)
+    made.daemon.reconciliations.end(CLUSTER, 0, outcome(made, CLUSTER, Result.APPLIED), 1.0)
+    assert get(client, path)["finished"] is False, "that one began before the request"
+    made.daemon.reconciliations.poll_ended(1)
+    made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.FAILED), 1.0)
+    done = get(client, path)
+    assert (done["finished"], done["results"][0]["result"]) == (True, "failed")
+    client.post("/api/v1/reconcile?cluster=local", headers=BEARER)
+    made.daemon.reconciliations.poll_ended(2)
+    path = "/reconcile/2?cluster=local"
+    made.daemon.reconciliations.end(CLUSTER, 2, LedgerBusy("another process"), 1.0)
+    (postponed,) = get(client, path)["results"]
+    assert (postponed["result"], postponed["commit"], postponed["planned"]) == ("postponed", None, 0)
+    assert (postponed["error"], postponed["message"], postponed["steps"]) == ("LedgerBusy", "another process", [])
+
+
+def test_a_request_ends_if_the_repository_was_never_read(serve: Any) -> None:
+    client = serve(token=SECRET)
+    state = client.made.daemon.state
+    state.set_repository(replace(state.snapshot.repository, revision=None, error="no route to host"))
+    client.post("/api/v1/reconcile", headers=BEARER)
+    client.made.daemon.reconciliations.poll_ended(1)
+    done = get(client, "/reconcile/1")
+    assert (done["finished"], done["repository_error"], done["results"]) == (True, "no route to host", [])
+
+
+def test_a_request_to_review_and_a_replica_that_is_not_the_leader(serve: Any) -> None:
+    client = serve(token=SECRET)
+    answer = client.post("/api/v1/pull-requests/review", headers=BEARER)
+    validator(get(client, "/openapi.json"), "/pull-requests/review", "post", "202").validate(answer.json())
+    assert (answer.status_code, client.made.daemon.reviews) == (202, 1)
+    client.made.daemon.state.set_leader(is_leader=False)
+    for path in ("/api/v1/reconcile", "/api/v1/pull-requests/review"):
+        assert client.post(path, headers=BEARER).status_code == 409
+    assert (client.made.daemon.reconciliations.last, client.made.daemon.reviews) == (0, 1)
+    assert get(client, "/pull-requests")["is_leader"] is False
+
+
+def test_a_pull_request_has_its_plan_and_its_approvals(client: TestClient) -> None:
+    assert [one["number"] for one in get(client, "/pull-requests")["pull_requests"]] == [12, 14]
+    one = get(client, "/pull-requests/12")
+    assert (one["state"], one["approvals"][0]["who"]) == ("success", "grace")
+    assert one["approvals"][0]["digest"] == one["digest"]
+    assert "+ new" in one["text"]
+    assert get(client, "/pull-requests/12/plan")["commit"] == one["head"]
+    other = get(client, "/pull-requests/14")
+    assert (other["state"], other["errors"], len(other["diagnostics"])) == ("failure", 1, 2)
+    assert other["diagnostics"][0]["file"] == "b.yaml", "from the root of the repository"
+    assert "hunter2" not in json.dumps([one, get(client, "/pull-requests/12/plan")])
+
+
+def test_secrets_of_a_pull_request_are_masked(client: TestClient, made: World) -> None:
+    state = made.daemon.state
+    (view, _) = state.snapshot.pull_requests
+    state.set_pull_requests((replace(view, plan=replace(view.plan, secrets=frozenset({"batch.size"}))),))
+    for path in ("/api/v1/pull-requests/12", "/api/v1/pull-requests/12/plan", "/pull-requests/12/plan.txt"):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert "batch.size" not in answer.text
+        assert "***" in answer.text
+
+
+def test_without_a_token_the_server_is_read_only(client: TestClient) -> None:
+    assert client.post("/api/v1/reconcile", headers={"Authorization": "Bearer "}).status_code == 403

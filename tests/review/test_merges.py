@@ -1,25 +1,30 @@
-"""What is reported on a forge in memory about the revision in effect, step by step."""
+"""Which merges count, what is reported about them on a forge in memory, and which comments are commands."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.cluster.manual_clock import START, ManualClock
+from support.files.tables import rows
 from support.forge.memory_forge import PULL_REQUEST, MemoryForge
 from support.planner.plans_of_steps import plan, step
 from support.server.made_up import MadeUpDaemon
 
 from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, Reviews
+from gitops_connect.model.pull_requests import Comment, PullRequest
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewedPlan, Reviews
 from gitops_connect.plan.reviewed import blocked, missing_review, reviewed_plan
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
-from gitops_connect.settings.sections import Settings
+from gitops_connect.settings.sections import ClusterSettings, Settings
 
 LOCAL = ClusterName("local")
 REVISION, LATER = Revision("a" * 40), Revision("b" * 40)
@@ -168,3 +173,107 @@ def test_a_plan_that_nobody_has_reviewed_is_reported_and_remains_failed(merge: M
     merge.show()
     merge.follow(LATER)
     assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])
+
+
+def test_an_edited_comment_approves_nothing_and_a_new_one_does(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    shown = reviewed_plan(7, PULL_REQUEST.head, [plan()])
+    ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
+    commands = ReviewCommands(MemoryForge(), ledger.reviews, ManualClock())
+    edited = Comment(1, "wendy", f"gitops-connect approve {shown.digest}", is_edited=True)
+    with caplog.at_level(logging.INFO):
+        assert not commands.carry_out(PULL_REQUEST, [edited])
+        assert list(ledger.reviews.approved([7])) == []
+        (record,) = caplog.records
+        assert record.getMessage() == "command_rejected"
+        assert record.fields["message"] == "the comment was edited; write a new one"  # type: ignore[attr-defined]
+        assert commands.carry_out(PULL_REQUEST, [edited, replace(edited, id=2, is_edited=False)])
+    assert len(list(ledger.reviews.approved([7]))) == 1
+
+
+CLOCK = ManualClock()
+OTHER = ClusterName("other")
+MERGES = {"b": 1, "c": 2, "d": 3}
+
+
+def commit(letter: str) -> Revision:
+    return Revision(letter * 40)
+
+
+class History:
+    """A forge with a branch: its commits as letters, the oldest first, some of which are merges."""
+
+    def __init__(self, branch: str, merges: Mapping[str, int] = MERGES) -> None:
+        self.branch, self.merges, self.asked = branch, merges, 0
+
+    def first_parent(self, revision: Revision) -> Revision | None:
+        self.asked += 1
+        at = self.branch.index(revision[0])
+        return commit(self.branch[at - 1]) if at else None
+
+    def merged_as(self, revision: Revision) -> list[PullRequest]:
+        found = self.merges.get(revision[0])
+        return [] if found is None else [PullRequest(found, "", "", revision, "", "main", "", "", False, False)]
+
+
+@pytest.fixture
+def reviewed(ledger: Ledger) -> Ledger:
+    """A ledger in which the plan of each pull request was reviewed."""
+    for number in MERGES.values():
+        ledger.reviews.record(ReviewedPlan(number, commit("0"), Digest("0")), PlanPurpose.REVIEW, CLOCK.now())
+    return ledger
+
+
+def merged_plans(forge: Any, ledger: Ledger) -> MergedPlans:
+    clusters = {name: ClusterSettings(name, ("http://127.0.0.1:1",)) for name in (LOCAL, OTHER)}
+    return MergedPlans(forge, ledger, Settings(Path(), clusters=clusters), CLOCK)
+
+
+def looked_up(plans: MergedPlans, letter: str) -> tuple[list[int], int | None]:
+    """The pull requests whose plans count after the revision was looked up, and the last one of them."""
+    plans.look_up(commit(letter))
+    reviews = plans.reviews(commit(letter))
+    return [one.pull_request for one in reviews.merged], reviews.pull_request
+
+
+def test_all_pull_requests_since_the_revision_before_count_until_they_are_applied(reviewed: Ledger) -> None:
+    plans = merged_plans(History("abcde"), reviewed)
+    assert looked_up(plans, "a") == ([], None)
+    assert looked_up(plans, "c") == ([1, 2], 2)
+    assert looked_up(plans, "e") == ([1, 2, 3], 3), "nothing says that c is applied"
+    plans = merged_plans(History("abcd"), reviewed)
+    assert looked_up(plans, "b") == ([1], 1)
+    plans.applied()
+    assert looked_up(plans, "d") == ([2, 3], 3)
+
+
+def test_a_pull_request_that_was_merged_as_several_commits_counts_once(reviewed: Ledger) -> None:
+    plans = merged_plans(History("abcd", {"b": 2, "c": 2, "d": 1}), reviewed)
+    assert looked_up(plans, "a") == ([], None)
+    assert looked_up(plans, "d") == ([1, 2], 1)
+
+
+@pytest.mark.parametrize(("applied", "expected"), rows(__file__, "applied"))
+def test_after_a_restart_the_ledger_knows_what_was_applied(
+    reviewed: Ledger, applied: Mapping[ClusterName, str], expected: list[int]
+) -> None:
+    for cluster, letter in applied.items():
+        reviewed.record_applied(cluster, commit(letter), CLOCK.now())
+    assert looked_up(merged_plans(History("abcd"), reviewed), "d") == (expected, 3)
+
+
+def test_a_directory_that_was_applied_is_not_searched_for(reviewed: Ledger) -> None:
+    reviewed.record_applied(LOCAL, Revision("worktree-1"), CLOCK.now())
+    forge = History("abcd")
+    assert looked_up(merged_plans(forge, reviewed), "d") == ([3], 3)
+    assert forge.asked == 0
+
+
+def test_of_a_branch_that_was_rewritten_only_the_last_commit_counts(reviewed: Ledger) -> None:
+    letters = "".join(map(chr, range(0x1000, 0x1000 + 200)))
+    forge = History(f"{letters}bcd")
+    plans = merged_plans(forge, reviewed)
+    assert looked_up(plans, "a") == ([], None)
+    assert looked_up(plans, "d") == ([3], 3)
+    assert forge.asked == 100
