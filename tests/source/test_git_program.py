@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Callable
@@ -27,15 +26,9 @@ Stub = Callable[[str], Program]
 
 
 @pytest.fixture
-def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """A fake `git` on the PATH."""
-
+def stub(fake_program: Callable[[str, str], None]) -> Stub:
     def made(script: str, timeout: float = 20) -> Program:
-        file = tmp_path / "bin" / "git"
-        file.parent.mkdir()
-        file.write_text(f"#!/bin/sh\n{script}\n")
-        file.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
+        fake_program("git", script)
         return Program({"GIT_DIR": "/ours"}, timeout)
 
     return made
@@ -128,9 +121,6 @@ def test_a_password_is_for_one_host_and_in_no_configuration() -> None:
     assert "credential.https://h:8.helper" in configuration(variables)
     assert "s3cret" not in str(configuration(variables))
     assert variables["GITOPS_CONNECT_GIT_PASSWORD"] == "s3cret"
-
-
-def test_a_password_is_not_sent_elsewhere_than_to_http() -> None:
     for url in ("ssh://h/a", "git://h/a", "/a"):
         assert "s3cret" not in str(environment(RepositorySettings(url=url, password=Credential(value="s3cret"))))
 

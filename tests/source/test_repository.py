@@ -85,15 +85,6 @@ def test_a_tag_is_followed_to_its_commit(upstream: Upstream, open_repository: Op
     assert source.fetch().revision == second
 
 
-def test_a_fixed_commit_is_kept_and_needs_no_server_again(upstream: Upstream, open_repository: Open) -> None:
-    first = upstream.commit({"x.yaml": "1"})
-    upstream.commit({"x.yaml": "2"})
-    assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
-    upstream.directory.rename(upstream.directory.with_name("gone.git"))
-    upstream.directory.touch()
-    assert contents(open_repository(commit=first).fetch()) == {"x.yaml": b"1"}
-
-
 def test_another_process_continues_with_the_last_good_revision(upstream: Upstream, open_repository: Open) -> None:
     revision = upstream.commit({"x.yaml": "1"})
     contents(open_repository().fetch())
@@ -240,15 +231,11 @@ def test_a_branch_named_like_an_option_is_only_a_branch(upstream: Upstream, open
 
 
 def test_ssh_is_started_with_the_options_of_gitops_connect_only(
-    upstream: Upstream, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
+    upstream: Upstream, tmp_path: Path, open_repository: Open, fake_program: Callable[[str, str], None]
 ) -> None:
     key = tmp_path / "my key"
     key.touch()
-    ssh = tmp_path / "bin" / "ssh"
-    ssh.parent.mkdir()
-    ssh.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{tmp_path}/words"\nfor last; do :; done\nexec sh -c "$last"\n')
-    ssh.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    fake_program("ssh", f'printf "%s\\n" "$@" >"{tmp_path}/words"\nfor last; do :; done\nexec sh -c "$last"')
     upstream.commit({"x.yaml": "1"})
     assert contents(open_repository(f"git@h.invalid:{upstream.directory}", ssh_key=key).fetch()) == {"x.yaml": b"1"}
     words = (tmp_path / "words").read_text().splitlines()

@@ -126,7 +126,7 @@ def test_a_commit_is_had_by_its_id_or_else_by_everything(
     first = filled.git("rev-parse", "main~1")
     assert contents(open_repository(url, commit=first).fetch()) == {"old.yaml": b"0"}
     requests(server)
-    open_repository(url, commit=first).fetch()
+    assert contents(open_repository(url, commit=first).fetch()) == {"old.yaml": b"0"}
     assert requests(server) == []
     with pytest.raises(SourceRefused, match="no branch or tag contains commit"):
         open_repository(url, commit="0123456789" * 4).fetch()
