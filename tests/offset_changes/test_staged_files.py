@@ -10,6 +10,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -276,21 +277,17 @@ def test_what_was_not_used_for_long_is_removed(tmp_path: Path) -> None:
 
 def test_two_that_stage_the_same_at_the_same_time_have_the_same(tmp_path: Path) -> None:
     both = threading.Barrier(2)
-    found = []
 
     def chunks() -> Iterator[bytes]:
         yield b"[1"
         both.wait()
         yield b"]"
 
-    def work() -> None:
+    def work(_: int) -> LargeFile:
         with opened(tmp_path) as store:
-            found.append(store.blob(ENTRY, chunks()))
+            return store.blob(ENTRY, chunks())
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found[0] == found[1]
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(work, range(2))
+    assert first == second
     assert names(tmp_path) == [blob_key(ENTRY)]

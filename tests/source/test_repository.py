@@ -101,21 +101,16 @@ def test_another_process_continues_with_the_last_good_revision(upstream: Upstrea
     assert of_another_branch.last_good is None
 
 
-def test_only_the_directory_is_read_and_paths_start_there(upstream: Upstream, open_repository: Open) -> None:
-    upstream.commit(
-        {"team/a/x.yaml": "1", "team/.hidden.yaml": "2", "other.yaml": "3", "team/l.yaml": Link("../other.yaml")}
-    )
-    checkout = open_repository(path="./team/").fetch()
-    assert contents(checkout) == {"a/x.yaml": b"1"}
-    assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [("source/link-out-of-tree", "l.yaml")]
-
-
-def test_a_missing_directory_is_refused_and_the_last_good_revision_kept(
+def test_only_the_directory_is_read_and_if_it_is_missing_the_last_good_revision_is_kept(
     upstream: Upstream, open_repository: Open
 ) -> None:
-    good = upstream.commit({"team/x.yaml": "1"})
-    source = open_repository(path="team")
-    source.fetch()
+    good = upstream.commit(
+        {"team/a/x.yaml": "1", "team/.hidden.yaml": "2", "other.yaml": "3", "team/l.yaml": Link("../other.yaml")}
+    )
+    source = open_repository(path="./team/")
+    checkout = source.fetch()
+    assert contents(checkout) == {"a/x.yaml": b"1"}
+    assert [(item.rule, item.location.file) for item in checkout.diagnostics] == [("source/link-out-of-tree", "l.yaml")]
     upstream.commit({"teams/x.yaml": "1"})
     with pytest.raises(
         SourceRefused, match=r"has no directory 'team'; its root contains the directories 'teams': check"
