@@ -101,7 +101,6 @@ class Connectors:
         return f"{source.name}: {kind} by hand" if done is not None else ""
 
     def run_all(self) -> None:
-        """Declare every connector as running."""
         for source in self.sources:
             source.state = "running"
             self._write(source)

@@ -35,7 +35,6 @@ def server(served: Path) -> Iterator[GitServer]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The directory of the clone."""
     return tmp_path / "cache" / "clone"
 
 

@@ -80,15 +80,14 @@ def test_git_has_no_terminal_and_nothing_of_our_own_git_variables(
     assert "terminal" not in said.splitlines()
 
 
-def test_a_missing_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceRefused, match="install git"):
-        git_version()
-
-
-def test_a_git_that_would_read_the_users_configuration_is_refused(stub: Stub) -> None:
+def test_a_git_that_is_missing_or_would_read_the_users_configuration_is_refused(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stub("echo git version 2.31.9")
     with pytest.raises(SourceRefused, match=r"git 2\.31\.9 is too old"):
+        git_version()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceRefused, match="install git"):
         git_version()
 
 
