@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import pytest
 from standin.connect import StandIn
@@ -63,19 +62,16 @@ def source(name: str = "orders", **more: str) -> DesiredConnector:
     return wanted(name, {"connector.class": SOURCE, "tasks.max": "1", "topic": "t", **more})
 
 
-def found(client: ConnectClient, *connectors: DesiredConnector, **more: Any) -> list[tuple[str, int, str]]:
-    return [(item.rule, item.location.line, item.summary) for item in validate(client, connectors, **more).diagnostics]
-
-
 def test_each_error_has_its_line(client: ConnectClient) -> None:
     connector = source(**{"tasks.max": "many", "file": "x", "key.converter": "Nope"})
     number = "Invalid value many for configuration tasks.max: Not a number of type INT"
     converter = "Invalid value Nope for configuration key.converter: Class Nope could not be found."
-    assert found(client, connector) == [
+    checks = validate(client, [connector])
+    assert [(item.rule, item.location.line, item.summary) for item in checks.diagnostics] == [
         ("connect/invalid-config", 6, f"tasks.max: {number}"),
         ("connect/invalid-config", 10, f"key.converter: {converter}"),
     ]
-    assert validate(client, [connector]).invalid == {"orders"}
+    assert checks.invalid == {"orders"}
 
 
 def test_a_required_key_that_is_missing_points_at_the_config(client: ConnectClient) -> None:
@@ -215,11 +211,9 @@ def test_requests_in_progress_end_at_the_timeout(standin: StandIn, workers: int)
 def test_a_message_is_reported_for_the_key_that_the_document_sets() -> None:
     message = "Could not connect to database. FATAL: password authentication failed"
     keys = ("connection.password", "connection.url", "connection.user")
-    positions = {("spec", "config", "connection.url"): (7, 5), ("spec",): (3, 1)}
-    document = Document(Location("a.yaml"), {}, positions)
-    connector = DesiredConnector(ConnectorName("a"), TargetState.RUNNING, {"connection.url": "x"}, document)
+    connector = wanted("a", {"connection.url": "x"})
     [error] = config_errors(connector, ConfigVerdict(dict.fromkeys(keys, (message,))))
-    assert (error.location.line, error.summary) == (7, f"connection.url: {message}")
+    assert (error.location.line, error.summary) == (LINES["config"] + 1, f"connection.url: {message}")
     assert error.hint == "Connect reports the same error for 2 more keys: connection.password, connection.user"
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from death.stories import ELSEWHERE, Each, Recorder, Story
-from death.trials import Program, Trial, program
+from death.trials import Program, Trial
 
 
 @pytest.fixture(scope="module")
 def orders() -> Iterator[Program]:
-    with program() as started:
+    with closing(Program()) as started:
         yield started
 
 

@@ -21,6 +21,7 @@ __all__ = ["place", "worker"]
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 KILLED = -9
+SPARK_ENDED = "because Spark failed: its Java process has ended"
 
 
 @pytest.fixture
@@ -59,18 +60,14 @@ def test_after_a_kill_at_any_step_the_change_continues_where_it_was(at: LargePla
     assert killed <= record["sent"] < MANY
     assert record["sent"] <= len(at.current_offsets())
 
-    ran = apply(at, who="self", method="settle", nth=1)
-    assert ran.code == KILLED
-    assert "(in progress)" in ran.out
+    ran = apply(at, who="self", method="settle", nth=1).expect(KILLED, out="(in progress)")
     marked = _marked(ran)
     assert marked == sorted(marked)
     assert record["sent"] < marked[0] < marked[-1] == MANY
     assert at.record("first")["state"] == "in_progress"
     assert at.states() == {"many": "STOPPED"}
 
-    ended = apply(at)
-    assert ended.code == 0, ended
-    assert "(in progress)" in ended.out
+    ended = apply(at).expect(0, out="(in progress)")
     assert not _marked(ended), "all of it was accepted before"
     _require_done(at)
 
@@ -78,8 +75,7 @@ def test_after_a_kill_at_any_step_the_change_continues_where_it_was(at: LargePla
 def _killed_while_it_sends(at: LargePlace) -> int:
     """Kill `apply` while it sends. Returns how many offsets had certainly been accepted."""
     with at.begun("apply", "--yes") as process:
-        assert process.stderr is not None
-        sent = next(found for one in process.stderr if (found := _sent(one)))
+        sent = _await_chunk(process)
         (java,) = javas(process.pid)
         process.kill()
         assert process.wait() == KILLED
@@ -88,29 +84,23 @@ def _killed_while_it_sends(at: LargePlace) -> int:
 
 
 def test_without_spark_nothing_is_begun_or_recorded_as_applied(at: LargePlace) -> None:
-    lost = apply(at, who="java", method="check", nth=1)
-    _require_named(lost)
+    apply(at, who="java", method="check", nth=1).expect(1, err=SPARK_ENDED)
     assert at.states() == {"many": "RUNNING"}
     assert not at.current_offsets()
     assert at.record("first") is None
 
-    unseen = apply(at, who="java", method="difference", nth=1)
-    _require_named(unseen)
-    assert (
+    all_set = (
         f"{MANY:,} of {MANY:,} offsets are set: the connector stays stopped, and the next reconciliation continues"
-        in unseen.err
     )
+    apply(at, who="java", method="difference", nth=1).expect(1, err=(SPARK_ENDED, all_set))
     assert at.states() == {"many": "STOPPED"}
     assert at.record("first")["state"] == "in_progress"
-    ended = apply(at)
-    assert ended.code == 0, ended
-    assert not _marked(ended)
+    assert not _marked(apply(at).expect(0))
     _require_done(at)
 
     at.manifest("second.jsonl", lines(2))
     at.commit("second.yaml", at.change("second", f"{FROM.format('second.jsonl')}\nacknowledge: [skip]"))
-    stopped = apply(at, who="java", method="review", nth=1)
-    _require_named(stopped)
+    apply(at, who="java", method="review", nth=1).expect(1, err=SPARK_ENDED)
     assert at.current_offsets() == lines(1)
     assert at.states() == {"many": "RUNNING"}
     assert at.record("second")["state"] == "failed"
@@ -120,13 +110,12 @@ def test_a_worker_that_is_killed_between_chunks_gets_the_rest_after_its_restart(
     worker: Sandbox, at: LargePlace
 ) -> None:
     with at.begun("apply", "--yes") as process:
-        assert process.stderr is not None
-        sent = next(found for one in process.stderr if (found := _sent(one)))
+        sent = _await_chunk(process)
         worker.kill_worker(1)
         assert sent < MANY
         Sandbox.up(SandboxOptions(directory=worker.directory))
-        said = process.stderr.read()
-        assert process.wait() == 0, said
+        _, said = process.communicate()
+        assert process.returncode == 0, said
     assert f"first: {MANY:,} of {MANY:,} offsets sent" in said
     _require_done(at)
 
@@ -151,11 +140,6 @@ def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> Non
     assert "earlier connector" not in place.applied().err
 
 
-def _require_named(ran: Ran) -> None:
-    assert ran.code == 1, ran
-    assert "because Spark failed: its Java process has ended" in ran.err
-
-
 def _require_done(at: LargePlace) -> None:
     record = at.record("first")
     assert (record["state"], record["entries"], record["sent"]) == ("applied", MANY, MANY)
@@ -169,6 +153,8 @@ def _marked(ran: Ran) -> list[int]:
     return [int(one.removeprefix("marked ")) for one in ran.err.splitlines() if one.startswith("marked ")]
 
 
-def _sent(line: str) -> int | None:
-    found = re.match(r"first: ([\d,]+) of [\d,]+ offsets sent", line)
-    return int(found[1].replace(",", "")) if found else None
+def _await_chunk(process: subprocess.Popen[str]) -> int:
+    """Wait until the process reports accepted offsets. Returns how many."""
+    assert process.stderr is not None
+    found = (re.match(r"first: ([\d,]+) of [\d,]+ offsets sent", line) for line in process.stderr)
+    return next(int(one[1].replace(",", "")) for one in found if one)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.files.tables import rows
+from support.files.tables import rows, table
 from support.planner.situations import current_offsets
 
 from gitops_connect.errors import UsageError
@@ -47,26 +47,12 @@ def test_no_name_leads_out_of_the_directory(tmp_path: Path, field: str, name: st
 def test_everything_else_of_the_config_map_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "kafka" / "found.yaml"
     file.parent.mkdir()
-    odd = {
-        "plain": "a",
-        "block": "a\n  b\n\nc\n",
-        "start": "  a\nb\n",
-        "end": "a\n\n",
-        "tab": "a\tb\n",
-        "y": "on",
-        "no": "1e3",
-        "empty": "",
-    }
-    before = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "found", "labels": {"a": "b"}},
-              "data": {"offsets.json": "old", **odd}, "binaryData": {"x": "AA=="}}  # fmt: skip
+    before = table(__file__, "config_map")
     file.write_text(json.dumps(before))
     write_to_directory(tmp_path, LISTING, OFFSETS)
     after = yaml.safe_load(file.read_text())
-    listed = json.loads(after["data"].pop("offsets.json"))
-    assert listed == {"offsets": [
-        {"partition": {"filename": name}, "offset": {"position": number}} for name, number in (("a", 1), ("b", 2))
-    ]}  # fmt: skip
-    assert after == {**before, "data": odd}
+    assert json.loads(after["data"]["offsets.json"]) == table(__file__, "listed")
+    assert after == {**before, "data": {**before["data"], "offsets.json": after["data"]["offsets.json"]}}
     text = file.read_text()
     write_to_directory(tmp_path, LISTING, OFFSETS)
     assert file.read_text() == text, "a second list of the same offsets changes nothing"

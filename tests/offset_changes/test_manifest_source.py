@@ -24,6 +24,7 @@ from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import SharedSession
 
+Found = Manifest | tuple[LargeFile, ...] | Diagnostic | None
 HERE = Location("clusters/local/x.yaml", 7, 5)
 ENTRIES = [{"partition": {"filename": f"/{n}"}, "offset": {"position": n}} for n in range(3)]
 
@@ -34,14 +35,12 @@ def supply(tmp_path: Path, *uris: str) -> ManifestSource:
     return ManifestSource(WorkingTree(tmp_path / "repo").fetch(), sessions, lambda text: None, frozenset())
 
 
-def at_uri(
-    tmp_path: Path, uri: str, content: bytes, *allowed: str
-) -> Manifest | tuple[LargeFile, ...] | Diagnostic | None:
+def at_uri(tmp_path: Path, uri: str, content: bytes, *allowed: str) -> Found:
     named = ManifestUri(uri, hashlib.sha256(content).hexdigest(), HERE)
     return supply(tmp_path, *allowed).manifest(replace(change("c", "a"), manifest=named))
 
 
-def read(found: Manifest | tuple[LargeFile, ...] | Diagnostic | None) -> Manifest:
+def read(found: Found) -> Manifest:
     assert isinstance(found, Manifest), found
     return found
 
@@ -150,11 +149,8 @@ print(found)
 def test_a_small_manifest_in_git_imports_nothing_of_spark(tmp_path: Path) -> None:
     (tmp_path / "repository").mkdir()
     (tmp_path / "repository" / "offsets.jsonl").write_text('{"partition":{"filename":"/a"},"offset":{"position":1}}\n')
-    command = [sys.executable, "-c", SMALL, str(tmp_path)]
-    tests = Path(__file__).parents[1]
-    ran = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=60, env={"PYTHONPATH": f"{tests}"}
-    )
+    command, tests = [sys.executable, "-c", SMALL, str(tmp_path)], {"PYTHONPATH": f"{Path(__file__).parents[1]}"}
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=tests)
     assert ran.stdout.splitlines() == ["{'c': {'{\"filename\":\"/a\"}': '{\"position\":1}'}}", "[]"], ran.stderr
     assert not (tmp_path / "cache").exists()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.files.tables import rows
 
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.desired import ManifestUri
@@ -68,26 +69,7 @@ def printed(command: str, directory: Path) -> str:
     return shell.stdout.split()[0]
 
 
-IN_ORDER = ["B.json", "a.jsonl", "deep/d e.jsonl.zst", "deep/er/c.csv", "deep/ü'.jsonl"]
-ALL = (
-    "find . -type f ! -path '*/[._]*' \\( -iname '*.json' -o -iname '*.jsonl' -o -iname '*.csv' -o -iname '*.zst' \\) "
-    "-printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum"
-)
-
-
-@pytest.mark.parametrize(
-    ("what", "command", "names"),
-    [
-        ("", ALL, IN_ORDER),
-        ("/", ALL, IN_ORDER),
-        ("/**", ALL, IN_ORDER),
-        ("/a.jsonl", "sha256sum a.jsonl", ["a.jsonl"]),
-        ("/*.jsonl", "sha256sum *.jsonl | sha256sum", ["a.jsonl"]),
-        ("/deep/*/*", "cd deep && sha256sum er/* | sha256sum", ["deep/er/c.csv"]),
-        ("/deep/**/*.csv", "cd deep && sha256sum er/c.csv | sha256sum", ["deep/er/c.csv"]),
-        ("/[aB].*", "LC_ALL=C; sha256sum B.json a.jsonl | sha256sum", ["B.json", "a.jsonl"]),
-    ],
-)
+@pytest.mark.parametrize(("what", "command", "names"), rows(__file__, "digests"))
 def test_several_files_are_known_by_what_sha256sum_prints_for_all(
     directory: Path, tmp_path: Path, what: str, command: str, names: list[str]
 ) -> None:
@@ -118,15 +100,8 @@ def test_another_content_is_not_staged_and_the_message_computes_the_digest(
 def test_what_is_not_there_is_named(directory: Path, tmp_path: Path) -> None:
     os.mkfifo(directory / "pipe")
     os.mkfifo(directory / "pipe.json")
-    for uri, said in (
-        (f"file:{directory}/nothing.jsonl", "there is no offset manifest at file:"),
-        (f"file:{directory}/nothing/*.jsonl", "there is no offset manifest at file:"),
-        (f"file:{directory}/*.md", "there is no offset manifest at file:"),
-        (f"file:{directory}/pipe", "it is a pipe, expected a regular file"),
-        (f"file:{directory}/pipe.json", "it is a pipe, expected a regular file"),
-        ("file://server/share/x.jsonl", "must not name a host, found 'server'"),
-    ):
-        problem = refused(tmp_path, uri)
+    for uri, said in rows(__file__, "not_there"):
+        problem = refused(tmp_path, uri.format(directory))
         assert problem.rule == "offsets/uri"
         assert said in str(problem)
 

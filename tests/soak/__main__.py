@@ -96,7 +96,6 @@ class Soak:
 
 
 def main() -> int:
-    """Run one soak. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10, help="how long to change and break things (10)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10_000, help="the seed of the random choices")

@@ -54,13 +54,11 @@ class SoakCluster:
         self.start(DAEMON)
 
     def close(self) -> None:
-        """End all processes."""
         for part in [*self._running]:
             self.kill(part)
         self._sandbox.down()
 
     def kill(self, part: str) -> None:
-        """`kill -9` one part."""
         if part in self._running:
             process = self._running.pop(part)
             os.killpg(process.pid, signal.SIGKILL)  # `git daemon` serves each connection with a child process
@@ -100,7 +98,6 @@ class SoakCluster:
         self.git("switch", "--quiet", "--create", "main")
 
     def git(self, *arguments: str) -> str:
-        """Run Git in the working copy."""
         done = subprocess.run(["git", *arguments], cwd=self.repository, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
@@ -123,7 +120,6 @@ class SoakCluster:
         return _ask("GET", f"http://127.0.0.1:{self._server_port}/api/v1/{path}", None)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of gitops-connect."""
         return subprocess.run(self._program(*arguments), capture_output=True, text=True, check=False)
 
     def records(self, topic: str) -> list[str]:

@@ -31,10 +31,6 @@ class Source:
         """The position after the last line, in bytes."""
         return self.file.stat().st_size
 
-    def create_file(self) -> None:
-        """Write the lines, which are the same for the whole soak."""
-        self.file.write_text("".join(f"{number}\n" for number in range(LINES)))
-
     def config(self) -> dict[str, str]:
         """The desired config without the class."""
         return {
@@ -47,32 +43,21 @@ class Source:
 
     def documents(self) -> str:
         """The connector, and one offset change for each rewind."""
-        connector = {
-            "apiVersion": "gitops-connect/v1",
-            "kind": "Connector",
-            "metadata": {"name": self.name},
-            "spec": {
-                "class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
-                "state": self.state,
-                "config": self.config(),
-            },
+        plugin = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+        connector = _document("Connector", self.name, {"class": plugin, "state": self.state, "config": self.config()})
+        rewind = {
+            "connector": self.name,
+            "operation": "alter",
+            "offsets": [{"partition": {"filename": str(self.file)}, "offset": {"position": 0}}],
+            "acknowledge": ["rewind"],
+            "reason": "soak",
         }
-        return "\n---\n".join(map(json.dumps, [connector, *map(self._rewind, range(self.rewinds))]))
+        rewinds = (_document("OffsetChange", f"{self.name}-{number}", rewind) for number in range(self.rewinds))
+        return "\n---\n".join([connector, *rewinds])
 
-    def _rewind(self, number: int) -> dict[str, Any]:
-        partition = {"filename": str(self.file)}
-        return {
-            "apiVersion": "gitops-connect/v1",
-            "kind": "OffsetChange",
-            "metadata": {"name": f"{self.name}-{number}"},
-            "spec": {
-                "connector": self.name,
-                "operation": "alter",
-                "offsets": [{"partition": partition, "offset": {"position": 0}}],
-                "acknowledge": ["rewind"],
-                "reason": "soak",
-            },
-        }
+
+def _document(kind: str, name: str, spec: dict[str, Any]) -> str:
+    return json.dumps({"apiVersion": "gitops-connect/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 
 
 class Connectors:
@@ -82,7 +67,7 @@ class Connectors:
         self.sources = [Source(f"soak-{number}", directory / f"lines-{number}.txt") for number in range(count)]
         self._cluster = cluster
         for source in self.sources:
-            source.create_file()
+            source.file.write_text("".join(f"{number}\n" for number in range(LINES)))
             self._write(source)
         cluster.push("declare the connectors")
 
@@ -116,7 +101,6 @@ class Connectors:
         return f"{source.name}: {kind} by hand" if done is not None else ""
 
     def run_all(self) -> None:
-        """Declare every connector as running."""
         for source in self.sources:
             source.state = "running"
             self._write(source)

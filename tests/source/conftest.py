@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,21 @@ def server(served: Path) -> Iterator[GitServer]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The directory of the clone."""
     return tmp_path / "cache" / "clone"
+
+
+@pytest.fixture
+def fake_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Put a shell script with this name first on the PATH."""
+
+    def put(name: str, script: str) -> None:
+        file = tmp_path / "bin" / name
+        file.parent.mkdir()
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
+
+    return put
 
 
 @pytest.fixture

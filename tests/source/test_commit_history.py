@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 from support.git.upstream import Upstream
 
 from gitops_connect.errors import SourceUnavailable
@@ -25,7 +25,6 @@ pytestmark = pytest.mark.slow
 
 ON, OFF = "on\n", "off\n"
 HEAD = "refs/pull/7/head"
-OpenHistory = Callable[..., CommitHistory]
 Files = dict[str, str]
 
 
@@ -43,35 +42,22 @@ def settings(upstream: Upstream) -> RepositorySettings:
     return RepositorySettings(url=str(upstream.directory), timeout=Duration(20))
 
 
+def opened(settings: RepositorySettings, clone: Path) -> Repository:
+    return Repository(settings, clone, CommitHistory(settings, clone).at)
+
+
 @pytest.fixture
 def repository(settings: RepositorySettings, clone: Path) -> Repository:
-    return Repository(settings, clone, CommitHistory(settings, clone).at)
+    return opened(settings, clone)
 
 
 def added(repository: Repository, path: str = "a.yaml") -> str | None:
     return history_of(repository.fetch()).added(path, "on", is_on)
 
 
-STORIES: dict[str, tuple[list[Files], int | None]] = {
-    "the first commit": ([{"a.yaml": ON}], 0),
-    "an edit": ([{"a.yaml": OFF}, {"a.yaml": ON}], 1),
-    "edits of other lines": ([{"a.yaml": OFF}, {"a.yaml": ON}, {"a.yaml": ON + "1"}, {"a.yaml": ON + "2"}], 1),
-    "other files": ([{"a.yaml": ON}, {"a.yaml": ON, "b.yaml": OFF}, {"a.yaml": ON}], 0),
-    "added again": ([{"a.yaml": ON}, {"a.yaml": OFF}, {"a.yaml": ON}], 2),
-    "deleted and created again": ([{"a.yaml": ON}, {"b.yaml": OFF}, {"a.yaml": ON}], 2),
-    "a renamed file": ([{"a": OFF, "old.yaml": ON}, {"a": OFF, "a.yaml": ON}], 0),
-    "renamed and edited": ([{"old.yaml": ON}, {"a.yaml": ON + "1"}, {"a.yaml": ON + "2"}], 0),
-    "moved between files": ([{"a.yaml": OFF, "b.yaml": ON}, {"a.yaml": ON, "b.yaml": OFF}], 0),
-    "copied from a file that keeps it": ([{"b.yaml": ON}, {"a.yaml": ON, "b.yaml": ON}], 1),
-    "never": ([{"a.yaml": OFF}], None),
-    "in another file": ([{"b.yaml": ON}], None),
-    "renamed twice": ([{"x.yaml": OFF}, {"x.yaml": ON}, {"y.yaml": ON}, {"a.yaml": ON + "1"}], 1),
-}
-
-
-@pytest.mark.parametrize(("commits", "expected"), STORIES.values(), ids=STORIES.keys())
+@pytest.mark.parametrize(("_story", "commits", "expected"), rows(__file__, "stories"))
 def test_the_commit_that_added_it(
-    upstream: Upstream, repository: Repository, commits: list[Files], expected: int | None
+    upstream: Upstream, repository: Repository, _story: str, commits: list[Files], expected: int | None
 ) -> None:
     ids = [upstream.commit({**files}) for files in commits]
     assert added(repository) == (None if expected is None else ids[expected])
@@ -80,9 +66,7 @@ def test_the_commit_that_added_it(
 def test_a_directory_and_an_odd_name(upstream: Upstream, settings: RepositorySettings, clone: Path) -> None:
     first = upstream.commit({'sub/:(top)ä "*.yaml': ON, "sub/a.yaml": OFF})
     upstream.commit({'sub/:(top)ä "*.yaml': ON + "1", "sub/a.yaml": ON})
-    inside = RepositorySettings(url=settings.url, path="sub")
-    repository = Repository(inside, clone, CommitHistory(inside, clone).at)
-    assert added(repository, ':(top)ä "*.yaml') == first
+    assert added(opened(replace(settings, path="sub"), clone), ':(top)ä "*.yaml') == first
 
 
 @pytest.mark.parametrize("merged", [{"a.yaml": ON}, {"a.yaml": ON + "edited by the merge"}])
@@ -162,9 +146,9 @@ def test_after_a_force_push_the_old_commit_is_in_no_history(
     assert history.contains(first[:12], second)
     assert not history.contains(second, Revision(first))
     other = upstream.commit({"a.yaml": ON}, rewrite=True)
-    for opened in (repository, Repository(settings, clone, CommitHistory(settings, clone).at)):
-        checkout = opened.fetch()
-        assert added(opened) == other
+    for again in (repository, opened(settings, clone)):
+        checkout = again.fetch()
+        assert added(again) == other
         assert not history_of(checkout).contains(first[:12], checkout.revision)
         assert not history_of(checkout).contains("not a commit", checkout.revision)
 
@@ -188,7 +172,7 @@ def test_a_tag_and_a_commit_have_a_history_too(upstream: Upstream, settings: Rep
     upstream.git("tag", "v1", second)
     upstream.commit({"a.yaml": OFF})
     for target in (replace(settings, tag="v1"), replace(settings, commit=second)):
-        assert added(Repository(target, clone, CommitHistory(target, clone).at)) == first
+        assert added(opened(target, clone)) == first
 
 
 def test_a_revision_that_a_force_push_has_replaced_meanwhile(upstream: Upstream, repository: Repository) -> None:

@@ -12,8 +12,10 @@ def file(path: bytes, blob_id: str = "b") -> FoundFile:
     return FoundFile(path, PathKind.FILE, blob_id, 1)
 
 
-def link(path: bytes, target: bytes) -> FoundFile:
-    return FoundFile(path, PathKind.LINK, "l", None, target)
+def tree(links: dict[str, str], *files: str) -> list[FoundFile]:
+    """Files whose ids are their paths, and links with their targets."""
+    found = [FoundFile(path.encode(), PathKind.LINK, "l", None, target.encode()) for path, target in links.items()]
+    return [*(file(path.encode(), path) for path in files), *found]
 
 
 def rules(*found: FoundFile) -> list[tuple[str, str]]:
@@ -22,45 +24,29 @@ def rules(*found: FoundFile) -> list[tuple[str, str]]:
 
 def test_files_are_sorted_and_hidden_ones_left_out() -> None:
     paths = ("b.yaml", ".x.yaml", "a/.github/w.yaml", "häuser/заказы/注文.yaml", "a/z.yaml", "a.yaml")
-    found = arrange([file(path.encode()) for path in paths])
+    found = arrange(tree({}, *paths))
     assert [entry.path for entry in found.entries] == ["a.yaml", "a/z.yaml", "b.yaml", "häuser/заказы/注文.yaml"]
     assert not found.diagnostics
 
 
-@pytest.mark.parametrize(
-    "target", [b"../shared/x.yaml", b"./../a/../shared/x.yaml", b"next.yaml", b"../directory/x.yaml"]
-)
-def test_a_link_inside_is_read_as_the_file_that_it_leads_to(target: bytes) -> None:
-    found = arrange(
-        [
-            file(b"shared/x.yaml", "wanted"),
-            link(b"a/next.yaml", b"../shared/x.yaml"),
-            link(b"directory", b"shared"),
-            link(b"a/link.yaml", target),
-        ]
-    )
-    assert {entry.path: entry.blob_id for entry in found.entries}["a/link.yaml"] == "wanted"
+@pytest.mark.parametrize("target", ["../shared/x.yaml", "./../a/../shared/x.yaml", "next.yaml", "../directory/x.yaml"])
+def test_a_link_inside_is_read_as_the_file_that_it_leads_to(target: str) -> None:
+    links = {"a/next.yaml": "../shared/x.yaml", "directory": "shared", "a/link.yaml": target}
+    found = arrange(tree(links, "shared/x.yaml"))
+    assert {entry.path: entry.blob_id for entry in found.entries}["a/link.yaml"] == "shared/x.yaml"
 
 
-@pytest.mark.parametrize("target", [b"/etc/passwd", b"../x", b"../a/../../x", b"out", b"up/x"])
-def test_a_link_out_of_the_directory_is_refused_by_name(target: bytes) -> None:
-    found = [file(b"a/f.yaml"), link(b"a/l.yaml", b"../" + target if target == b"../x" else target)]
-    found += [link(b"a/out", b"/etc/passwd"), link(b"a/up", b"../..")]
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../x", "../a/../../x", "out", "up/x"])
+def test_a_link_out_of_the_directory_is_refused_by_name(target: str) -> None:
+    found = tree({"a/l.yaml": target, "a/out": "/etc/passwd", "a/up": "../.."}, "a/f.yaml")
     diagnostics = arrange(found).diagnostics
     named = [item for item in diagnostics if item.location.file == "a/l.yaml"]
     assert [(item.rule, item.severity) for item in named] == [("source/link-out-of-tree", Severity.ERROR)]
-    assert target.decode() in named[0].summary
+    assert target in named[0].summary
 
 
 def test_other_links_are_refused_by_name_and_hold_up_nothing_else() -> None:
-    found = [
-        file(b"ok.yaml"),
-        file(b"d/f.yaml"),
-        link(b"1", b"d"),
-        link(b"2", b"none"),
-        link(b"3", b"."),
-        link(b"4", b"4"),
-    ]
+    found = tree({"1": "d", "2": "none", "3": ".", "4": "4"}, "ok.yaml", "d/f.yaml")
     assert rules(*found) == [
         ("source/link-to-directory", "1"),
         ("source/broken-link", "2"),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Callable
@@ -27,15 +26,9 @@ Stub = Callable[[str], Program]
 
 
 @pytest.fixture
-def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """A fake `git` on the PATH."""
-
+def stub(fake_program: Callable[[str, str], None]) -> Stub:
     def made(script: str, timeout: float = 20) -> Program:
-        file = tmp_path / "bin" / "git"
-        file.parent.mkdir()
-        file.write_text(f"#!/bin/sh\n{script}\n")
-        file.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
+        fake_program("git", script)
         return Program({"GIT_DIR": "/ours"}, timeout)
 
     return made
@@ -87,15 +80,14 @@ def test_git_has_no_terminal_and_nothing_of_our_own_git_variables(
     assert "terminal" not in said.splitlines()
 
 
-def test_a_missing_git_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceRefused, match="install git"):
-        git_version()
-
-
-def test_a_git_that_would_read_the_users_configuration_is_refused(stub: Stub) -> None:
+def test_a_git_that_is_missing_or_would_read_the_users_configuration_is_refused(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stub("echo git version 2.31.9")
     with pytest.raises(SourceRefused, match=r"git 2\.31\.9 is too old"):
+        git_version()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceRefused, match="install git"):
         git_version()
 
 
@@ -128,9 +120,6 @@ def test_a_password_is_for_one_host_and_in_no_configuration() -> None:
     assert "credential.https://h:8.helper" in configuration(variables)
     assert "s3cret" not in str(configuration(variables))
     assert variables["GITOPS_CONNECT_GIT_PASSWORD"] == "s3cret"
-
-
-def test_a_password_is_not_sent_elsewhere_than_to_http() -> None:
     for url in ("ssh://h/a", "git://h/a", "/a"):
         assert "s3cret" not in str(environment(RepositorySettings(url=url, password=Credential(value="s3cret"))))
 

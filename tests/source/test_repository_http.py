@@ -7,9 +7,9 @@ import http.server
 import itertools
 import os
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,12 @@ def url(server: GitServer) -> str:
 
 
 @pytest.fixture
+def over_http(open_repository: Open, url: str) -> Open:
+    """Open the repository at this URL, with the given settings."""
+    return partial(open_repository, url)
+
+
+@pytest.fixture
 def filled(upstream: Upstream) -> Upstream:
     upstream.commit({"old.yaml": "0"})
     upstream.commit({"x.yaml": "1\n", "y.yaml": "2\n", "big.jsonl": os.urandom(200_000)})
@@ -59,9 +65,9 @@ FETCH = [*LOOK, "POST git-upload-pack"]
 
 @pytest.mark.usefixtures("filled")
 def test_no_history_and_no_content_is_fetched_before_it_is_asked_for(
-    server: GitServer, url: str, clone: Path, open_repository: Open
+    server: GitServer, clone: Path, over_http: Open
 ) -> None:
-    checkout = open_repository(url).fetch()
+    checkout = over_http().fetch()
     assert in_the_clone(clone, "rev-list", "--count", checkout.revision).strip() == "1"
     assert sum(file.stat().st_size for file in clone.rglob("*") if file.is_file()) < 50_000
     assert [(entry.path, entry.size) for entry in checkout.entries] == [
@@ -74,20 +80,18 @@ def test_no_history_and_no_content_is_fetched_before_it_is_asked_for(
     assert requests(server) == LOOK
     assert checkout.read(checkout.entries[2]) == b"2\n"
     assert requests(server) == []
-    again = open_repository(url).fetch()
+    again = over_http().fetch()
     assert [entry.size for entry in again.entries] == [None, 2, 2]
 
 
-def test_a_poll_in_which_nothing_moved_is_one_look(
-    server: GitServer, url: str, filled: Upstream, open_repository: Open
-) -> None:
-    source = open_repository(url)
+def test_a_poll_in_which_nothing_moved_is_one_look(server: GitServer, filled: Upstream, over_http: Open) -> None:
+    source = over_http()
     first = source.fetch()
     contents(first)
     requests(server)
     assert source.fetch() is first
     assert requests(server) == LOOK
-    open_repository(url).fetch()
+    over_http().fetch()
     assert requests(server) == LOOK
     filled.commit({"x.yaml": "1\n", "y.yaml": "3\n"})
     second = source.fetch()
@@ -101,13 +105,13 @@ def test_a_poll_in_which_nothing_moved_is_one_look(
 @pytest.mark.parametrize("filters", ["true", "false"])
 @pytest.mark.parametrize("old", [True, False])
 def test_a_server_that_can_do_less_gives_the_same(
-    server: GitServer, url: str, upstream: Upstream, open_repository: Open, *, filters: str, old: bool
+    server: GitServer, upstream: Upstream, over_http: Open, *, filters: str, old: bool
 ) -> None:
     upstream.git("config", "uploadpack.allowFilter", filters)
     server.behaviour.old_protocol = old
     files: dict[Path_, Content] = {"x.yaml": "1\n", "link.yaml": Link("x.yaml")}
     upstream.commit(files)
-    source = open_repository(url)
+    source = over_http()
     assert contents(source.fetch()) == {"x.yaml": b"1\n", "link.yaml": b"1\n"}
     before = upstream.commit({**files, "y.yaml": "2\n"})
     checkout = source.fetch()
@@ -120,16 +124,16 @@ def test_a_server_that_can_do_less_gives_the_same(
 
 @pytest.mark.parametrize("old", [True, False])
 def test_a_commit_is_had_by_its_id_or_else_by_everything(
-    server: GitServer, url: str, filled: Upstream, open_repository: Open, *, old: bool
+    server: GitServer, filled: Upstream, over_http: Open, *, old: bool
 ) -> None:
     server.behaviour.old_protocol = old
     first = filled.git("rev-parse", "main~1")
-    assert contents(open_repository(url, commit=first).fetch()) == {"old.yaml": b"0"}
+    assert contents(over_http(commit=first).fetch()) == {"old.yaml": b"0"}
     requests(server)
-    open_repository(url, commit=first).fetch()
+    assert contents(over_http(commit=first).fetch()) == {"old.yaml": b"0"}
     assert requests(server) == []
     with pytest.raises(SourceRefused, match="no branch or tag contains commit"):
-        open_repository(url, commit="0123456789" * 4).fetch()
+        over_http(commit="0123456789" * 4).fetch()
 
 
 def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path, open_repository: Open) -> None:
@@ -151,16 +155,16 @@ def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path,
 
 @pytest.mark.usefixtures("filled")
 def test_a_password_is_given_when_the_server_asks(
-    server: GitServer, url: str, clone: Path, tmp_path: Path, open_repository: Open
+    server: GitServer, clone: Path, tmp_path: Path, over_http: Open
 ) -> None:
     server.behaviour.login = ("me", SECRET)
     file = tmp_path / "token"
     file.write_text(f"{SECRET}\n")
-    checkout = open_repository(url, username="me", password=Credential(file=file)).fetch()
+    checkout = over_http(username="me", password=Credential(file=file)).fetch()
     assert contents(checkout)["x.yaml"] == b"1\n"
     server.behaviour.login = ("git", "rotated")
     file.write_text("rotated\n")
-    assert open_repository(url, password=Credential(file=file)).fetch().revision == checkout.revision
+    assert over_http(password=Credential(file=file)).fetch().revision == checkout.revision
     kept = [entry.read_bytes() for entry in clone.parent.rglob("*") if entry.is_file()]
     assert kept
     assert not any(b"s3cret" in content or b"rotated" in content for content in kept)
@@ -176,30 +180,30 @@ def test_a_password_in_the_url_is_used_and_not_stored(server: GitServer, clone: 
 
 @pytest.mark.usefixtures("filled")
 def test_a_wrong_or_missing_password_is_refused_without_showing_it(
-    server: GitServer, url: str, open_repository: Open
+    server: GitServer, url: str, over_http: Open
 ) -> None:
     server.behaviour.login = ("me", "right")
     with pytest.raises(
         SourceRefused, match=r"requires a user name and a password: set \[repository\] username"
     ) as caught:
-        open_repository(url).fetch()
+        over_http().fetch()
     assert url in str(caught.value)
     with pytest.raises(SourceRefused, match=r"rejects the credentials \(401\)") as caught:
-        open_repository(url, username="me", password=Credential(value=SECRET)).fetch()
+        over_http(username="me", password=Credential(value=SECRET)).fetch()
     assert "s3cret" not in str(caught.value)
     assert "s3cret" not in str(caught.value.__cause__)
 
 
 @pytest.mark.usefixtures("filled")
 def test_a_password_that_the_settings_do_not_name_is_not_lent(
-    server: GitServer, url: str, tmp_path: Path, open_repository: Open, monkeypatch: pytest.MonkeyPatch
+    server: GitServer, tmp_path: Path, over_http: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password mine\n")
     (tmp_path / ".netrc").chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
     server.behaviour.login = ("me", "mine")
     with pytest.raises(SourceRefused, match="requires a user name and a password"):
-        open_repository(url).fetch()
+        over_http().fetch()
     assert server.behaviour.logins == []
 
 
@@ -222,36 +226,26 @@ def wait_until_none_mention(text: str) -> bool:
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_server_that_hangs_is_given_up_and_git_leaves_nothing_running(
-    server: GitServer, url: str, open_repository: Open
-) -> None:
+def test_a_server_that_hangs_is_given_up_and_git_leaves_nothing_running(server: GitServer, over_http: Open) -> None:
     server.behaviour.hangs = True
-    source = open_repository(url, timeout=Duration(1), username="me", password=Credential(value=SECRET))
-    errors: list[Exception] = []
-
-    def fetch() -> None:
-        try:
-            source.fetch()
-        except GitopsConnectError as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=fetch)
-    thread.start()
-    assert server.behaviour.arrived.wait(10)
-    lines = list(command_lines())
-    thread.join()
+    source = over_http(timeout=Duration(1), username="me", password=Credential(value=SECRET))
+    with ThreadPoolExecutor(1) as pool:
+        fetching = pool.submit(source.fetch)
+        assert server.behaviour.arrived.wait(10)
+        lines = list(command_lines())
+        error = fetching.exception()
     assert any(f"127.0.0.1:{server.port}" in line for line in lines)
     assert not any("s3cret" in line for line in lines)
-    assert [type(error) for error in errors] == [SourceUnavailable]
-    assert "no answer within [repository] timeout" in str(errors[0])
+    assert isinstance(error, SourceUnavailable)
+    assert "no answer within [repository] timeout" in str(error)
     assert wait_until_none_mention(f"127.0.0.1:{server.port}")
 
 
 @pytest.mark.parametrize("bytes_sent", [0, 200])
 def test_a_connection_that_breaks_leaves_the_last_good_revision_and_its_content_can_be_read_again(
-    server: GitServer, url: str, filled: Upstream, open_repository: Open, bytes_sent: int
+    server: GitServer, filled: Upstream, over_http: Open, bytes_sent: int
 ) -> None:
-    source = open_repository(url)
+    source = over_http()
     server.behaviour.cut_after = bytes_sent
     with pytest.raises(SourceUnavailable, match="lost during the transfer"):
         source.fetch()
@@ -273,7 +267,7 @@ def test_a_connection_that_breaks_leaves_the_last_good_revision_and_its_content_
 
 
 @pytest.mark.usefixtures("filled")
-def test_each_status_says_whether_waiting_helps(server: GitServer, url: str, open_repository: Open) -> None:
+def test_each_status_says_whether_waiting_helps(server: GitServer, open_repository: Open, over_http: Open) -> None:
     kind: type[GitopsConnectError]
     for status, kind, expected in (
         (403, SourceRefused, "forbids.*403"),
@@ -282,23 +276,21 @@ def test_each_status_says_whether_waiting_helps(server: GitServer, url: str, ope
     ):
         server.behaviour.status = status
         with pytest.raises(kind, match=expected):
-            open_repository(url).fetch()
+            over_http().fetch()
     with pytest.raises(SourceUnavailable, match="the server cannot be reached"):
         open_repository("http://127.0.0.1:1/o.git").fetch()
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_redirect_is_followed_without_the_password(
-    server: GitServer, url: str, served: Path, open_repository: Open
-) -> None:
+def test_a_redirect_is_followed_without_the_password(server: GitServer, served: Path, over_http: Open) -> None:
     with serving(served) as other:
         other.behaviour.login = ("me", SECRET)
         server.behaviour.redirect = other.url
         with pytest.raises(SourceRefused, match="requires a user name and a password"):
-            open_repository(url, username="me", password=Credential(value=SECRET)).fetch()
+            over_http(username="me", password=Credential(value=SECRET)).fetch()
         assert other.behaviour.logins == []
         other.behaviour.login = None
-        assert contents(open_repository(url).fetch())["x.yaml"] == b"1\n"
+        assert contents(over_http().fetch())["x.yaml"] == b"1\n"
 
 
 @pytest.mark.usefixtures("filled")

@@ -264,7 +264,7 @@ class Cluster:
         assert reported is not None
         tasks = [{"id": number, **self._entry(*task)} for number, task in enumerate(reported.tasks)]
         entry = self._entry(reported.state, reported.trace)
-        return {"name": connector.name, "connector": entry, "tasks": tasks, "type": _type(connector.config)}
+        return {"name": connector.name, "connector": entry, "tasks": tasks, "type": type_of(connector.config)}
 
     def _entry(self, state: str, trace: str) -> dict[str, Any]:
         entry = {"state": state, "worker_id": WORKER}
@@ -281,7 +281,7 @@ class Cluster:
             "name": name,
             "config": self._shown(connector.config),
             "tasks": [{"connector": name, "task": number} for number in range(len(tasks))],
-            "type": _type(connector.config),
+            "type": type_of(connector.config),
         }
 
     def _shown(self, config: Mapping[str, str]) -> dict[str, str]:
@@ -302,7 +302,7 @@ class Cluster:
         return found
 
 
-def _type(config: Mapping[str, str]) -> str:
+def type_of(config: Mapping[str, str]) -> str:
     plugin = find(config["connector.class"])
     return plugin.type if plugin else "unknown"
 
@@ -320,7 +320,7 @@ def _tasks(config: Mapping[str, str]) -> list[tuple[str, str]]:
     A source has one task, or none if it has nothing to read; a sink has `tasks.max` tasks, which fail if they cannot
     create its file.
     """
-    if _type(config) == "source":
+    if type_of(config) == "source":
         return [] if config.get("streams") == "" else [("RUNNING", "")]
     file = config.get("file")
     broken = file is not None and not Path(file).parent.is_dir()

@@ -24,7 +24,6 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def standin() -> Iterator[StandIn]:
-    """One worker of an empty cluster."""
     with StandIn() as standin:
         yield standin
 
@@ -46,5 +45,4 @@ def make_client(clock: ManualClock) -> Iterator[MakeClient]:
 
 @pytest.fixture
 def client(standin: StandIn, make_client: MakeClient) -> ConnectClient:
-    """A client of the stand-in."""
     return make_client(standin.url)

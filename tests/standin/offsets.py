@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from standin import movers
-from standin.cluster import Cluster, Connector, Target
-from standin.plugins import Refused, find
+from standin.cluster import Cluster, Connector, Target, type_of
+from standin.plugins import Refused
 from standin.records import Pair, Stored, TopicPartition, group_of, topics_of
 
 _ALL_DONE = "The offsets for this connector have been {done} successfully"
@@ -82,8 +82,7 @@ def _connector(cluster: Cluster, name: str) -> Connector:
 
 
 def _is_sink(connector: Connector) -> bool:
-    plugin = find(connector.config["connector.class"])
-    return plugin is not None and plugin.type == "sink"
+    return type_of(connector.config) == "sink"
 
 
 def stopped_connector(cluster: Cluster, name: str) -> Connector:

@@ -84,7 +84,6 @@ def require_version(name: str, version: str, installed: str) -> None:
 
 
 def require(config: Mapping[str, str]) -> PluginClass:
-    """The class that a config names."""
     if "connector.class" not in config:
         shown = ", ".join(f"{key}={value}" for key, value in config.items())
         raise Refused(400, f"Connector config {{{shown}}} contains no connector type")

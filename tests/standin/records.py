@@ -46,12 +46,10 @@ class Stored:
 
 
 def group_of(name: str, config: Mapping[str, str]) -> str:
-    """The consumer group of a sink."""
     return config.get("consumer.override.group.id", f"connect-{name}")
 
 
 def topics_of(stored: Stored, config: Mapping[str, str]) -> list[str]:
-    """The topics to which a sink subscribes."""
     if pattern := config.get("topics.regex"):
         return [topic for topic in stored.topics if re.fullmatch(pattern, topic)]
     return [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
@@ -70,7 +68,6 @@ def first_poll(stored: Stored, name: str, config: Mapping[str, str]) -> str:
 
 
 def move(stored: Stored, name: str, config: Mapping[str, str]) -> None:
-    """Let a running connector make progress."""
     kind = config["connector.class"].rpartition(".")[2].removesuffix("Connector")
     if kind.endswith("FileStreamSource"):
         _read_lines(stored, name, config)
