@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from death.stories import ELSEWHERE, Each, Recorder, Story
-from death.trials import Program, Trial
+from death.trials import Program, Trial, program
 
 
 @pytest.fixture(scope="module")
 def orders() -> Iterator[Program]:
-    with closing(Program()) as started:
+    with program() as started:
         yield started
 
 

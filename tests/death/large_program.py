@@ -9,7 +9,6 @@ from typing import Any
 from support.cluster.large_world import APPLY, LargeWorld
 
 from death.program import Fate, main
-from death.watched import watch_method
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.database import Database
 from gitops_connect.model.names import ConnectorName
@@ -31,7 +30,15 @@ def carry_out(order: dict[str, Any], say: Callable[[str, Any], None]) -> dict[st
 
 def _watch(owner: type, method: str, fate: Fate) -> None:
     """Report a step before each call, and a step after it."""
-    watch_method(owner, method, lambda *_: fate.tell(method), lambda: fate.tell(f"after {method}"))
+    real = getattr(owner, method)
+
+    def watched(*arguments: Any, **more: Any) -> Any:
+        fate.tell(method)
+        found = real(*arguments, **more)
+        fate.tell(f"after {method}")
+        return found
+
+    setattr(owner, method, watched)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from standin.connect import StandIn
 from support.cluster.large_world import APPLY, LargeWorld, lines
 from support.cluster.manual_clock import ManualClock
 
-from death.trials import Program
+from death.trials import Program, program
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.offset_changes import OffsetChangeState
@@ -27,7 +26,7 @@ MANY, CHUNKS = 200, 4
 
 @pytest.fixture(scope="module")
 def orders() -> Iterator[Program]:
-    with closing(Program("large_program")) as started:
+    with program("large_program") as started:
         yield started
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 import requests
 
 from death.stories import BACK, Documents, running, seeded
-from death.trials import Program, Trial
+from death.trials import Trial, program
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.sandbox.cluster import Sandbox
 
@@ -72,7 +71,7 @@ def test_each_change_takes_effect_once_and_the_connector_runs(
     lived = []
 
     def die_one_after_the_other() -> None:
-        with closing(Program()) as orders:
+        with program() as orders:
             while not lived:
                 number = next(numbers)
                 trial = Trial(tmp_path / f"{number}", sandbox.worker_urls[0], orders, next(names), hasty=False)

@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,8 +53,17 @@ class Program:
             self._process = self._start()
             raise
 
-    def close(self) -> None:
+    def end(self) -> None:
         self._process.communicate()
+
+
+@contextmanager
+def program(name: str = "program") -> Iterator[Program]:
+    started = Program(name)
+    try:
+        yield started
+    finally:
+        started.end()
 
 
 @dataclass
@@ -84,6 +95,7 @@ class Trial:
         return self.directory / "lines.txt"
 
     def grow(self, count: int = 1) -> None:
+        """Append lines to the file."""
         with self.file.open("a") as file:
             file.writelines(f"{number:0{WIDTH - 1}}\n" for number in range(self.lines, self.lines + count))
         self.lines += count

@@ -23,19 +23,6 @@ OPERATION_LOOKS = frozenset({"records", "saved", "declared", "snapshot"})
 """Methods that change nothing. All others are reported, also those that read offsets: much depends on these."""
 
 
-def watch_method(owner: type, method: str, before: Callable[..., Any], after: Callable[[], Any] = lambda: None) -> None:
-    """Call `before`, with the arguments, before each call of a method of a class, and `after` after it."""
-    real = getattr(owner, method)
-
-    def watched(*args: Any, **more: Any) -> Any:
-        before(*args)
-        found = real(*args, **more)
-        after()
-        return found
-
-    setattr(owner, method, watched)
-
-
 class Watched:
     """A proxy of another object: `tell` gets the name of each called method that is not in `looks`."""
 
