@@ -14,7 +14,7 @@ def saved(at: Workplace) -> str:
 
 
 @pytest.mark.on_kafka
-def test_a_saved_plan_is_applied_without_a_question_until_the_repository_or_the_cluster_moved(at: Workplace) -> None:
+def test_a_saved_plan_is_applied_and_stale_when_the_repository_or_the_cluster_moved(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     plan = saved(at)
     at.commit("orders.yaml", at.source("orders", **{"batch.size": "9"}))
