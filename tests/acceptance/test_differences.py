@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 
 from acceptance.workplace import Workplace
 
-SENT = {
-    "x.number": "1",
-    "x.boolean": "true",
-    "x.decimal": "1.10",
-    "x.large": "123456789012345678901234567890",
-    "x.exponent": "1e6",
-    "x.octal": "0777",
-    "x.date": "2026-11-22",
-    "x.string": "1",
-    "x.blanks": "  a b  ",
-    "x.empty": "",
-    "x.json": '{"b": 1, "a": [1,  2]}',
-    "x.lines": "a\n  b\n",
-}
-QUOTED = ("x.string", "x.blanks", "x.empty", "x.json", "x.lines")
-VALUES = {key: json.dumps(value) if key in QUOTED else value for key, value in SENT.items()}
-"""How the document writes them."""
+ROWS = rows(__file__, "values")
+SENT = {key: stored for key, stored, _ in ROWS}
+VALUES = {key: written for key, _, written in ROWS}
 
 
 def plans_nothing_twice(at: Workplace) -> None:

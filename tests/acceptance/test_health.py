@@ -22,10 +22,7 @@ def fail(place: Workplace) -> None:
     """Apply a sink, and wait until its task is FAILED. `apply` itself may already report the failure."""
     place.commit("sink.yaml", broken_sink(place))
     place.run("apply", "--yes")
-    path = f"/connectors/{place.name('sink')}/status"
-    place.await_that(
-        lambda: place.rest("GET", path), lambda found: [one["state"] for one in found["tasks"]] == ["FAILED"]
-    )
+    place.await_that(lambda: place.tasks("sink"), lambda found: found == ["FAILED"])
 
 
 def assess(place: Workplace, stem: str) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 
 import pytest
 
-from acceptance.workplace import Workplace
+from acceptance.workplace import SOURCE, Workplace
 
 
 @pytest.mark.on_kafka
@@ -23,17 +24,7 @@ def test_a_commit_becomes_a_connector_until_a_commit_removes_it(at: Workplace) -
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [
-        ("running", "paused"),
-        ("running", "stopped"),
-        ("paused", "running"),
-        ("paused", "stopped"),
-        ("stopped", "running"),
-        ("stopped", "paused"),
-    ],
-)
+@pytest.mark.parametrize(("first", "then"), [*permutations(("running", "paused", "stopped"), 2)])
 @pytest.mark.on_kafka
 def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> None:
     at.deploy("orders.yaml", at.source("orders", f"state: {first}"))
@@ -95,5 +86,4 @@ def test_manual_drift_is_reported_and_fixed(at: Workplace) -> None:
 
 
 def _config(at: Workplace) -> dict[str, str]:
-    plugin = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-    return {"connector.class": plugin, "tasks.max": "1", "file": str(at.directory / "in.txt"), "topic": "lines"}
+    return {"connector.class": SOURCE, "tasks.max": "1", "file": str(at.directory / "in.txt"), "topic": "lines"}

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+import yaml
 
 from acceptance.workplace import Workplace
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -68,17 +70,22 @@ class Mirrors:
         text = self.resource("v1").replace("metadata: {", f"metadata: {{{annotations}")
         return text.replace("      tasksMax: 1\n", f"      tasksMax: 1\n      {state}\n      {maps}\n", 1)
 
+    def produce(self) -> None:
+        run_sandbox(self.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
+
     def mirrored(self, at_least: int) -> list[str]:
         """The records in the target cluster: waits for some, and then for more until none arrives for 5 seconds."""
         topic = f"{self.source_alias}.{TOPIC}"
-        offsets = f"/connectors/{quote(self.connector, safe='')}/offsets"
-        self.place.await_that(lambda: self.place.rest("GET", offsets)["offsets"], bool)
+        self.place.await_that(self.offsets, bool)
         everything = ("consume", topic, "--from-beginning", "--timeout-ms")
         run_sandbox(self.target, *everything, "60000", "--max-messages", str(at_least))
         return run_sandbox(self.target, *everything, "5000")
 
+    def offsets(self) -> Any:
+        return self.place.rest("GET", f"/connectors/{quote(self.connector, safe='')}/offsets")["offsets"]
+
     def offset(self) -> int:
-        (entry,) = self.place.rest("GET", f"/connectors/{quote(self.connector, safe='')}/offsets")["offsets"]
+        (entry,) = self.offsets()
         assert entry["partition"] == {"cluster": self.source_alias, "partition": 0, "topic": TOPIC}
         found: int = entry["offset"]["offset"]
         return found
@@ -92,9 +99,10 @@ class Mirrors:
             f"  offsets: [{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]\n"
         )
 
-    def is_in_sync(self) -> bool:
-        ran = self.place.run("plan").expect(0)
-        return "No changes." in ran.out
+    def require_sync(self) -> None:
+        """A plan is empty, and the one after it."""
+        for _ in range(2):
+            self.place.run("plan").expect(0, out="No changes.")
 
     def remove(self) -> None:
         for name in self.place.rest("GET", "/connectors"):
@@ -113,27 +121,25 @@ def mirrors(real: Workplace, source: Sandbox, sandbox: Sandbox) -> Iterator[Mirr
 def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirrors, api: str) -> None:
     place = mirrors.place
     place.settings(cluster='strimzi = ["my-mirrors"]')
-    run_sandbox(mirrors.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
+    mirrors.produce()
 
     place.deploy("mirrors.yaml", mirrors.resource(api))
     names = {name for name in place.rest("GET", "/connectors") if name.startswith(mirrors.mirror)}
     assert names == {mirrors.connector, f"{mirrors.mirror}.MirrorCheckpointConnector"}
     assert mirrors.mirrored(len(RECORDS)) == RECORDS
     assert mirrors.offset() == len(RECORDS) - 1
-    assert mirrors.is_in_sync()
-    assert mirrors.is_in_sync()
+    mirrors.require_sync()
 
     place.deploy("rewind.yaml", mirrors.rewind())
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
-    assert mirrors.is_in_sync()
-    assert mirrors.is_in_sync()
+    mirrors.require_sync()
 
 
 def test_annotations_list_offsets_and_rewind_with_them(mirrors: Mirrors) -> None:
     """Proposal 083: list, edit the ConfigMap, stop and alter in one commit, then run again."""
     place, entry = mirrors.place, f"{mirrors.connector.replace('->', '--')}.json"
     place.settings(cluster='strimzi = ["my-mirrors"]', more='[strimzi]\noutput = "repository/offsets"')
-    run_sandbox(mirrors.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
+    mirrors.produce()
     place.deploy("mirrors.yaml", mirrors.annotated())
     assert mirrors.mirrored(len(RECORDS)) == RECORDS
     before = mirrors.offset()
@@ -146,14 +152,13 @@ def test_annotations_list_offsets_and_rewind_with_them(mirrors: Mirrors) -> None
     place.write("offsets/kafka/found.yaml", rewound)
     place.deploy("mirrors.yaml", mirrors.annotated("alter", "state: stopped"))
     assert mirrors.offset() == KEPT - 1
-    assert mirrors.is_in_sync()
+    mirrors.require_sync()
 
     place.deploy("mirrors.yaml", mirrors.annotated("alter"))
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
     place.deploy("mirrors.yaml", mirrors.annotated("reset", "state: stopped"))
-    offsets = f"/connectors/{quote(mirrors.connector, safe='')}/offsets"
-    assert place.rest("GET", offsets) == {"offsets": []}
-    assert mirrors.is_in_sync()
+    assert mirrors.offsets() == []
+    mirrors.require_sync()
 
 
 def test_what_strimzi_has_created_is_in_sync(real: Workplace) -> None:
@@ -162,18 +167,7 @@ def test_what_strimzi_has_created_is_in_sync(real: Workplace) -> None:
     place.settings(cluster='strimzi = ["my-mirrors"]', more="[strimzi]\nworkers = true")
     source, target = place.name("src"), place.name("dst")
     place.commit("mirrors.yaml", resource("secured", source=source, target=target))
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    config = {
-        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
-        "name": f"{source}->{target}.MirrorSourceConnector",
-        **{f"target.cluster.{key}": value for key, value in (("alias", target), ("bootstrap.servers", "127.0.0.1:1"))},
-        **{f"source.cluster.{key}": value for key, value in (("alias", source), ("bootstrap.servers", "127.0.0.1:1"))},
-        "target.cluster.security.protocol": "PLAINTEXT",
-        "source.cluster.security.protocol": "SASL_PLAINTEXT",
-        "source.cluster.sasl.mechanism": "PLAIN",
-        "source.cluster.sasl.jaas.config": f'{module} required password="${{strimzisecrets:kafka/s:p}}" username="me";',
-        "groups": "team-.*",
-    }
+    config = yaml.safe_load(resource("secured.config", source=source, target=target))
     path = f"/connectors/{quote(config['name'], safe='')}"
     place.rest("POST", "/connectors", {"name": config["name"], "config": config, "initial_state": "STOPPED"})
     try:

@@ -8,9 +8,20 @@ from acceptance.workplace import Workplace
 
 
 @pytest.mark.on_kafka
-def test_an_invalid_config_is_laid_on_its_line_and_holds_up_only_itself(at: Workplace) -> None:
-    at.commit("both.yaml", at.source("bad", **{"batch.size": "lots"}), at.source("good"))
-    at.run("plan").expect(4, err=("both.yaml:9:5: error: batch.size: Invalid value lots", "[connect/invalid-config]"))
+def test_an_invalid_config_and_a_missing_plugin_are_errors_of_their_lines_and_block_only_themselves(
+    at: Workplace,
+) -> None:
+    typo = at.document("typo", "org.apache.kafka.connect.file.FileStreamSourceConector", "", {"topic": "lines"})
+    at.commit("all.yaml", at.source("bad", **{"batch.size": "lots"}), at.source("good"), typo)
+    at.run("plan").expect(
+        4,
+        err=(
+            "all.yaml:9:5: error: batch.size: Invalid value lots",
+            "[connect/invalid-config]",
+            "all.yaml:24:3: error: the worker has no connector class",
+            "did you mean 'org.apache.kafka.connect.file.FileStreamSourceConnector'",
+        ),
+    )
     at.run("apply", "--yes").expect(4)
     assert at.states() == {"good": "RUNNING"}
 
@@ -20,19 +31,6 @@ def test_a_missing_secret_does_not_keep_running_what_should_be_stopped(at: Workp
     at.commit("orders.yaml", at.source("orders", "state: stopped\nsecrets: {topic.password: {env: NOT_ALLOWED}}"))
     at.run("apply", "--yes").expect(4, err="[secret/missing]")
     assert at.states() == {"orders": "STOPPED"}
-
-
-@pytest.mark.on_kafka
-def test_a_plugin_that_is_not_there_is_named_with_what_may_be_meant(at: Workplace) -> None:
-    plugin = "org.apache.kafka.connect.file.FileStreamSourceConector"
-    at.commit("orders.yaml", at.document("orders", plugin, "", {"topic": "lines"}))
-    at.run("plan").expect(
-        4,
-        err=(
-            "orders.yaml:5:3: error: the worker has no connector class",
-            "did you mean 'org.apache.kafka.connect.file.FileStreamSourceConnector'",
-        ),
-    )
 
 
 def test_a_misspelt_config_key_is_a_warning_at_its_line(at: Workplace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -27,11 +26,10 @@ class Numbers:
         self.await_position(20)
 
     def position(self) -> int | None:
-        found = self.place.offsets("numbers")
-        return found[0]["offset"]["position"] if found else None
+        return self.place.position("numbers")
 
     def await_position(self, wanted: int) -> None:
-        self.place.await_that(self.position, lambda found: found == wanted)
+        self.place.await_position("numbers", wanted)
 
     def move(self, offset_change: str = "alter", position: int = 5) -> None:
         """Commit the change `back`: a rewind to the position, or a reset."""
@@ -97,18 +95,13 @@ def test_a_poison_pill_is_skipped_by_a_commit(real: Workplace) -> None:
     sink = at.document("sink", SINK, "", {"file": str(arrived), "topics": topic, **json_only})
     at.commit("connectors.yaml", at.source("source", file=str(given), topic=topic), sink)
     at.run("apply", "--yes")  # the exit code is 1 if the sink has already read the record
-    at.await_that(lambda: failed_tasks(at, "sink"), lambda found: found == 1)
+    at.await_that(lambda: at.tasks("sink"), lambda found: found == ["FAILED"])
 
     entry = {"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": {"kafka_offset": 2}}
     spec = f"operation: alter\noffsets: {json.dumps([entry])}\nreason: record 1 is no JSON"
     at.deploy("skip.yaml", change("skip-poison-pill", at.name("sink"), spec))
     at.await_that(lambda: arrived.read_text().splitlines(), lambda found: found[-1:] == ["{n=3}"])
-    assert failed_tasks(at, "sink") == 0
-
-
-def failed_tasks(place: Workplace, stem: str) -> int:
-    status = place.rest("GET", f"/connectors/{place.name(stem)}/status")
-    return sum(task["state"] == "FAILED" for task in status["tasks"])
+    assert at.tasks("sink") == ["RUNNING"]
 
 
 FAILED = "FAILED: task 0 is FAILED: org.apache.kafka.connect.errors.ConnectException: number {} is no longer there"
@@ -124,10 +117,6 @@ class AgingNumbers(Numbers):
     def commit(self, spec: str = "", **config: str) -> None:
         super().commit(spec, **{"oldest": "10", "interval.ms": "300", **config})
 
-    def tasks(self) -> list[str]:
-        status: dict[str, Any] = self.place.rest("GET", f"/connectors/{self.place.name('numbers')}/status")
-        return [task["state"] for task in status["tasks"]]
-
 
 def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_back(at: Workplace) -> None:
     numbers = AgingNumbers(at)
@@ -138,7 +127,7 @@ def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_ba
         out="2 of 3 steps applied, 1 failed",
         err=(f"resume {FAILED.format(5)}", "to restore the offsets, run: gitops-connect offsets undo back"),
     )
-    assert (numbers.position(), numbers.tasks()) == (5, ["FAILED"])
+    assert (numbers.position(), at.tasks("numbers")) == (5, ["FAILED"])
 
     again = at.run("apply", "--yes")
     assert "1 rewind" not in again.out, "what was applied is not applied again"
@@ -146,7 +135,7 @@ def test_an_offset_change_that_kills_the_task_is_a_failure_and_its_undo_leads_ba
 
     at.undo("back")
     at.apply()
-    assert (numbers.position(), numbers.tasks()) == (20, ["RUNNING"])
+    assert (numbers.position(), at.tasks("numbers")) == (20, ["RUNNING"])
 
 
 @pytest.mark.on_kafka
@@ -161,4 +150,4 @@ def test_a_new_connector_whose_initial_offsets_kill_its_task_is_ours_and_its_und
 
     at.undo(seed)
     at.apply()
-    assert numbers.tasks() == ["RUNNING"]
+    assert at.tasks("numbers") == ["RUNNING"]

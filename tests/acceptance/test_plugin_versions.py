@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.files.tables import rows
 from support.plugins.builder import build_versions
 
 from acceptance.workplace import Workplace
@@ -44,17 +45,7 @@ def plugin(place: Workplace) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("version", "running"),
-    [
-        ("1.0.0", "1.0.0"),
-        ("1.5", "1.5.0"),
-        ("[1.0,2.0)", "1.5.0"),
-        ("(,1.0],[3.0,)", "1.0.0"),
-        ("(,1.0],[2.0,)", "2.0.0"),
-        ("latest", "2.0.0"),
-    ],
-)
+@pytest.mark.parametrize(("version", "running"), rows(__file__, "running"))
 def test_the_declared_version_runs(at: Workplace, version: str, running: str) -> None:
     at.commit("numbers.yaml", numbers(at, f'version: "{version}"'))
     note = f"version of the plugin: declared: {version}, installed: {INSTALLED}"
@@ -103,17 +94,13 @@ def test_a_range_that_connect_rejects_is_never_sent(at: Workplace) -> None:
     assert at.states() == {}
 
 
-def test_versions_of_converters_are_usual_keys(at: Workplace) -> None:
+def test_versions_of_converters_are_usual_keys_and_an_imported_document_has_the_version(at: Workplace) -> None:
     converter = "org.apache.kafka.connect.storage.StringConverter"
-    config = {"key.converter": converter, "value.converter": converter}
-    at.commit("numbers.yaml", numbers(at, **config, **{"key.converter.plugin.version": '"[4,5)"'}))
+    config = {"key.converter": converter, "value.converter": converter, "key.converter.plugin.version": '"[4,5)"'}
+    at.commit("numbers.yaml", numbers(at, 'version: "[1.0,2.0)"', **config))
     assert "unknown-key" not in at.run("validate").out
     at.apply()
     assert at.states() == {"numbers": "RUNNING"}
-
-
-def test_an_imported_document_has_the_version(at: Workplace) -> None:
-    at.deploy("numbers.yaml", numbers(at, 'version: "[1.0,2.0)"'))
     assert at.run("import", "--cluster", "local", "--out", str(at.directory / "imported")).code == 0
     (text,) = [one.read_text() for one in (at.directory / "imported").rglob(f"{at.name('numbers')}.yaml")]
     assert '  version: "[1.0,2.0)"\n' in text

@@ -12,10 +12,6 @@ from acceptance.workplace import Workplace
 REQUESTED = 'restart: {id: "%s", onlyFailed: true}'
 
 
-def task_states(at: Workplace) -> list[str]:
-    return [task["state"] for task in at.rest("GET", f"/connectors/{at.name('sink')}/status")["tasks"]]
-
-
 @pytest.mark.on_kafka
 def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> None:
     fail(at)
@@ -23,13 +19,13 @@ def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> No
     at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 1}\n"))
     at.run("plan").expect(out=("! restart", "spec.restart.id is '1'"))
     first = at.run("apply", "--yes")
-    assert (first.code, task_states(at)) == (0, ["FAILED"])
+    assert (first.code, at.tasks("sink")) == (0, ["FAILED"])
     assert "task 0 is FAILED again: " in first.out
     (at.directory / "missing").mkdir()
     assert "No changes." in at.run("apply", "--yes").out, "this id was carried out"
     at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 2}\n"))
     assert at.run("apply", "--yes").code == 0
-    assert task_states(at) == ["RUNNING"]
+    assert at.tasks("sink") == ["RUNNING"]
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
@@ -47,4 +43,4 @@ def test_commands_restart_parts_and_report_what_fails_again(at: Workplace) -> No
     for command in (suggested[1].split(), [*restart, "--task", "0"], restart):
         ran = at.run(*command)
         assert (ran.code, ran.out) == (0, f"{name} on local was restarted.\n")
-        assert task_states(at) == ["RUNNING"]
+        assert at.tasks("sink") == ["RUNNING"]

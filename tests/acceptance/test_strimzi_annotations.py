@@ -51,7 +51,7 @@ class Resource:
 
     def put(self, position: int) -> None:
         """Change the offset with a request, as someone else may do."""
-        self.at.rest("PATCH", f"/connectors/{self.name}/offsets", {"offsets": [self.lines.entry(position)]})
+        self.at.set_offsets("lines", self.lines.entry(position))
 
 
 @pytest.fixture

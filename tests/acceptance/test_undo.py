@@ -34,34 +34,24 @@ def files(real: Workplace) -> Files:
     return Files(real)
 
 
-def undo(files: Files) -> dict[str, Any]:
-    """Write the document that undoes the change `wrong`, commit it and apply it."""
-    files.place.undo("wrong")
-    files.place.run("validate").expect(0)
-    files.place.apply()
-    document: dict[str, Any] = yaml.safe_load((files.place.repository / "undo.yaml").read_text())
-    return document
-
-
-def test_undo_of_a_replace_puts_back_the_partition_of_another_file(files: Files) -> None:
-    old = [at_position(files.other, 7), at_position(files.own, 5)]
-    files.place.set_offsets("files", *old)
-    third = at_position(str(files.place.directory / "third.txt"), 1)
-    spec = f"operation: replace\noffsets: {json.dumps([third])}\nacknowledge: [tombstone, unread]"
-    files.place.apply_change("wrong", "files", spec)
-    assert files.existing() == [third]
-    document = undo(files)
-    assert files.existing() == sorted(old, key=str)
-    assert document["spec"]["acknowledge"] == ["tombstone", "unread"]
-
-
-def test_undo_of_a_reset_puts_back_partitions_of_every_form_that_connect_takes(files: Files) -> None:
+def test_an_undo_puts_back_partitions_of_every_form_and_of_other_files(files: Files) -> None:
     one_more = {"partition": {"filename": files.own, "zone": "a"}, "offset": {"position": 9}}
     number = {"partition": {"filename": 5}, "offset": {"position": 1, "more": "kept"}}
     old = [at_position(files.other, 7), at_position(files.own, 5), one_more, number]
+    third = at_position(str(files.place.directory / "third.txt"), 1)
+    replace = f"operation: replace\noffsets: {json.dumps([third])}\nacknowledge: [tombstone, unread]"
+    reset = "operation: reset\nacknowledge: [reset]"
     files.place.set_offsets("files", *old)
-    files.place.apply_change("wrong", "files", "operation: reset\nacknowledge: [reset]")
-    assert files.existing() == []
-    document = undo(files)
-    assert files.existing() == sorted(old, key=str)
-    assert document["spec"]["acknowledge"] == ["unread"]
+    for name, spec, changed, needed in (
+        ("wrong", replace, [third], ["tombstone", "unread"]),
+        ("again", reset, [], ["unread"]),
+    ):
+        files.place.apply_change(name, "files", spec)
+        assert files.existing() == changed
+        files.place.undo(name)
+        files.place.run("validate").expect(0)
+        files.place.apply()
+        assert files.existing() == sorted(old, key=str)
+        document = yaml.safe_load((files.place.repository / "undo.yaml").read_text())
+        assert document["spec"]["acknowledge"] == needed
+        files.place.commit("undo.yaml")

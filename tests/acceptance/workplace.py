@@ -199,6 +199,18 @@ class Workplace:
             if name.endswith(self.suffix)
         }
 
+    def tasks(self, stem: str) -> list[str]:
+        """The state of each task of a connector."""
+        return [task["state"] for task in self.rest("GET", f"/connectors/{self.name(stem)}/status")["tasks"]]
+
+    def position(self, stem: str) -> int | None:
+        """The field `position` of a connector's one current offset; None if it has no offset."""
+        found = self.offsets(stem)
+        return found[0]["offset"]["position"] if found else None
+
+    def await_position(self, stem: str, wanted: int | None) -> None:
+        self.await_that(lambda: self.position(stem), lambda found: found == wanted)
+
     def config(self, stem: str) -> dict[str, str]:
         config: dict[str, str] = self.rest("GET", f"/connectors/{self.name(stem)}/config")
         return config

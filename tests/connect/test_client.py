@@ -20,22 +20,24 @@ STREAM, THREE = partition_text({"stream": "a"}), offset_text({"position": 3})
 PATCH = {STREAM: THREE}
 
 
-def test_an_older_worker_refuses_an_initial_state(standin: StandIn, client: ConnectClient) -> None:
+def test_an_older_worker_says_what_it_cannot_do_and_not_that_the_connector_is_absent(
+    standin: StandIn, client: ConnectClient
+) -> None:
     standin.cluster.version = "3.6.2"
     with pytest.raises(Rejected, match='Unrecognized field "initial_state"'):
         client.create(NAME, CONFIG, TargetState.STOPPED)
     client.create(NAME, CONFIG)
-    assert client.names() == {NAME}
-
-
-def test_a_worker_without_stop_says_so_and_not_that_the_connector_is_absent(
-    standin: StandIn, client: ConnectClient
-) -> None:
+    client.stop(NAME)
+    standin.cluster.version = "3.5.1"
+    assert client.offsets(NAME) == {}
+    for change in (lambda: client.alter_offsets(NAME, PATCH), lambda: client.reset_offsets(NAME)):
+        with pytest.raises(ConnectRefused, match="this worker has no such endpoint"):
+            change()
     standin.cluster.version = "3.4.1"
-    client.create(NAME, CONFIG)
-    with pytest.raises(ConnectRefused, match="this worker has no such endpoint") as caught:
-        client.stop(NAME)
-    assert not isinstance(caught.value, NotFound)
+    for request in (lambda: client.offsets(NAME), lambda: client.stop(NAME)):
+        with pytest.raises(ConnectRefused, match="this worker has no such endpoint") as caught:
+            request()
+        assert not isinstance(caught.value, NotFound)
 
 
 def test_a_name_of_no_use_is_not_sent_and_any_name_stays_one_step_of_the_path(
@@ -88,18 +90,6 @@ def test_transitions_take_effect_later(standin: StandIn, client: ConnectClient) 
     ]
 
 
-def test_an_older_worker_has_offsets_to_look_at_or_none_at_all(standin: StandIn, client: ConnectClient) -> None:
-    client.create(NAME, NUMBERS, TargetState.STOPPED)
-    standin.cluster.version = "3.5.1"
-    assert client.offsets(NAME) == {}
-    for change in (lambda: client.alter_offsets(NAME, PATCH), lambda: client.reset_offsets(NAME)):
-        with pytest.raises(ConnectRefused, match="this worker has no such endpoint"):
-            change()
-    standin.cluster.version = "3.4.1"
-    with pytest.raises(ConnectRefused, match="this worker has no such endpoint"):
-        client.offsets(NAME)
-
-
 @pytest.mark.parametrize("effect", [False, True])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_a_change_whose_answer_is_lost_is_not_sent_again(
@@ -134,25 +124,17 @@ def test_a_connector_may_be_called_offsets(standin: StandIn, client: ConnectClie
     assert client.names() == frozenset()
 
 
-# Workers that are gone are distinguished from workers that were never reachable from here.
-
-
-def test_only_a_worker_that_was_reached_before_can_be_gone() -> None:
+def test_only_a_worker_of_the_settings_or_that_was_reached_before_can_be_gone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         worker = f"127.0.0.1:{server.getsockname()[1]}"
         probe = WorkerProbe(["http://connect.example:8083"])
         assert probe.gone({worker, "127.0.0.1:1"}) == frozenset()
-    assert probe.gone({worker, "127.0.0.1:1"}) == {worker}
-
-
-def test_a_worker_of_the_settings_can_be_gone_at_once_and_a_name_that_is_no_address_never() -> None:
-    assert WorkerProbe(["http://127.0.0.1:1/"]).gone({"127.0.0.1:1"}) == {"127.0.0.1:1"}
-    assert WorkerProbe([]).gone({"", "no port", "a..b:8083", "host:99999", "host:-1"}) == frozenset()
-
-
-def test_nothing_is_sent_to_a_worker() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        WorkerProbe([]).gone({f"127.0.0.1:{server.getsockname()[1]}"})
         connection, _ = server.accept()
         with connection:
-            assert connection.recv(1) == b""
+            assert connection.recv(1) == b"", "nothing is sent to the worker"
+    assert probe.gone({worker, "127.0.0.1:1"}) == {worker}
+    assert WorkerProbe(["http://127.0.0.1:1/"]).gone({"127.0.0.1:1"}) == {"127.0.0.1:1"}
+
+
+def test_a_name_that_is_no_address_is_never_gone() -> None:
+    assert WorkerProbe([]).gone({"", "no port", "a..b:8083", "host:99999", "host:-1"}) == frozenset()

@@ -41,7 +41,6 @@ def test_an_endless_answer_is_read_up_to_the_limit(make_client: MakeClient) -> N
         make_client(url, max_answer=MOST).names()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 500])
 def test_what_is_packed_is_measured_unpacked(make_client: MakeClient, status: int) -> None:
     bomb = gzip.compress(bytes(64 * MOST))
@@ -58,7 +57,6 @@ def test_an_answer_at_the_limit_is_read(make_client: MakeClient) -> None:
         assert make_client(url, max_answer=MOST).names() == {"a"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [
@@ -74,7 +72,6 @@ def test_a_byte_now_and_then_is_no_answer(make_client: MakeClient, parts: Parts)
         make_client(url, timeout=0.3).names()
 
 
-@pytest.mark.slow
 def test_what_arrives_quickly_does_not_move_the_limit_of_a_validation(make_client: MakeClient) -> None:
     """Without `within`, each part would extend the timeout by another second."""
 

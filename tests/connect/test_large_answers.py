@@ -12,17 +12,12 @@ import pytest
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
+from support.files.tables import rows
 
+from gitops_connect import errors
 from gitops_connect.connect import wire
 from gitops_connect.connect.client import ConnectClient, save_offsets
-from gitops_connect.errors import (
-    ConnectRefused,
-    ConnectUnavailable,
-    GitopsConnectError,
-    OutcomeUnknown,
-    Rejected,
-    UsageError,
-)
+from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, UsageError
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
@@ -109,7 +104,6 @@ def test_the_next_worker_is_asked_for_all_of_it(make_client: MakeClient, file: P
     assert (found.entries, len(read(file))) == (MANY, MANY)
 
 
-@pytest.mark.slow
 def test_a_worker_that_stops_in_the_middle_is_left(full: StandIn, make_client: MakeClient, file: Path) -> None:
     full.hang("GET", PATH)
     with pytest.raises(ConnectUnavailable, match=r"did not answer within 0\.2 s"):
@@ -117,17 +111,7 @@ def test_a_worker_that_stops_in_the_middle_is_left(full: StandIn, make_client: M
     assert not file.exists()
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({"offsets": {}}, "no list"),
-        ({"offsets": [1]}, r"offsets\[0\]: expected an object, found int"),
-        ({"offsets": [{"offset": {}}]}, r"the partition of offsets\[0\]: expected an object"),
-        ({"offsets": [entry(1), {"partition": {}, "offset": 7}]}, r"the offset of offsets\[1\]: expected an object"),
-        ("<html>maintenance</html>", "line 1, column 1"),
-        ('{"offsets":[{"partition":{},"offset":{}}', "end of the file"),
-    ],
-)
+@pytest.mark.parametrize(("body", "words"), rows(__file__, "unreadable"))
 def test_what_no_worker_answers_is_named(
     standin: StandIn, client: ConnectClient, file: Path, body: Any, words: str
 ) -> None:
@@ -164,7 +148,6 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert full_disk.exists()
 
 
-@pytest.mark.slow
 def test_memory_is_flat(tmp_path: Path) -> None:
     """Four times as many entries need no more memory."""
 
@@ -194,20 +177,12 @@ def test_a_body_that_is_ready_is_sent_as_it_is(full: StandIn, client: ConnectCli
     assert full.calls[-2].headers["Content-Type"] == "application/json"
 
 
-@pytest.mark.parametrize(
-    ("status", "words", "error"),
-    [
-        (500, "Request timed out. The worker is currently …", OutcomeUnknown),
-        (500, 'Unrecognized field "x"', Rejected),
-        (400, "Connectors must be in the STOPPED state before", GitopsConnectError),
-        (500, "the position must be a Long", ConnectRefused),
-    ],
-)
+@pytest.mark.parametrize(("status", "words", "error"), rows(__file__, "failures"))
 def test_its_failures_are_those_of_any_change_and_do_not_quote_it(
-    full: StandIn, client: ConnectClient, status: int, words: str, error: type[GitopsConnectError]
+    full: StandIn, client: ConnectClient, status: int, words: str, error: str
 ) -> None:
     full.refuse("PATCH", PATH, status, words)
-    with pytest.raises(error, match=words.split("…", maxsplit=1)[0]) as caught:
+    with pytest.raises(getattr(errors, error), match=words.split("…", maxsplit=1)[0]) as caught:
         client.alter_offsets_with(NAME, BODY)
     assert "s3cret" not in str(caught.value)
     full.drop("PATCH", PATH)

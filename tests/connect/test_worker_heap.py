@@ -29,20 +29,7 @@ def of_a_million(chunk: int, copies: int = 1) -> HeapEstimate:
     return estimate(MILLION, MILLION * LINE, chunk * LINE, copies)
 
 
-# Peak live heap of a 4.3.1 worker, measured by full collections during a request; it stored 400,000 partitions.
-MEASURED = [
-    pytest.param(65, 1, 0, 408_533_640, id="one field, small, all read"),
-    pytest.param(300, 1, 0, 704_483_520, id="one field, large, all read"),
-    pytest.param(89, 1, 0, 442_875_976, id="one field, all read"),
-    pytest.param(89, 1, 200_000, 542_036_608, id="one field, a chunk"),
-    pytest.param(89, 3, 0, 886_164_128, id="one field, exactly-once, all read"),
-    pytest.param(89, 3, 200_000, 998_770_232, id="one field, exactly-once, a chunk"),
-    pytest.param(120, 1, 0, 514_260_056, id="three fields, all read"),
-    pytest.param(120, 3, 200_000, 1_243_241_680, id="three fields, exactly-once, a chunk"),
-]
-
-
-@pytest.mark.parametrize(("line", "copies", "chunk", "measured"), MEASURED)
+@pytest.mark.parametrize(("line", "copies", "chunk", "measured"), rows(__file__, "measured"))
 def test_the_estimate_is_near_to_what_was_measured_and_rather_above(
     line: int, copies: int, chunk: int, measured: int
 ) -> None:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.files.tables import rows
 
 from contract.under_test import TOPIC, Contract, entry, sink_entry
-from gitops_connect.errors import (
-    GitopsConnectError,
-    NotFound,
-    NotStopped,
-    OffsetsNotChanged,
-    OffsetsNotSupported,
-    Rejected,
-)
+from gitops_connect.errors import GitopsConnectError, NotFound, NotStopped, OffsetsNotChanged, Rejected
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import OffsetPatch
 
 pytestmark = pytest.mark.slow
 
@@ -41,26 +36,13 @@ def test_an_absent_connector_has_no_offsets(contract: Contract) -> None:
             call()
 
 
-def test_nothing_to_alter_is_refused_whatever_the_connector(contract: Contract) -> None:
+def test_a_body_without_offsets_or_of_another_shape_is_refused(contract: Contract) -> None:
     name = contract.stopped("none", contract.source())
     for any_name in (name, ABSENT):
         assert refusal(contract, any_name, {})[0] is Rejected
-    for body in ({}, {"offsets": []}, {"offsets": None}):
-        answer = contract.json("PATCH", f"/connectors/{name}/offsets", body)
-        text = "Partitions / offsets need to be provided for an alter offsets request"
-        assert answer == (400, {"error_code": 400, "message": text})
-
-
-def test_a_body_of_another_shape_is_refused_with_500(contract: Contract) -> None:
-    name = contract.stopped("shape", contract.source())
-    for body, words in (
-        ([], "Cannot deserialize value of type"),
-        ({"offsets": [], "bogus": 1}, 'Unrecognized field "bogus"'),
-        ({"offsets": [{"partition": {"a": 1}, "offset": None, "bogus": 1}]}, 'Unrecognized field "bogus"'),
-        ({"offsets": [{"partition": "a", "offset": None}]}, "Cannot construct instance of `java.util.LinkedHashMap`"),
-    ):
+    for code, body, words in rows(__file__, "bodies"):
         status, answer = contract.json("PATCH", f"/connectors/{name}/offsets", body)
-        assert (status, answer["message"].startswith(words)) == (500, True)
+        assert (status, answer["message"].startswith(words)) == (code, True)
 
 
 def test_a_connector_that_never_ran_is_seeded_offsets_are_merged_and_a_reset_removes_all(contract: Contract) -> None:
@@ -103,9 +85,20 @@ def test_offsets_are_changed_only_while_the_connector_is_stopped(contract: Contr
     contract.await_state(name, "PAUSED", ["PAUSED"])
     assert refusal(contract, name, THREE)[0] is NotStopped
 
+    failed = contract.create("failed", contract.mirror())
+    contract.await_state(failed, "FAILED", [])
+    patch = entry({"cluster": "from", "topic": "t", "partition": 0}, {"offset": 4})
+    assert refusal(contract, failed, patch)[0] is NotStopped
+    contract.stop(failed)
+    contract.client.alter_offsets(failed, patch)
+    assert contract.client.offsets(failed) == patch
 
-def test_a_change_right_after_a_stop_is_refused_as_not_stopped_or_done(contract: Contract) -> None:
+
+def test_a_running_source_moves_on_and_is_changed_as_soon_as_it_is_stopped(contract: Contract) -> None:
+    """Until its tasks have ended, the change is refused."""
     name = contract.running("hasty", contract.numbers())
+    first = contract.await_that(lambda: contract.client.offsets(name), bool)
+    contract.await_that(lambda: contract.client.offsets(name), lambda found: found != first)
     contract.client.stop(name)
 
     def done() -> bool:
@@ -117,16 +110,6 @@ def test_a_change_right_after_a_stop_is_refused_as_not_stopped_or_done(contract:
 
     contract.await_that(done, bool)
     contract.await_offsets(name, THREE)
-
-
-def test_a_failed_connector_has_to_be_stopped_first(contract: Contract) -> None:
-    name = contract.create("failed", contract.mirror())
-    contract.await_state(name, "FAILED", [])
-    patch = entry({"cluster": "from", "topic": "t", "partition": 0}, {"offset": 4})
-    assert refusal(contract, name, patch)[0] is NotStopped
-    contract.stop(name)
-    contract.client.alter_offsets(name, patch)
-    assert contract.client.offsets(name) == patch
 
 
 def test_values_keep_their_types(contract: Contract) -> None:
@@ -169,11 +152,16 @@ def test_of_two_offsets_of_a_partition_the_last_wins(contract: Contract) -> None
     assert contract.client.offsets(name) == {}, "the offset of no partition is accepted, and never returned"
 
 
+def of_kind(contract: Contract, kind: str, behaviour: str) -> tuple[ConnectorName, OffsetPatch]:
+    """A stopped connector of a class whose name begins with `behaviour`, and a change of its offsets."""
+    is_source = kind == "source"
+    config = contract.numbers(behaviour) if is_source else contract.records(TOPIC, behaviour)
+    return contract.stopped("odd", config), THREE if is_source else sink_entry(TOPIC, 1)
+
+
 @pytest.mark.parametrize("kind", ["source", "sink"])
 def test_a_class_that_does_not_see_to_its_offsets_gives_a_warning(contract: Contract, kind: str) -> None:
-    patch = THREE if kind == "source" else sink_entry(TOPIC, 1)
-    config = contract.numbers("") if kind == "source" else contract.records(TOPIC, "")
-    name = contract.stopped("elsewhere", config)
+    name, patch = of_kind(contract, kind, "")
     warning = "if this connector manages offsets externally, they will need to be manually "
     assert warning + "altered in the system that the connector uses" in contract.client.alter_offsets(name, patch)
     assert contract.client.offsets(name) == patch
@@ -182,32 +170,14 @@ def test_a_class_that_does_not_see_to_its_offsets_gives_a_warning(contract: Cont
 
 
 @pytest.mark.parametrize("kind", ["source", "sink"])
-@pytest.mark.parametrize(
-    ("behaviour", "error", "words"),
-    [
-        ("Fixed", OffsetsNotSupported, "because it doesn't support external modification of offsets"),
-        ("Broken", OffsetsNotChanged, "nobody answers there"),
-    ],
-)
-def test_a_class_that_refuses(
-    contract: Contract, kind: str, behaviour: str, error: type[GitopsConnectError], words: str
-) -> None:
-    patch = THREE if kind == "source" else sink_entry(TOPIC, 1)
-    config = contract.numbers(behaviour) if kind == "source" else contract.records(TOPIC, behaviour)
-    name = contract.stopped("refuses", config)
+@pytest.mark.parametrize(("behaviour", "error", "words"), rows(__file__, "refusing"))
+def test_a_class_that_refuses(contract: Contract, kind: str, behaviour: str, error: str, words: str) -> None:
+    name, patch = of_kind(contract, kind, behaviour)
     found, text = refusal(contract, name, patch)
-    assert (found, words in text) == (error, True)
-    with pytest.raises(error, match=words):
+    assert (found.__name__, words in text) == (error, True)
+    with pytest.raises(found, match=words):
         contract.client.reset_offsets(name)
     assert contract.client.offsets(name) == {}
-
-
-def test_a_running_source_moves_on_until_it_is_stopped(contract: Contract) -> None:
-    name = contract.running("count", contract.numbers())
-    first = contract.await_that(lambda: contract.client.offsets(name), bool)
-    contract.await_that(lambda: contract.client.offsets(name), lambda found: found != first)
-    contract.stop(name)
-    assert contract.client.offsets(name) == contract.client.offsets(name) != {}
 
 
 def test_offsets_outlive_their_connector(contract: Contract) -> None:

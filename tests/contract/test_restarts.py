@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contract.under_test import Contract
-from gitops_connect.errors import NotFound, Rejected
+from gitops_connect.errors import Rejected
 from gitops_connect.model.names import ConnectorName
 
 RESTART_FAILED = "restart?includeTasks=true&onlyFailed=true"
@@ -56,10 +56,3 @@ def test_parts_that_have_not_failed_are_restarted_only_on_request(contract: Cont
     status, body = contract.json("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=false")
     assert (status, body["connector"]["state"], body["tasks"][0]["state"]) == (202, "RESTARTING", "RESTARTING")
     contract.await_state(name, "RUNNING", ["RUNNING"])
-
-
-def test_an_unknown_connector_cannot_be_restarted(contract: Contract) -> None:
-    with pytest.raises(NotFound):
-        contract.client.restart(ConnectorName("no-such-connector"), include_tasks=True, only_failed=True)
-    with pytest.raises(NotFound):
-        contract.client.restart_part(ConnectorName("no-such-connector"), 0)
