@@ -29,7 +29,6 @@ PLAINTEXT = {
     "target.cluster.security.protocol": "PLAINTEXT",
 }
 """What the config of each connector of these two clusters has at least."""
-PROTOCOLS = ("source.cluster.security.protocol", "target.cluster.security.protocol")
 
 
 def resource(spec: Mapping[str, Any], api: str = "v1", namespace: str | None = "kafka") -> Document:

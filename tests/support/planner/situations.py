@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from gitops_connect.connect.wire import parse_version
 from gitops_connect.model.desired import (
     DesiredConnector,
     DesiredOffsetChange,
@@ -22,7 +23,6 @@ from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import (
     ConnectorType,
-    ConnectVersion,
     ObservedConnector,
     ObservedState,
     TaskStatus,
@@ -150,11 +150,6 @@ def situation_of(given: Mapping[str, Any]) -> Situation:
     desired = [wanted(name, **(fields or {})) for name, fields in more.pop("desired", {}).items()]
     observed = [seen(name, **(fields or {})) for name, fields in more.pop("observed", {}).items()]
     return situation(desired, observed, **more)
-
-
-def parse_version(text: str) -> ConnectVersion:
-    major, minor, patch = (int(part) for part in text.split("."))
-    return ConnectVersion(major, minor, patch)
 
 
 def as_observed(desired: DesiredConnector) -> ObservedConnector:
