@@ -28,7 +28,13 @@ from gitops_connect.model.observed_state import (
     TaskStatus,
     WorkerState,
 )
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.offset_changes import (
+    Acknowledgement,
+    OffsetChange,
+    OffsetChangeKind,
+    OffsetChangeRecord,
+    OffsetChangeState,
+)
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
@@ -105,7 +111,7 @@ def change(
     )
 
 
-def record(one: DesiredOffsetChange, state: str, **more: Any) -> OffsetChangeRecord:
+def record(one: DesiredOffsetChange | OffsetChange, state: str, **more: Any) -> OffsetChangeRecord:
     """The ledger's record of a change."""
     values = {"digest": one.digest, "revision": REVISION, "since": NOW, **more}
     return OffsetChangeRecord(one.name, one.connector, one.kind, OffsetChangeState(state), **values)

@@ -79,8 +79,7 @@ FAULTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("planted_fau
 
 def _expression(text: str) -> Callable[[int], Any]:
     """The values of an expression of our own tables, which depend on the number n of a line."""
-    found: Callable[[int], Any] = eval(f"lambda n: ({text})", {"str": str, "float": float})  # noqa: S307 - see above
-    return found
+    return eval(f"lambda n: ({text})", {"str": str, "float": float})  # noqa: S307 - see above
 
 
 def faults(group: str, at: str = "", *, eased: bool = False) -> Iterator[Plant]:
