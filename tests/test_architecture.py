@@ -132,5 +132,5 @@ def called(node: ast.Call) -> str:
 
 
 def test_the_tests_that_share_a_service_exist() -> None:
-    named = [test.partition("::")[0] for test in (*shared_services.SANDBOX, *shared_services.SPARK)]
+    named = [test.partition("::")[0] for prefixes in shared_services.SCOPES.values() for test in prefixes]
     assert [name for name in named if not (PACKAGE.parent / name).exists()] == []

@@ -9,7 +9,6 @@ from standin.connect import StandIn
 from standin.fixtures import MakeClient
 from support.cluster.manual_clock import ManualClock
 from support.files.tables import rows
-from support.planner.situations import parse_version
 from support.planner.situations import wanted as plain
 
 from gitops_connect.checks import plugin_validation
@@ -23,6 +22,7 @@ from gitops_connect.checks.plugin_validation import (
 )
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin
+from gitops_connect.connect.wire import parse_version
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location, Severity
 from gitops_connect.model.documents import Document

@@ -135,8 +135,8 @@ class AsProcess(Log):
 
     def __init__(self, at: Workplace, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         super().__init__()
-        command = [*PROGRAM, "--config", str(at.directory / "gitops-connect.toml"), "run", *arguments]
         variables = {**os.environ, **QUICK, **(environment or {})}
+        command = at.command("run", *arguments)
         self.process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._reader = threading.Thread(target=self._read)
         self._reader.start()

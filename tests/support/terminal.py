@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,6 @@ from typing import Self
 
 from acceptance.workplace import Workplace
 
-PROGRAM = (sys.executable, "-m", "gitops_connect.cli.main")
 DEADLINE = 30.0
 
 
@@ -30,9 +28,8 @@ class Terminal:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._screen, child = pty.openpty()
-        command = [*PROGRAM, "--config", str(at.directory / "gitops-connect.toml"), *arguments]
         self.process = subprocess.Popen(
-            command,
+            at.command(*arguments),
             stdin=child,
             stdout=subprocess.PIPE if piped else child,
             stderr=child,

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
@@ -37,6 +37,7 @@ class Begun:
     sent: int = 0
 
 
+@dataclass
 class MemoryJournal:
     """A `Journal`, and the `OffsetChanges` for it.
 
@@ -45,31 +46,26 @@ class MemoryJournal:
     stores of those in progress. `most` is the maximum of entries in a chunk, `chunks` lists start and size of each.
     """
 
-    def __init__(
-        self,
-        *,
-        max_skip: int = 1000,
-        cluster: ConnectClient | None = None,
-        most: int = 10,
-        config: Mapping[str, str] = CONFIG,
-    ) -> None:
-        self.max_skip = max_skip
-        self.shape = BUILT_IN.shape(config)
-        self.cluster = cluster
-        self.manifests: dict[OffsetChangeName, OffsetPatch] = {}
-        self.adopted: list[tuple[ConnectorName, ...]] = []
-        self.large_ones: dict[OffsetChangeName, Begun] = {}
-        self.most = most
-        self.chunks: list[tuple[int, int]] = []
-        self.unfinished: dict[OffsetChangeName, Offsets] = {}
-        self.before: dict[OffsetChangeName, Offsets] = {}
-        self.settled: dict[OffsetChangeName, tuple[Offsets, str]] = {}
-        self.failed: dict[OffsetChangeName, tuple[str, bool]] = {}
-        self.restarts: list[ConnectorName] = []
-        self.stopped: list[ConnectorName] = []
-        self.noted: dict[OffsetChangeName, str] = {}
-        self.calls: list[tuple[str, OffsetChangeName]] = []
-        self.faults: dict[str, deque[Exception]] = defaultdict(deque)
+    max_skip: int = 1000
+    cluster: ConnectClient | None = None
+    most: int = 10
+    config: Mapping[str, str] = field(default_factory=lambda: CONFIG)
+    manifests: dict[OffsetChangeName, OffsetPatch] = field(default_factory=dict)
+    adopted: list[tuple[ConnectorName, ...]] = field(default_factory=list)
+    large_ones: dict[OffsetChangeName, Begun] = field(default_factory=dict)
+    chunks: list[tuple[int, int]] = field(default_factory=list)
+    unfinished: dict[OffsetChangeName, Offsets] = field(default_factory=dict)
+    before: dict[OffsetChangeName, Offsets] = field(default_factory=dict)
+    settled: dict[OffsetChangeName, tuple[Offsets, str]] = field(default_factory=dict)
+    failed: dict[OffsetChangeName, tuple[str, bool]] = field(default_factory=dict)
+    restarts: list[ConnectorName] = field(default_factory=list)
+    stopped: list[ConnectorName] = field(default_factory=list)
+    noted: dict[OffsetChangeName, str] = field(default_factory=dict)
+    calls: list[tuple[str, OffsetChangeName]] = field(default_factory=list)
+    faults: dict[str, deque[Exception]] = field(default_factory=lambda: defaultdict(deque))
+
+    def __post_init__(self) -> None:
+        self.shape = BUILT_IN.shape(self.config)
 
     def intend(self, offset_change: OffsetChange) -> None:
         self._record_call("intend", offset_change)

@@ -10,26 +10,12 @@ from gitops_connect.documents.yaml import parse
 from gitops_connect.model.documents import Blob, Document
 from gitops_connect.model.strimzi import parse_strimzi_version
 from gitops_connect.strimzi.mirror_maker import Expansion, expand
+from support.files.tables import table
 
-SOURCE = {"alias": "a", "bootstrapServers": "a:9092"}
-TARGET = {
-    "alias": "b",
-    "bootstrapServers": "b:9092",
-    "groupId": "mm2",
-    "configStorageTopic": "mm2-config",
-    "offsetStorageTopic": "mm2-offset",
-    "statusStorageTopic": "mm2-status",
-}
-PLAINTEXT = {
-    "source.cluster.alias": "a",
-    "source.cluster.bootstrap.servers": "a:9092",
-    "source.cluster.security.protocol": "PLAINTEXT",
-    "target.cluster.alias": "b",
-    "target.cluster.bootstrap.servers": "b:9092",
-    "target.cluster.security.protocol": "PLAINTEXT",
-}
+SOURCE = table(__file__, "source")
+TARGET = table(__file__, "target")
+PLAINTEXT = table(__file__, "plaintext")
 """What the config of each connector of these two clusters has at least."""
-PROTOCOLS = ("source.cluster.security.protocol", "target.cluster.security.protocol")
 
 
 def resource(spec: Mapping[str, Any], api: str = "v1", namespace: str | None = "kafka") -> Document:

@@ -15,6 +15,7 @@ from gitops_connect.model.offset_changes import (
     OffsetChangeState,
 )
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from support.planner.situations import record
 
 LOCAL = ClusterName("local")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -63,12 +64,4 @@ def bring_to(offset_changes: OffsetChangeStore, state: OffsetChangeState | None)
 
 
 def record_of(offset_change: OffsetChange) -> OffsetChangeRecord:
-    return OffsetChangeRecord(
-        offset_change.name,
-        offset_change.connector,
-        offset_change.kind,
-        OffsetChangeState.OPEN,
-        offset_change.digest,
-        offset_change.revision,
-        NOON,
-    )
+    return record(offset_change, OffsetChangeState.OPEN.value, revision=offset_change.revision, since=NOON)

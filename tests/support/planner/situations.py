@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from gitops_connect.connect.wire import parse_version
 from gitops_connect.model.desired import (
     DesiredConnector,
     DesiredOffsetChange,
@@ -22,13 +23,18 @@ from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import (
     ConnectorType,
-    ConnectVersion,
     ObservedConnector,
     ObservedState,
     TaskStatus,
     WorkerState,
 )
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.offset_changes import (
+    Acknowledgement,
+    OffsetChange,
+    OffsetChangeKind,
+    OffsetChangeRecord,
+    OffsetChangeState,
+)
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
@@ -105,7 +111,7 @@ def change(
     )
 
 
-def record(one: DesiredOffsetChange, state: str, **more: Any) -> OffsetChangeRecord:
+def record(one: DesiredOffsetChange | OffsetChange, state: str, **more: Any) -> OffsetChangeRecord:
     """The ledger's record of a change."""
     values = {"digest": one.digest, "revision": REVISION, "since": NOW, **more}
     return OffsetChangeRecord(one.name, one.connector, one.kind, OffsetChangeState(state), **values)
@@ -150,11 +156,6 @@ def situation_of(given: Mapping[str, Any]) -> Situation:
     desired = [wanted(name, **(fields or {})) for name, fields in more.pop("desired", {}).items()]
     observed = [seen(name, **(fields or {})) for name, fields in more.pop("observed", {}).items()]
     return situation(desired, observed, **more)
-
-
-def parse_version(text: str) -> ConnectVersion:
-    major, minor, patch = (int(part) for part in text.split("."))
-    return ConnectVersion(major, minor, patch)
 
 
 def as_observed(desired: DesiredConnector) -> ObservedConnector:

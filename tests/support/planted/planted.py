@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,19 +17,10 @@ from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.offsets.formats import manifest_parser as reading
 from gitops_connect.offsets.rules.small import SHOWN
-from support.planted.planted_families import ODD_LINES
+from support.planted.planted_families import FAULTS, ODD_LINES
 from support.spark.large_engine import Said, manifest_of_files, small_verdict
 
-NOT_PLANTED = {
-    "compression": "it ends the whole file: test_oddities.py",
-    "format": "concerns the whole file: test_oddities.py",
-    "empty": "no line has it: test_oddities.py",
-    "too-large": "it takes 16 MiB: test_oddities.py",
-    "value": "JSON Lines cannot say one, the reader refuses its line as encoding or number: test_rules.py",
-    "database": "the planted connector lists no databases: tests/offsets/rules/test_rules.py",
-    "task": "it needs offsets stored for each task: tests/offsets/rules/test_rules.py",
-    "schema-broken": "it is said of a file in offset-schemas/: tests/offsets/rules/test_own_schemas.py",
-}
+NOT_PLANTED: Mapping[str, str] = FAULTS["not planted"]
 """Rules that no line of a manifest can break, and why."""
 WHOLE = Location("offsets")
 """The location of messages that concern all files."""

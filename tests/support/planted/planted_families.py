@@ -74,18 +74,17 @@ class Family:
     schema: OffsetSchema | None = field(default=None, repr=False)
 
 
-_FAULTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
+FAULTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
 
 
 def _expression(text: str) -> Callable[[int], Any]:
     """The values of an expression of our own tables, which depend on the number n of a line."""
-    found: Callable[[int], Any] = eval(f"lambda n: ({text})", {"str": str, "float": float})  # noqa: S307 - see above
-    return found
+    return eval(f"lambda n: ({text})", {"str": str, "float": float})  # noqa: S307 - see above
 
 
 def faults(group: str, at: str = "", *, eased: bool = False) -> Iterator[Plant]:
     """The faults of a group, for the field `at` if the group is one for any field."""
-    for row in _FAULTS[group]:
+    for row in FAULTS[group]:
         if isinstance(row, str):
             yield from faults(row)
             continue
@@ -147,7 +146,7 @@ def _misspell(path: str, wrong: str, says: tuple[Says, ...]) -> Plant:
 ODD_ENTRIES: Mapping[str, Any] = {"list": [], "text": "text", "number": 5, "null": None, "true": True, "float": 1.5}
 ODD_LINES: Mapping[str, Sequence[bytes]] = {
     rule: tuple(line.replace("NINES", "9" * 401).encode() for line in lines)
-    for rule, lines in _FAULTS["unreadable lines"].items()
+    for rule, lines in FAULTS["unreadable lines"].items()
 }
 """Unreadable lines by the rule that they violate, each with a place for a number."""
 

@@ -59,13 +59,10 @@ class Browser:
             message["sessionId"] = self.session
         os.write(self.writer, json.dumps(message).encode() + b"\0")
         until = time.monotonic() + DEADLINE
-        while True:
-            answer = self._receive(until)
-            if answer.get("id") == self._number:
-                assert "error" not in answer, (method, answer["error"])
-                result: dict[str, Any] = answer["result"]
-                return result
+        while (answer := self._receive(until)).get("id") != self._number:
             self.events.append(answer)
+        assert "error" not in answer, (method, answer["error"])
+        return answer["result"]
 
     def _receive(self, until: float) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -75,8 +72,7 @@ class Browser:
             assert read, "the browser has ended"
             self._rest += read
         first, _, self._rest = self._rest.partition(b"\0")
-        message: dict[str, Any] = json.loads(first)
-        return message
+        return json.loads(first)
 
     def open(
         self, url: str, *, width: int = 1440, height: int = 1000, dark: bool = False, scripts: bool = True

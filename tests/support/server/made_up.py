@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, Reconciliations, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
@@ -18,7 +19,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Offse
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequest, PullRequestPlan
+from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequestPlan
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose
 from gitops_connect.model.status import (
@@ -45,13 +46,14 @@ from gitops_connect.settings.sections import (
     Settings,
 )
 from support.cluster.manual_clock import ManualClock
-from support.planner.situations import CLUSTER, REVISION, current_offsets, seen, situation, wanted
+from support.files.tables import table
+from support.forge.memory_forge import PULL_REQUEST
+from support.planner.situations import CLUSTER, REVISION, current_offsets, situation_of
 from support.planner.situations import change as declared_change
 
 PROD = ClusterName("prod-eu")
 URL = "sqlite:///state.db"
 KEY = b"k" * 32
-TRACE = "org.apache.kafka.connect.errors.ConnectException: no route to db-7:5432; caused by: java.net.ConnectException"
 
 
 @dataclass
@@ -90,23 +92,20 @@ def statuses(cluster: ClusterName, count: int, now: datetime) -> tuple[Connector
 
 
 def _status(cluster: ClusterName, number: int, since: datetime) -> ConnectorStatus:
-    kind = ("source", "sink")[number % 2]
-    name = ConnectorName(f"{('orders', 'payments', 'inventory', 'customers')[number % 4]}-{kind}-{number:04}")
-    fine = ConnectorStatus(
-        cluster, name, Sync.SYNCED, Health.HEALTHY, "RUNNING", "4/4", HealthReason.RUNNING, since=since
+    system, kind = ("orders", "payments", "inventory", "customers")[number % 4], ("source", "sink")[number % 2]
+    fields = next((found for of, rest, found in table(__file__, "states") if number % of == rest), {})
+    suspension = Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=since, reason="INC-4711")
+    return _connector(
+        cluster, f"{system}-{kind}-{number:04}", since, **fields, suspension=suspension if number % 50 == 2 else None
     )
-    if number % 25 == 3:
-        message = f"tasks 0-2 are FAILED: {TRACE}; restarted 3 times"
-        return replace(fine, health=Health.DEGRADED, tasks="1/4", problem=message, reason=HealthReason.FAILED)
-    if number % 40 == 7:
-        message = "drift: configure; batch.size was changed on the cluster"
-        return replace(fine, sync=Sync.OUT_OF_SYNC, difference=message)
-    if number % 50 == 2:
-        suspension = Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=since, reason="INC-4711")
-        return replace(fine, suspension=suspension)
-    if number % 30 == 11:
-        return replace(fine, health=Health.SUSPENDED, state="PAUSED", tasks="0/4", reason=HealthReason.PAUSED)
-    return fine
+
+
+def _connector(cluster: ClusterName, name: str, since: datetime | None, **fields: Any) -> ConnectorStatus:
+    """A healthy connector, apart from these fields."""
+    given = {"sync": "SYNCED", "health": "HEALTHY", "reason": "RUNNING", "state": "RUNNING", "tasks": "4/4", **fields}
+    states = {"sync": Sync[given.pop("sync")], "health": Health[given.pop("health")]}
+    reason = HealthReason[given.pop("reason")]
+    return ConnectorStatus(cluster, ConnectorName(name), reason=reason, since=since, **states, **given)
 
 
 def made_up_plan(cluster: ClusterName) -> Plan:
@@ -115,20 +114,7 @@ def made_up_plan(cluster: ClusterName) -> Plan:
         declared_change("rewind-orders", "orders", "alter"),
         declared_change("reset-lines", "lines", "reset", acknowledge=["reset"]),
     ]
-    secret = {"database.password": "hunter2-secret"}
-    desired = [
-        wanted("orders", config={"topic": "orders", "batch.size": "1000", **secret}, secrets=["database.password"]),
-        wanted("lines"),
-        wanted("new", "stopped", config={"topic": "new"}),
-        wanted("failed"),
-    ]
-    observed = [
-        seen("orders", config={"topic": "orders", "batch.size": "500", "database.password": "old-secret"}),
-        seen("lines"),
-        seen("failed", tasks=["java.io.IOException: no <disk>\n\tat x"] * 2 + ["RUNNING"]),
-        seen("of-others"),
-    ]
-    made = situation(desired, observed, owned=["orders", "lines", "failed"], changes=changes)
+    made = situation_of({**table(__file__, "plan"), "changes": changes})
     found = plan(made)
     outlook = RestartOutlook(3, 6, made.now, made.now + timedelta(minutes=12))
     ill = tuple(replace(one, restarts=outlook) for one in found.unhealthy)
@@ -203,7 +189,11 @@ WARNING = Diagnostic(Severity.WARNING, "connector/unknown-key", "nothing reads b
 
 def made_up_state(now: datetime, count: int = 60) -> DaemonState:
     """Two clusters with `count` connectors each, of which one has problems."""
-    many = (*statuses(CLUSTER, count, now), *_of_plan(now))
+    planned_ones = (
+        _connector(CLUSTER, name, minutes and now - timedelta(minutes=minutes), **fields)
+        for name, minutes, fields in table(__file__, "planned_connectors")
+    )
+    many = (*statuses(CLUSTER, count, now), *planned_ones)
     ill = [one.name for one in many if one.health is Health.DEGRADED]
     planned = made_up_plan(CLUSTER)
     views = {
@@ -238,34 +228,24 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
 
 def pull_request(number: int, now: datetime, *, with_errors: bool = False) -> PullRequestView:
     """The review of a pull request with a secret in its title and its plan."""
-    forge, head = "https://git.example/shop/connect", Revision("5" * 40)
-    title = "Rewind <orders> & create new"
-    one = PullRequest(
-        number, title, "ada", head, f"refs/pull/{number}/head", "main", f"{forge}/pulls/{number}", forge, False, False
+    forge = "https://git.example/shop/connect"
+    one = replace(
+        PULL_REQUEST,
+        number=number,
+        title="Rewind <orders> & create new",
+        author="ada",
+        head_ref=f"refs/pull/{number}/head",
+        url=f"{forge}/pulls/{number}",
+        files_url=forge,
     )
     plans = (made_up_plan(CLUSTER),)
     others = (OtherPullRequest(9, f"{forge}/pulls/9", (ConnectorName("orders"),)),)
-    planned = PullRequestPlan(number, head, "main", plans, digest=review_digest(plans), others=others)
+    planned = PullRequestPlan(number, one.head, "main", plans, digest=review_digest(plans), others=others)
     if with_errors:
         problems = Diagnostics.of([ERROR, WARNING])
         planned = replace(planned, diagnostics=problems, unread={PROD: "ConnectUnavailable: no worker answered"})
     state = CommitState.FAILURE if with_errors else CommitState.SUCCESS
     return PullRequestView(one, planned, state, "1 to create, 2 to change", "**1 to create**", now)
-
-
-def _of_plan(now: datetime) -> Iterator[ConnectorStatus]:
-    def one(name: str, sync: Sync, health: Health, reason: HealthReason, *more: str) -> ConnectorStatus:
-        return ConnectorStatus(CLUSTER, ConnectorName(name), sync, health, *more[:2], reason, *more[2:])  # type: ignore[misc]
-
-    failed = "tasks 0-1 are FAILED: java.io.IOException: no <disk>; restarted 3 times"
-    blocked = "configure; offset change rewind-orders (alter) is blocked: its manifest has errors"
-    since = now - timedelta(minutes=9)
-    degraded = one("failed", Sync.SYNCED, Health.DEGRADED, HealthReason.FAILED, "RUNNING", "1/3", failed)
-    yield replace(degraded, since=since)
-    orders = one("orders", Sync.OUT_OF_SYNC, Health.HEALTHY, HealthReason.RUNNING, "RUNNING", "1/1", "", blocked)
-    yield replace(orders, since=since)
-    yield one("new", Sync.OUT_OF_SYNC, Health.MISSING, HealthReason.MISSING, "-", "-", "", "create (stopped)")
-    yield one("of-others", Sync.UNMANAGED, Health.HEALTHY, HealthReason.RUNNING, "RUNNING", "1/1")
 
 
 def write_ledger(directory: Path) -> None:

@@ -151,8 +151,7 @@ def _environment(directory: Path) -> dict[str, str]:
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return probe.getsockname()[1]
 
 
 @dataclass
