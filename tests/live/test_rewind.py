@@ -37,8 +37,7 @@ def test_a_rewind_that_the_slot_forbids_is_acknowledged_fails_is_reported_and_un
     assert "gitops-connect offsets undo back" in said
     assert orders.tasks() == ["FAILED"]
 
-    orders.place.undo("back")
-    orders.place.apply()
+    assert orders.undo("back").code == 0
     orders.insert()
     orders.await_last(orders.rows)
     assert orders.tasks() == ["RUNNING"]
