@@ -230,7 +230,8 @@ def test_probes_and_webhooks_among_idle_connections(at: Workplace, sent: bytes) 
         assert push(url).status_code == 202
         closed = select.select(idle, [], [], 0)[0]
         assert len(closed) >= 80
-        assert idle[0] in closed, "the one that was open longest"
+        if sent != BODY:  # one that has sent its head is closed after those that have not, even if it is older
+            assert idle[0] in closed, "the one that was open longest"
 
 
 @pytest.mark.thorough
