@@ -94,7 +94,7 @@ def _ignore_fault(_rule: str, _found: str, _place: tuple[int, int]) -> None:
 
 
 class Body:
-    """One body. Its callbacks get each value that is no entry, and each error that does not stop the parser."""
+    """One body. Its callbacks get each value that is not an entry, and each error that does not stop the parser."""
 
     def __init__(
         self,

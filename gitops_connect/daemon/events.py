@@ -149,7 +149,7 @@ def cycle_ended(outcome: ReconciliationOutcome, seconds: float) -> None:
 def cycle_broken_off(cluster: ClusterName, revision: Revision, error: Exception, retry_in: float | None) -> None:
     """A reconciliation ended with an error before or instead of its steps. `retry_in` is in seconds.
 
-    It is no failure if another process reconciles the cluster.
+    It is not a failure if another process reconciles the cluster.
     """
     match error:
         case LedgerBusy():

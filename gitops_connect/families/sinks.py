@@ -98,7 +98,7 @@ ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
 def is_sink(config: Config) -> bool:
     """Every sink has one of two keys (`SinkConnectorConfig`).
 
-    A source may have such a key too: a class whose name ends like a source is no sink.
+    A source may have such a key too: a class whose name ends like a source is not a sink.
     """
     if config.get("connector.class", "").endswith(("SourceConnector", "Source")):
         return False

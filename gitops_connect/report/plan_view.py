@@ -104,7 +104,7 @@ def legend(views: Sequence[PlanView]) -> str:
 
 
 def asides(plan: Plan) -> Iterator[Sentence]:
-    """Further facts about the plan that are no steps, one line each."""
+    """Further facts about the plan that are not steps, one line each."""
     if plan.untrusted:
         yield Sentence(NOT_MERGED)
     yield from suspended_cluster(plan)

@@ -81,7 +81,7 @@ class ReviewCommands:
     def _may_command(self, pull_request: PullRequest, comment: Comment) -> bool:
         """Never the author of a pull request from a fork, and otherwise everyone who may push.
 
-        Others with write access can edit a comment, and it still has its author. So an edited comment is no command.
+        Others with write access can edit a comment, and it still has its author. So an edited comment is not a command.
         """
         if comment.is_edited:
             events.command_rejected(pull_request, comment, "the comment was edited; write a new one")

@@ -182,7 +182,7 @@ class MergeReports:
     def has_news(self) -> bool:
         """Whether `report` was not called since there is a new revision, or another result on a cluster.
 
-        The changes of a new revision wait until it is looked up. An error of the forge is no news: it may last.
+        The changes of a new revision wait until it is looked up. An error of the forge does not count: it may last.
         """
         snapshot = self._snapshot()
         is_reported = ended(snapshot).items() <= self._reported.items()

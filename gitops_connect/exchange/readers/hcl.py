@@ -147,7 +147,8 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """A mapping, with its items in the order of the file. A mapping in another one is no config, and has no items."""
+    """A mapping, with its items in the order of the file. A mapping in another one is not a config, and has no
+    items."""
 
     items: tuple[tuple[Literal | Unknown, Value], ...]
     at: int

@@ -184,7 +184,7 @@ def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[Block]:
 
 
 def _finished(base: int, content: bytes, *, is_first: bool) -> Block:
-    """A block that ends in a line feed, added if missing. A line that is too long is a fault: it is no manifest."""
+    """A block that ends in a line feed, added if missing. A line that is too long is a fault: it is not a manifest."""
     if not content or content.endswith(b"\n"):
         return Block(base, content, is_first)
     at = content.rfind(b"\n") + 1
