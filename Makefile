@@ -45,7 +45,7 @@ test-thorough: test gitea ## run make test, and the tests that only a release ne
 databases:
 	@tests/live/install-databases
 
-check: setup     ## check style, types and architecture, and run the tests that need no service: less than a minute
+check: setup     ## check style, types and architecture, and run the tests that need no service: less than half a minute
 	@$(MAKE) --no-print-directory --jobs=3 style types quick-tests
 
 style:
@@ -57,7 +57,7 @@ types:
 	$(BIN)/mypy
 
 quick-tests:
-	$(BIN)/pytest -q -n 3 --dist worksteal -o faulthandler_timeout=0 -m 'not slow and not e2e and not thorough'
+	$(BIN)/pytest -q -n 2 --dist worksteal -o faulthandler_timeout=0 -m 'not slow and not e2e and not thorough'
 
 format: setup    ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .

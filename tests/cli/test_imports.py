@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from cli_page import loaded_commands
 
 from gitops_connect.cli.main import COMMANDS
@@ -39,6 +40,7 @@ def test_the_help_of_the_program_has_the_first_sentence_of_the_help_of_each_comm
     }
 
 
+@pytest.mark.slow
 def test_a_command_whose_module_cannot_be_imported_is_a_bug_of_that_command_only() -> None:
     program = f"import sys; sys.modules['gitops_connect.cli.plan'] = None\n{PROGRAM}"
     plan = subprocess.run([sys.executable, "-c", program, "plan"], capture_output=True, text=True, check=False)
@@ -49,6 +51,7 @@ def test_a_command_whose_module_cannot_be_imported_is_a_bug_of_that_command_only
     assert version.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_command_imports_neither_the_planner_nor_the_ledger_if_it_needs_none() -> None:
     for command, unneeded in (("get", "gitops_connect.reconcile"), ("convert", "gitops_connect.ledger.ledger")):
         arguments = [sys.executable, "-c", PROGRAM, command, "--help"]

@@ -65,6 +65,7 @@ def test_a_command_that_takes_no_directory_does_not_ask_for_one(tmp_path: Path) 
     assert ran == Ran(64, "", "error: no repository is configured; add [repository] with url = … to the settings\n")
 
 
+@pytest.mark.slow
 def test_no_help_is_cut_off_or_has_marks_of_another_language() -> None:
     names = [[], ["get"], ["describe"], ["ledger"], ["offsets"], ["sandbox"]]
     groups = [run(*group, "--help").out for group in names]

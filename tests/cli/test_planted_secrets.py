@@ -65,6 +65,7 @@ def passwords(name: str, key: str, breaks: tuple[str, ...]) -> Iterator[str]:
     yield from shorter(text, at, at + len(LEFT + RIGHT), at + len(LEFT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_no_half_of_a_password_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for text in passwords(name, KEYS[0], COMMON):

@@ -46,6 +46,7 @@ def test_what_is_restarted(at: Workplace, standin: StandIn, running: str) -> Non
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("action", "options", "code", "error"), rows(__file__, "refused"))
 def test_what_cannot_be_restarted(
     at: Workplace, standin: StandIn, running: str, *, action: str, options: list[str], code: int, error: str

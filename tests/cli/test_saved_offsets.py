@@ -65,6 +65,7 @@ def read_back(path: str, content: bytes) -> Any:
     return verdict.offsets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=saved_offsets())

@@ -33,6 +33,7 @@ def held_up_to(text: str, position: int) -> list[bytes]:
     return list(cut(content, WINDOW))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}])
 @pytest.mark.parametrize("frame", ["%s", '{"offsets": %s}', '\r\n {"more":[1],"offsets":%s\n}\n\n'])
 def test_the_entries_do_not_depend_on_where_the_text_is_cut(form: dict, frame: str) -> None:

@@ -29,6 +29,7 @@ def test_only_new_items_are_news() -> None:
     assert news.of(["a", "c"]) == ["a"], "what comes back is news again"
 
 
+@pytest.mark.slow
 def test_every_event_and_field_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "log-events.md").read_text()
     calls = [call for module in MODULES for call in nodes(module) if isinstance(call, ast.Call)]

@@ -63,6 +63,7 @@ def test_every_exit_code_is_explained() -> None:
         assert f"| {code_.value} | {code_.name} |" in text
 
 
+@pytest.mark.slow
 def test_no_link_leads_nowhere() -> None:
     for page, link in ((one, link) for one in PAGES for link in links(one)):
         target, _, anchor = link.partition("#")
@@ -170,6 +171,7 @@ def test_no_page_has_a_path_of_one_machine() -> None:
     assert [f"{page}: {path}" for page in PAGES for path in found.findall(page.read_text())] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_every_module_and_function_that_the_architecture_names_exists(page: str) -> None:
     text = (ROOT / page).read_text()

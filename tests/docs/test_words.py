@@ -10,6 +10,7 @@ from pathlib import Path
 from tokenize import COMMENT, generate_tokens
 from typing import Any
 
+import pytest
 from support.docs.package_source import MODULES, PACKAGE, nodes
 from support.files.tables import table
 
@@ -94,6 +95,7 @@ def test_what_users_read_is_in_plain_words() -> None:
     assert problems(user_texts()) == []
 
 
+@pytest.mark.slow
 def test_docstrings_and_comments_are_in_plain_words() -> None:
     modules = [*MODULES, *(file for directory in CODE for file in (ROOT / directory).rglob("*.py") if file != HERE)]
     suspects = [module for module in modules if banned(module.read_text())]  # to find the comments of all takes 3 s

@@ -33,6 +33,7 @@ def try_all(document: Any, values: tuple[Any, ...], keys: tuple[str, ...], versi
             raise AssertionError(content) from bug.bug
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in MIRRORS else []) for name in DOCUMENTS]
 )

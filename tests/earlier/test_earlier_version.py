@@ -93,6 +93,7 @@ def _unpacked(value: Any) -> Any:
     return zlib.decompress(value) if isinstance(value, bytes) else value
 
 
+@pytest.mark.slow
 def test_a_ledger_is_opened_and_keeps_its_content(old: Ledger, new: Ledger) -> None:
     assert content(old) == content(new)
 

@@ -98,6 +98,7 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
     assert json.loads(Path("out/orders.json").read_text())["config"]["url"] == "${env:ORDERS_URL}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "content"), rows(__file__, "no_message_shows_a_secret"))
 def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
     if file == "a.tf":
@@ -137,6 +138,7 @@ texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_catego
 keys = st.from_regex(r"[a-z][a-z0-9.:=#_-]{0,10}", fullmatch=True).map(lambda key: f"x{key}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TargetFormat)
 @given(config=st.dictionaries(keys, texts, max_size=4), label=texts)
 @example(config={f"x{number}": text for number, text in enumerate(HOSTILE)}, label="yes")

@@ -88,6 +88,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["a.json", "a.yaml", "a.properties", "a.tf", "a.tf.json", "a.sql", "-"])
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=30), forced=st.sampled_from([None, *FileFormat]))
 def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFormat | None) -> None:

@@ -25,6 +25,7 @@ keys = st.one_of(
 ).filter(lambda key: key not in ("name", "connector.class", "config", "tasks.max", "apiVersion", "kind"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", WRITERS)
 @given(config=st.dictionaries(keys, texts, max_size=4), name=texts.filter(lambda text: text.strip()))
 @example(config={f"key{number}": text for number, text in enumerate(HOSTILE)}, name="orders")

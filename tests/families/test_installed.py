@@ -85,6 +85,7 @@ def test_the_module_of_the_guide_is_short() -> None:
     assert len(GUIDE["python"].text.splitlines()) <= 50
 
 
+@pytest.mark.slow
 def test_both_engines_check_the_classes_of_a_package(acme: Registry, tmp_path: Path) -> None:
     """With a fast pattern and without."""
     slow = replace_kinds(acme)
@@ -137,6 +138,7 @@ def broken_later(value: Any) -> bool:
     return True if value != "AQ-5000" else broken(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accepts", [broken, broken_later])
 def test_a_bug_in_a_package_blocks_only_its_manifests(acme: Registry, tmp_path: Path, accepts: Any) -> None:
     families = replace_kinds(acme, accepts=accepts)
@@ -211,6 +213,7 @@ def checked(directory: Path, *more: str) -> str:
     return ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_the_guide_shows_what_the_program_prints(tmp_path: Path) -> None:
     printed, page = (TIME.sub("N s", text) for text in (checked(tmp_path), GUIDE["text"].text))
     assert printed == page

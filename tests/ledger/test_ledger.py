@@ -52,6 +52,7 @@ ownerships = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(ownerships, max_size=4, unique_by=lambda one: one.connector))
 def test_ownership_makes_the_round_trip(ledger: Ledger, entries: list[Ownership]) -> None:

@@ -92,6 +92,7 @@ def test_which_values_of_a_config_are_secret() -> None:
     assert sensitive_values(url) == {"a%2Fb", "a/b", "pw"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

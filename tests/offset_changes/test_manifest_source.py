@@ -177,6 +177,7 @@ def test_nothing_is_left(tmp_path: Path):
     assert not list((tmp_path / "spark").iterdir())
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed(tmp_path: Path):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=60)
     assert [one.name for directory in tmp_path.iterdir() for one in directory.iterdir()] == ["live.jsonl"]

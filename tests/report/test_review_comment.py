@@ -111,6 +111,7 @@ def test_every_kind_of_comment(name: str, text: str) -> None:
     assert_golden(name, text)
 
 
+@pytest.mark.slow
 def test_a_large_plan_is_cut_to_the_limit_and_the_comment_says_where_or_why() -> None:
     text = review_comment(many(2000), OPTIONS)
     assert 60_000 < len(text) <= OPTIONS.longest

@@ -254,6 +254,7 @@ def test_a_pull_request_that_was_merged_as_several_commits_counts_once(reviewed:
     assert looked_up(plans, "d") == ([1, 2], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("applied", "expected"), rows(__file__, "applied"))
 def test_after_a_restart_the_ledger_knows_what_was_applied(
     reviewed: Ledger, applied: Mapping[ClusterName, str], expected: list[int]

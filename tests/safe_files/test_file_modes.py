@@ -120,6 +120,7 @@ def test_files_of_another_user() -> None:
             assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
+@pytest.mark.slow
 def test_a_push_to_a_local_repository_gives_its_files_the_users_mode(tmp_path: Path) -> None:
     """Other users of that repository read what is pushed to it."""
     script = """

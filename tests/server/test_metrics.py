@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from support.cluster.manual_clock import ManualClock
@@ -53,6 +54,7 @@ def step(connector: str, action: Action, **more: Any) -> StepOutcome:
     return StepOutcome(Step(ConnectorName(connector), action, "why", **more), Result.APPLIED)
 
 
+@pytest.mark.slow
 def test_the_gauges_are_those_of_the_snapshot(client: TestClient, made: World) -> None:
     view = made.served.snapshot.clusters[CLUSTER]
     assert_values(client, "gauges")

@@ -10,6 +10,8 @@ import zipfile
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
+import pytest
+
 import gitops_connect
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.spark.executor_modules import PACKAGES, packed
@@ -31,6 +33,7 @@ def test_the_rules_are_read_from_the_zip_file(tmp_path: Path) -> None:
     assert printed.strip() == f"{file}/gitops_connect/offsets/rules/rules.py"
 
 
+@pytest.mark.slow
 def test_executors_need_no_other_package(tmp_path: Path) -> None:
     """docs/reference/spark.md lists what executors need: no other dependency is imported there."""
     ours = {re.match(r"[\w-]+", one)[0].lower() for one in requires("gitops-connect") or () if "extra" not in one}
@@ -42,6 +45,7 @@ class Refuse:
         if name.partition(".")[0] in {sorted(modules - {*PACKAGES})!r}: raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Refuse())
 from gitops_connect.offsets.spark import check_job, join, patch_files, violations
+import pytest
 assert any(pickle.load(sys.stdin.buffer))
 """
     assert {"yaml", "sqlalchemy", "pyspark"} <= modules - {*PACKAGES}

@@ -118,6 +118,7 @@ def typed(value: Any) -> Any:
     return (type(value), value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @given(compression=st.sampled_from(list(COMPRESSIONS)), values=_ENTRIES)
 def test_what_is_written_comes_back_at_its_line(name: str, compression: str, values: list[Any]) -> None:
@@ -224,6 +225,7 @@ def test_entries_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.entries) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".yaml", ".csv"])
 @pytest.mark.parametrize("piece", ["{", "[", '{"a":', "[{", "[[],", "- ", '"', ",", "a\n"])
 def test_a_million_of_anything_is_refused_and_ends(piece: str, suffix: str) -> None:
