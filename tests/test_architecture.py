@@ -26,7 +26,7 @@ TEMPLATES = {
     # A literal of another module.
     ("model/masking.py", "MASK"),
     # Numbers, and a formatter of the logging package.
-    ("families/jdbc.py", "time"),
+    ("families/jdbc/__init__.py", "time"),
     ("cli/run.py", "writer"),
 }
 """The templates that are not literals where they are used: the module, the expression, and above it the reason."""

@@ -1,4 +1,4 @@
-"""Reads families from YAML: the facts about classes, each with its source. A module has what only code can say.
+"""Reads families from YAML: the facts about classes, each with its source. Their packages have what only code can say.
 
 A name in a file, such as `PG_LSN` or `topics_read`, is a type, a unit or a function of the family's module, or a type
 of `field_kinds`. Spark's executors import these modules, and never this one.
@@ -29,9 +29,8 @@ _LISTS_OF_FIELDS = ("position", "measured", "frame", "skipped", "if_both")
 
 
 def read_family(name: str, module: ModuleType) -> Family:
-    """The family in the YAML file that has the name of the module."""
-    file = f"{module.__name__.rpartition('.')[2]}.yaml"
-    text = files("gitops_connect.families").joinpath(file).read_text(encoding="utf-8")
+    """The family whose package is `module`: its `facts.yaml`, and the functions that the file names."""
+    text = files(module).joinpath("facts.yaml").read_text(encoding="utf-8")
     facts = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe
     reader = _FamilyReader(module, _conditions(facts.get("conditions", {})))
     classes = {class_name: reader.connector_class(one) for class_name, one in facts["classes"].items()}

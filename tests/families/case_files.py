@@ -1,4 +1,4 @@
-"""The cases of each family, as data: `cases/` has a file for each family."""
+"""The cases of each family, as data: `gitops_connect/families/*/cases.yaml`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 from support.files.manifests import entry
 
-FILES = [yaml.safe_load(file.read_text()) for file in sorted(Path(__file__).with_name("cases").glob("*.yaml"))]
+from gitops_connect import families
+
+FILES = [yaml.safe_load(file.read_text()) for file in sorted(Path(families.__file__).parent.glob("*/cases.yaml"))]
 
 
 def cases(kind: str) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""MirrorMaker 2: connectors that copy topics, consumer groups and heartbeats. `mirror_maker_2.yaml` has the facts."""
+"""MirrorMaker 2: connectors that copy topics, consumer groups and heartbeats. `facts.yaml` has the facts."""
 
 from __future__ import annotations
 

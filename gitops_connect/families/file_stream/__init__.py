@@ -1,4 +1,4 @@
-"""Kafka's connectors for files, FileStreamSource and FileStreamSink. `file_stream.yaml` has the facts."""
+"""Kafka's connectors for files, FileStreamSource and FileStreamSink. `facts.yaml` has the facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debezium's connectors: sources that read the log of a database, and its two sinks. `debezium.yaml` has the facts.
+"""Debezium's connectors: sources that read the log of a database, and its two sinks. `facts.yaml` has the facts.
 
 Here are the types of the positions: which of two positions in the log of a database is further.
 """

@@ -1,4 +1,4 @@
-"""The JDBC connectors of Confluent and of Aiven. `jdbc.yaml` has the facts."""
+"""The JDBC connectors of Confluent and of Aiven. `facts.yaml` has the facts."""
 
 from __future__ import annotations
 
