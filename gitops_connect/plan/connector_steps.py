@@ -7,7 +7,8 @@ A step that starts a connector (resume, or pause after a stop) comes after its c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
 from gitops_connect.connect.validation import installed_versions
@@ -24,11 +25,24 @@ from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_
 from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.offset_change_status import requested_listings
 from gitops_connect.plan.ownership_records import drifted
+from gitops_connect.plan.precedence import HoldKind, Intent, denied_by
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
 
-Steps = tuple[Step, ...]
 Notes = tuple[str, ...]
+
+
+class Intended(NamedTuple):
+    """A step, and what it is for."""
+
+    intent: Intent
+    step: Step
+
+
+Steps = tuple[Intended, ...]
+Denied = frozenset[Intent]
+_NONE_DENIED: Denied = frozenset()
+_NO_CHANGE = {Intent.ADOPT, Intent.RESTART, Intent.LIST}
 
 _VERSION = "connector.plugin.version"
 
@@ -62,34 +76,48 @@ def steady(state: WorkerState) -> TargetState | None:
     return _STEADY.get(state)
 
 
-def plan_connector(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> ConnectorPlan:
-    """Every step that brings this connector in sync with its document, and notes for the reader."""
-    declared, by_hand = desired, manual_pause(situation, desired)
-    if by_hand is not None:
-        desired = replace(declared, state=by_hand)
-    decided, notes = decide(situation, desired, offset_changes)
-    changes = (*decided, *requested_restarts(situation, desired, decided), *requested_listings(situation, desired))
-    steps = (*_adoption(situation, desired, changes), *changes)
+def compose(
+    situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan, denied: Denied = _NONE_DENIED
+) -> tuple[Steps, Notes]:
+    """The steps that bring a connector in sync with its document, without the intents in `denied`, and notes."""
+    by_hand = manual_pause(situation, declared)
+    desired = declared if by_hand is None else replace(declared, state=by_hand)
+    is_unchanged = drifted(situation, declared)
+    decided, notes = _decide(situation, desired, offset_changes, denied, is_unchanged=is_unchanged)
+    requested = requested_restarts(situation, desired, [one.step for one in decided])
+    listings = requested_listings(situation, desired)
+    changes = (*decided, *_for(Intent.RESTART, requested, denied), *_for(Intent.LIST, listings, denied))
+    return (*_for(Intent.ADOPT, _adoption(situation, desired, changes), denied), *changes), notes
+
+
+def _for(intent: Intent, steps: Iterable[Step], denied: Denied) -> Steps:
+    return () if intent in denied else tuple(Intended(intent, step) for step in steps)
+
+
+def plan_connector(
+    situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan
+) -> tuple[ConnectorPlan, Steps]:
+    """Everything that a connector is to do, as if nothing held it, and what each step is for."""
+    wanted, notes = compose(situation, declared, offset_changes)
+    steps, observed = tuple(one.step for one in wanted), situation.observed.connectors.get(declared.name)
+    by_hand = manual_pause(situation, declared)
+    desired = declared if by_hand is None else replace(declared, state=by_hand)
     notes = (*notes, *offset_changes.notes, *_further_notes(situation, desired, by_hand, steps))
-    observed_only, suspension = why_observed_only(situation, desired), suspension_of(situation, desired.name, desired)
-    if steps and observed_only:
-        notes = (*notes, f"{observed_only}: the steps are shown but not applied")
-    is_changed = any(step.offset_change is None for step in decided) and not offset_changes.steps
-    differs = by_hand is not None or _is_out_of_sync(desired, situation.observed.connectors.get(desired.name))
+    intents = {one.intent for one in wanted}
+    is_changed = any(one.intent not in _NO_CHANGE and one.step.offset_change is None for one in wanted)
+    differs = by_hand is not None or _is_out_of_sync(desired, observed)
     return ConnectorPlan(
-        desired.name,
+        declared.name,
         steps,
         notes,
-        desired.locate(("metadata", "name")),
-        applicable=not (observed_only or suspension),
-        drifted=is_changed and drifted(situation, declared),
-        out_of_sync=desired.rolled_back is not None or (not changes and differs),
+        declared.locate(("metadata", "name")),
+        drifted=is_changed and not offset_changes.steps and drifted(situation, declared),
+        out_of_sync=declared.rolled_back is not None or (intents <= {Intent.ADOPT} and differs),
         offset_changes=tuple(offset_changes.planned),
-        suspension=suspension,
-    )
+    ), wanted
 
 
-def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps) -> Steps:
+def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps) -> tuple[Step, ...]:
     """The step that makes an existing connector managed, before its other steps; empty if there is none.
 
     Connectors that are only observed stay unmanaged. So does a connector whose config has errors, if nothing else is
@@ -146,27 +174,36 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
     return desired.state is TargetState.ABSENT or is_not_stopped
 
 
-def decide(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> tuple[Steps, Notes]:
+def _decide(
+    situation: Situation,
+    desired: DesiredConnector,
+    offset_changes: OffsetChangesPlan,
+    denied: Denied,
+    *,
+    is_unchanged: bool,
+) -> tuple[Steps, Notes]:
     """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
     if desired.name in situation.observed.unknown or (observed and _is_unread(situation, observed)):
         return (), ("its state could not be read: nothing is planned for it",)
     if desired.state is TargetState.ABSENT:
-        return _absent(situation, desired) if observed else ((), ())
+        steps, notes = _absent(situation, desired) if observed else ((), ())
+        return _for(Intent.DELETE, steps, denied), notes
     is_failed = observed is not None and steady(observed.state) is None
     needs_stop = desired.state is TargetState.STOPPED or (desired.state is TargetState.PAUSED and is_failed)
     if needs_stop and not STOP.is_in(situation.observed.version):
         return (), (f"{STOP.missing(situation.observed.version)}: no steps",)
     if observed is None:
-        return _create(situation, desired, offset_changes)
-    return _change(situation, desired, observed, offset_changes)
+        steps, notes = _create(situation, desired, offset_changes)
+        return _for(Intent.CREATE, steps, denied), notes
+    return _Change(situation, desired, observed, offset_changes, denied, is_unchanged).steps()
 
 
 def _is_unread(situation: Situation, observed: ObservedConnector) -> bool:
     return observed.state is WorkerState.DESTROYED or observed.name in situation.observed.unknown
 
 
-def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Notes]:
+def _absent(situation: Situation, desired: DesiredConnector) -> tuple[tuple[Step, ...], Notes]:
     if desired.name not in situation.ownership:
         note = (
             "state is absent, but the connector is unmanaged, so it is not deleted;"
@@ -176,7 +213,9 @@ def _absent(situation: Situation, desired: DesiredConnector) -> tuple[Steps, Not
     return delete(situation, desired.name, "state: absent", desired.on_delete)
 
 
-def _create(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> tuple[Steps, Notes]:
+def _create(
+    situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan
+) -> tuple[tuple[Step, ...], Notes]:
     if desired.name in situation.invalid:
         return (), ("its config has errors: the connector is not created",)
     if offset_changes.blocked:
@@ -202,62 +241,110 @@ def _create(situation: Situation, desired: DesiredConnector, offset_changes: Off
     return (create, bring, *then), (f"{why}: it runs briefly before that",)
 
 
-def start(desired: DesiredConnector) -> Steps:
+def start(desired: DesiredConnector) -> tuple[Step, ...]:
     """The step from STOPPED to the desired state."""
     action = {TargetState.RUNNING: Action.RESUME, TargetState.PAUSED: Action.PAUSE}.get(desired.state)
     return (Step(desired.name, action, f"state: stopped -> {desired.state.value}"),) if action else ()
 
 
-def _change(
-    situation: Situation, desired: DesiredConnector, observed: ObservedConnector, offset_changes: OffsetChangesPlan
-) -> tuple[Steps, Notes]:
-    config = diff(situation, desired, observed)
-    notes, transition = _notes(config), _transition(desired, observed)
-    # A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
-    # `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
-    # offset, as the change requires; records that it has read and not committed yet are not read again.
-    may_run_on = offset_changes.changes_nothing and situation.families.shape(desired.config) is not None
-    if may_run_on and not config.changes and transition == ((), ()):
-        matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
-        recorded = (
-            replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in offset_changes.steps
-        )
-        return tuple(recorded), (*notes, *_not_running(desired, observed))
-    before, after = transition
-    if offset_changes.steps:
-        stop = Step(desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
-        before, after = () if observed.state is WorkerState.STOPPED else (stop,), start(desired)
-    if desired.name in situation.invalid:
-        if config.changes or after:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """An existing connector that is to be brought in sync. `is_unchanged`: its document was applied before."""
+
+    situation: Situation
+    desired: DesiredConnector
+    observed: ObservedConnector
+    offset_changes: OffsetChangesPlan
+    denied: Denied
+    is_unchanged: bool
+
+    def steps(self) -> tuple[Steps, Notes]:
+        config = diff(self.situation, self.desired, self.observed)
+        notes, (before, after) = _notes(config), self._transition()
+        if self._runs_on() and not (config.changes or before or after):
+            return self._recorded(), (*notes, *_not_running(self.desired, self.observed))
+        changed, blocked = self._offset_changes(), self.offset_changes.blocked
+        if changed:
+            before, after = self._around()
+        configure, is_invalid = self._configure(config), self.desired.name in self.situation.invalid
+        if is_invalid and (configure or after):
             notes = (*notes, "its config has errors: only stop and pause are planned")
-        return (*before, *offset_changes.steps), notes
-    if offset_changes.blocked and after:
-        after, notes = (), (*notes, f"{offset_changes.blocked}: no step that starts the connector is planned")
-    if not config.changes:
-        notes = (*notes, *_not_running(desired, observed))
-    return (*before, *_configure(desired, config), *offset_changes.steps, *after), notes
+        elif blocked and after:
+            notes = (*notes, f"{blocked}: no step that starts the connector is planned")
+        if not (is_invalid or configure):
+            notes = (*notes, *_not_running(self.desired, self.observed))
+        holds = [HoldKind.INVALID] * is_invalid + [HoldKind.OFFSET_CHANGE] * (bool(blocked) or self._must_wait(changed))
+        denied = self.denied | denied_by(holds)
+        return tuple(one for one in (*before, *configure, *changed, *after) if one.intent not in denied), notes
 
+    def _runs_on(self) -> bool:
+        """Whether the connector need not be stopped for offset changes that would change nothing.
 
-def _configure(desired: DesiredConnector, config: ConfigDiff) -> Steps:
-    if not config.changes:
-        return ()
-    count, secrets = len(config.changes), len(config.rotated)
-    if count == secrets:
-        why = "the secret changed" if count == 1 else f"{count} secrets changed"
-    else:
-        differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
-        why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
-    return (Step(desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive),)
+        A class that gitops-connect does not know may also keep a position elsewhere, and move it when Connect calls its
+        `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
+        offset, as the change requires; records that it has read and not committed yet are not read again.
+        """
+        is_known = self.situation.families.shape(self.desired.config) is not None
+        return self.offset_changes.changes_nothing and is_known
 
+    def _recorded(self) -> Steps:
+        matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
+        steps = self.offset_changes.steps
+        recorded = (replace(one, action=Action.RECORD, reason=f"{one.reason} {matches}") for one in steps)
+        return _for(Intent.RECORD, recorded, self.denied)
 
-def _transition(desired: DesiredConnector, observed: ObservedConnector) -> tuple[Steps, Steps]:
-    reason = f"state: {observed.state.value.lower()} -> {desired.state.value}"
-    change = steady(observed.state), desired.state
-    before, after = (
-        (Step(desired.name, actions[change], reason),) if change in actions else ()
-        for actions in (_BEFORE_CONFIG, _AFTER_CONFIG)
-    )
-    return before, after
+    def _offset_changes(self) -> Steps:
+        """The steps of the offset changes. One that was begun is finished while its connector is STOPPED."""
+        begun = self.situation.offsets.unfinished.keys() if self.observed.state is WorkerState.STOPPED else ()
+        intended = (
+            Intended(
+                Intent.FINISH if one.offset_change and one.offset_change.name in begun else Intent.CHANGE_OFFSETS, one
+            )
+            for one in self.offset_changes.steps
+        )
+        return tuple(one for one in intended if one.intent not in self.denied)
+
+    def _around(self) -> tuple[Steps, Steps]:
+        """The steps before and after offset changes."""
+        after = tuple(Intended(Intent.RETURN, step) for step in start(self.desired))
+        if self.observed.state is WorkerState.STOPPED:
+            return (), after
+        stop = Step(self.desired.name, Action.STOP, "offsets can be changed only while the connector is stopped")
+        return (Intended(Intent.CHANGE_OFFSETS, stop),), after
+
+    def _must_wait(self, changed: Steps) -> bool:
+        """Whether an offset change is held, so that the connector must not be started by other steps before it."""
+        return not changed and bool(self.offset_changes.steps) and self.desired.name not in self.situation.stopped
+
+    def _configure(self, config: ConfigDiff) -> Steps:
+        if not config.changes:
+            return ()
+        count, secrets = len(config.changes), len(config.rotated)
+        if count == secrets:
+            why = "the secret changed" if count == 1 else f"{count} secrets changed"
+        else:
+            differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
+            why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
+        intent = Intent.CORRECT if self.is_unchanged else Intent.CONFIGURE
+        if self.desired.rolled_back is not None:
+            intent = Intent.ROLL_BACK
+        step = Step(self.desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive)
+        return (Intended(intent, step),)
+
+    def _transition(self) -> tuple[Steps, Steps]:
+        """The steps before and after the config that bring the connector to its desired state."""
+        reason = f"state: {self.observed.state.value.lower()} -> {self.desired.state.value}"
+        change = steady(self.observed.state), self.desired.state
+        stop, resume = (Intent.HALT, Intent.RESUME) if self.is_unchanged else (Intent.STOP, Intent.START)
+        if self.desired.rolled_back is not None:
+            stop, resume = Intent.ROLL_BACK, Intent.ROLL_BACK
+        if self.observed.state is WorkerState.STOPPED and self.desired.name in self.situation.stopped:
+            resume = Intent.RETURN
+        before, after = (
+            (Intended(intent, Step(self.desired.name, actions[change], reason)),) if change in actions else ()
+            for intent, actions in ((stop, _BEFORE_CONFIG), (resume, _AFTER_CONFIG))
+        )
+        return before, after
 
 
 def _notes(config: ConfigDiff) -> Notes:

@@ -18,21 +18,20 @@ from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus
 from gitops_connect.model.strimzi import AnnotationWarning, failed
 from gitops_connect.plan.connector_changes import OffsetChangesPlan, plan_offset_changes, plan_strays
 from gitops_connect.plan.connector_steps import (
-    Steps,
-    decide,
+    compose,
     delete,
     finish_deletion,
     is_half_deleted,
     plan_connector,
-    start,
     steady,
 )
 from gitops_connect.plan.guards import refusals
-from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only
+from gitops_connect.plan.holds import suspension_of, why_observed_only
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
-from gitops_connect.plan.ownership_records import drifted, owned_and_undeclared
+from gitops_connect.plan.ownership_records import owned_and_undeclared
+from gitops_connect.plan.precedence import PASSES, HoldKind, denied_by
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
 from gitops_connect.plan.situation import Situation
@@ -45,9 +44,7 @@ def plan(situation: Situation) -> Plan:
     finished = [finish_deletion(situation, name) for name in half_deleted]
     done = {one.name for one in finished}
     declared = [
-        hold_back(situation, one, changes[one.name], plan_connector(situation, one, changes[one.name]))
-        for one in situation.desired.connectors
-        if one.name not in done
+        plan_held(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done
     ]
     pruned, warnings = _prune(situation, done)
     finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
@@ -177,7 +174,7 @@ def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
     suspension = suspension_of(situation, name, None)
     is_applied = enforced and suspension is None
     planned = ConnectorPlan(name, steps, (*notes, *more), applicable=is_applied, suspension=suspension)
-    unreviewed = missing_review(situation.reviews, situation.desired.cluster, planned) if is_applied else None
+    unreviewed = missing_review(situation.reviews, situation.desired.cluster, planned, steps) if is_applied else None
     return planned if unreviewed is None else blocked(planned, unreviewed, situation.reviews)
 
 
@@ -204,61 +201,41 @@ def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
     )
 
 
-# Holds back connectors that are suspended, and those whose change nobody has reviewed.
-#
-# Only what was begun is finished. Without a review, drift is undone and configs are rolled back too.
+# Holds declared connectors: each intent that a hold does not let pass stays in the plan without being applied.
 
 _NOT_REVIEWED = "not reviewed"
 
 
-def hold_back(
-    situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan, planned: ConnectorPlan
-) -> ConnectorPlan:
+def plan_held(situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan) -> ConnectorPlan:
     """The plan of a declared connector, as far as it may be carried out now."""
-    if why_observed_only(situation, declared):
-        return planned
-    state = manual_pause(situation, declared)
-    desired = declared if state is None else replace(declared, state=state)
-    if planned.suspension is not None:
-        steps = _finish_begun(situation, desired, offset_changes)
-        return _only(planned, steps, planned.suspension.words) if steps else planned
-    keeps_config = planned.drifted or (desired.rolled_back is not None and not offset_changes.steps)
-    change = missing_review(situation.reviews, situation.desired.cluster, planned, keeps_config=keeps_config)
+    planned, wanted = plan_connector(situation, declared, offset_changes)
+    suspension = suspension_of(situation, declared.name, declared)
+    planned = replace(planned, suspension=suspension)
+    if observed_only := why_observed_only(situation, declared):
+        note = (f"{observed_only}: the steps are shown but not applied",) if planned.steps else ()
+        return replace(planned, applicable=False, notes=(*planned.notes, *note))
+    if suspension is not None:
+        return _held(situation, declared, offset_changes, replace(planned, applicable=False), HoldKind.SUSPENDED)
+    by_a_commit = [one.step for one in wanted if one.intent not in PASSES[HoldKind.UNREVIEWED]]
+    change = missing_review(situation.reviews, situation.desired.cluster, planned, by_a_commit)
     if change is None:
         return planned
-    held = blocked(planned, change, situation.reviews)
-    steps = _finish_begun(situation, desired, offset_changes)
-    if not steps and (drifted(situation, declared) or desired.rolled_back is not None):
-        steps = _keep_config(situation, desired, offset_changes)
-    return _only(held, steps, _NOT_REVIEWED) if steps else held
+    return _held(situation, declared, offset_changes, blocked(planned, change, situation.reviews), HoldKind.UNREVIEWED)
 
 
-def _finish_begun(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
-    """The steps that finish the offset changes in progress, and then bring the connector to its desired state.
-
-    gitops-connect has stopped the connector for them, or was about to begin one: it would stay stopped otherwise.
-    """
-    observed = situation.observed.connectors.get(desired.name)
-    in_progress = situation.offsets.unfinished.keys()
-    begun = tuple(
-        one for one in offset_changes.steps if one.offset_change is not None and one.offset_change.name in in_progress
-    )
-    is_stopped_for_them = begun or desired.name in situation.stopped
-    if not is_stopped_for_them or observed is None or observed.state is not WorkerState.STOPPED:
-        return ()
-    may_start = not offset_changes.blocked and desired.name not in situation.invalid
-    return (*begun, *(start(desired) if may_start else ()))
+def _held(
+    situation: Situation,
+    declared: DesiredConnector,
+    offset_changes: OffsetChangesPlan,
+    held: ConnectorPlan,
+    hold: HoldKind,
+) -> ConnectorPlan:
+    steps, _ = compose(situation, declared, offset_changes, denied_by([hold]))
+    why = held.suspension.words if held.suspension is not None else _NOT_REVIEWED
+    return _only(held, tuple(one.step for one in steps), why) if steps else held
 
 
-def _keep_config(situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan) -> Steps:
-    """The steps that undo drift, or roll back: as if the offset changes were blocked for another reason."""
-    if desired.state is TargetState.ABSENT or desired.name not in situation.observed.connectors:
-        return ()
-    steps, _ = decide(situation, desired, OffsetChangesPlan(blocked=offset_changes.blocked or _NOT_REVIEWED))
-    return steps
-
-
-def _only(planned: ConnectorPlan, steps: Steps, why: str) -> ConnectorPlan:
+def _only(planned: ConnectorPlan, steps: Sequence[Step], why: str) -> ConnectorPlan:
     """The plan with only these steps. Its other steps and offset changes wait."""
     carried_out = {step.offset_change.name for step in steps if step.offset_change is not None}
 
@@ -267,7 +244,7 @@ def _only(planned: ConnectorPlan, steps: Steps, why: str) -> ConnectorPlan:
         return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
 
     offset_changes = tuple(shown(one) for one in planned.offset_changes)
-    return replace(planned, steps=steps, applicable=True, offset_changes=offset_changes)
+    return replace(planned, steps=tuple(steps), applicable=True, offset_changes=offset_changes)
 
 
 # Limits how many connectors get another config at a time, and stops after failures. Nothing here has side effects.

@@ -5,7 +5,7 @@ docs/reference/reviews.md has the rules. The plan of a pull request before its m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
@@ -72,35 +72,34 @@ def needs_review(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
 
 
 def missing_review(
-    reviews: Reviews, cluster: ClusterName, planned: ConnectorPlan, *, keeps_config: bool = False
+    reviews: Reviews, cluster: ClusterName, planned: ConnectorPlan, by_a_commit: Collection[Step]
 ) -> UnreviewedChange | None:
-    """What blocks the connector; None if nothing does. `keeps_config`: the steps undo drift, or are a rollback."""
+    """What blocks the connector; None if nothing does. `by_a_commit`: the steps that a commit causes."""
     match reviews.mode:
         case ReviewMode.AUTO:
             return None
         case ReviewMode.REVIEWED:
             return _unreviewed(cluster, planned, (*reviews.merged, *reviews.approved))
         case ReviewMode.MANUAL:
-            return _unreviewed(cluster, planned, reviews.approved, steps_too=not keeps_config)
+            return _unreviewed(cluster, planned, reviews.approved, by_a_commit)
 
 
 def _unreviewed(
-    cluster: ClusterName, planned: ConnectorPlan, reviewed: Sequence[ReviewedPlan], *, steps_too: bool = False
+    cluster: ClusterName, planned: ConnectorPlan, reviewed: Sequence[ReviewedPlan], steps: Iterable[Step] = ()
 ) -> UnreviewedChange | None:
+    """The destructive effects, and those of `steps`, that no reviewed plan contains."""
     known = [one for plan in reviewed if (one := plan.connectors.get(cluster, {}).get(planned.name)) is not None]
     seen, effects = _seen(planned), [effect for one in known for effect in one.effects]
     missing = [one.words for one in seen.effects if not any(effect.covers(one) for effect in effects)]
-    if steps_too:
-        approved = {step for one in known for step in one.steps}
-        begun = {one.name for one in planned.offset_changes if one.status is OffsetChangeStatus.UNFINISHED}
-        missing += [
-            f"{step.action.value}: {step.reason}"
-            for step in planned.steps
-            if not (
-                step.action in _WITHOUT_REVIEW or (step.offset_change is not None and step.offset_change.name in begun)
-            )
-            and _step_digest(step) not in approved
-        ]
+    approved = {step for one in known for step in one.steps}
+    begun = {one.name for one in planned.offset_changes if one.status is OffsetChangeStatus.UNFINISHED}
+    missing += [
+        f"{step.action.value}: {step.reason}"
+        for step in steps
+        if step.action not in _WITHOUT_REVIEW
+        and not (step.offset_change is not None and step.offset_change.name in begun)
+        and _step_digest(step) not in approved
+    ]
     if not missing:
         return None
     now = {one.words for one in seen.effects}

@@ -92,7 +92,7 @@ def _deletion(reviews: Reviews) -> Plan:
     """The deletion of a connector, which is blocked unless it was reviewed."""
     made = plan(step("orders", Action.DELETE))
     (connector,) = made.connectors
-    change = missing_review(reviews, LOCAL, connector)
+    change = missing_review(reviews, LOCAL, connector, connector.steps)
     return made if change is None else replace(made, connectors=(blocked(connector, change, reviews),))
 
 

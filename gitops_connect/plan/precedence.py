@@ -1,0 +1,88 @@
+"""The law of precedence: which intents pass which holds. ARCHITECTURE.md shows the table, and a test compares both.
+
+An intent is what the steps of a connector are for. A hold is a reason to leave a connector as it is. An intent is
+carried out only if every hold that is in force for its connector lets it pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+
+class Intent(Enum):
+    """What a step is for. Several steps may be for one intent, such as the stop and the alter of an offset change."""
+
+    FINISH_DELETION = "finish a deletion"
+    """Delete a connector whose offsets a deletion has reset."""
+    FINISH = "finish an offset change"
+    """Finish an offset change that was begun, of a connector that is STOPPED."""
+    RETURN = "return after an offset change"
+    """Bring a connector that gitops-connect has stopped for an offset change to its desired state."""
+    ROLL_BACK = "roll back a config"
+    CORRECT = "correct a config"
+    """Undo a change of the config on the cluster: the document was applied before."""
+    HALT = "stop or pause again"
+    """Stop or pause a connector that someone has started: its document was applied before."""
+    RESUME = "resume"
+    """Start a connector that someone has stopped or paused: its document was applied before."""
+    CREATE = "create"
+    CONFIGURE = "change the config"
+    STOP = "stop or pause"
+    """As a new document declares."""
+    START = "start"
+    """As a new document declares."""
+    CHANGE_OFFSETS = "change offsets"
+    """Begin an offset change, with the steps before and after it."""
+    DELETE = "delete"
+    RESTART = "restart on request"
+    AUTO_RESTART = "automatic restart"
+    ADOPT = "adopt"
+    LIST = "list offsets"
+    RECORD = "record an offset change"
+    """Record an offset change as applied that would change nothing."""
+
+
+class HoldKind(Enum):
+    """The holds, the strongest first. `planner` and `connector_steps` find them."""
+
+    UNREADABLE = "unreadable"
+    """The state of the connector could not be read."""
+    OBSERVE = "observe"
+    """Mode `observe` of the document or of the cluster."""
+    SUSPENDED = "suspended"
+    DELETION_BEGUN = "deletion begun"
+    INVALID = "invalid config"
+    """Connect rejects the config, or a secret is missing."""
+    UNREVIEWED = "not reviewed"
+    ROLLOUT = "rollout"
+    """The rollout of the commit waits, or has stopped."""
+    OFFSET_CHANGE = "offset change blocked"
+    """An offset change cannot be applied, and the connector must not start before it."""
+
+
+_ALL = frozenset(Intent)
+_BOOKKEEPING = frozenset({Intent.ADOPT, Intent.LIST, Intent.RECORD})
+_STARTS = frozenset({Intent.RETURN, Intent.RESUME, Intent.START, Intent.CREATE})
+
+PASSES: Mapping[HoldKind, frozenset[Intent]] = {
+    HoldKind.UNREADABLE: frozenset(),
+    HoldKind.OBSERVE: frozenset(),
+    HoldKind.SUSPENDED: frozenset({Intent.FINISH, Intent.RETURN}),
+    HoldKind.DELETION_BEGUN: frozenset({Intent.FINISH_DELETION}),
+    HoldKind.INVALID: _ALL - _STARTS - {Intent.CONFIGURE, Intent.CORRECT, Intent.ROLL_BACK},
+    HoldKind.UNREVIEWED: frozenset(
+        {
+            *(Intent.FINISH, Intent.RETURN, Intent.ROLL_BACK),
+            *(Intent.CORRECT, Intent.HALT, Intent.RESUME, Intent.AUTO_RESTART),
+        }
+    ),
+    HoldKind.ROLLOUT: frozenset(),
+    HoldKind.OFFSET_CHANGE: _ALL - _STARTS,
+}
+"""The intents that each hold lets pass."""
+
+
+def denied_by(holds: Iterable[HoldKind]) -> frozenset[Intent]:
+    """The intents that at least one of the holds does not let pass."""
+    return _ALL - _ALL.intersection(*(PASSES[one] for one in holds))
