@@ -55,7 +55,7 @@ class LedgerRecords:
         self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
-        self._partial = {one.name for one in plan.connectors if _is_partial(one)} | situation.invalid
+        self._partial = {one.name for one in plan.connectors if one.is_partial} | situation.invalid
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
@@ -259,7 +259,7 @@ class LedgerRecords:
             return False
         if planned.unreviewed is not None:
             return True
-        return bool(planned.steps) and (not planned.applicable or planned.name in self._partial)
+        return bool(planned.held or (planned.steps and not planned.applicable))
 
     def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
         """Write only differences: a reconciliation in which nothing changed writes nothing."""
@@ -267,13 +267,6 @@ class LedgerRecords:
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
         if changed := [one for one in records if one is not recorded.get(one.connector)]:
             self._ledger.record(*changed)
-
-
-def _is_partial(planned: ConnectorPlan) -> bool:
-    """Whether the steps are applied, and the config of the document is not in effect after them."""
-    is_config_kept = any(step.action is Action.CONFIGURE for step in planned.steps)
-    is_held_back = planned.suspension is not None or (planned.unreviewed is not None and not is_config_kept)
-    return planned.applicable and is_held_back
 
 
 def _returned(situation: Situation) -> Iterator[ConnectorName]:

@@ -179,7 +179,8 @@ class ConnectorPlan:
     True if the connector differs from its document and no step can change that: a note gives the reason. `suspension`
     is set if the connector or its cluster is suspended. If the steps are applicable nevertheless, they finish an offset
     change. `unreviewed` is set if nobody has reviewed the change. If the steps are applicable nevertheless, they need
-    no review, and the others are left out.
+    no review, and the others are left out. `held` are the steps that a hold leaves out while `steps` are applied.
+    `is_partial`: without them, the config or the state of the document is not in effect.
     """
 
     name: ConnectorName
@@ -192,6 +193,8 @@ class ConnectorPlan:
     offset_changes: tuple[PlannedOffsetChange, ...] = ()
     suspension: Suspension | None = None
     unreviewed: UnreviewedChange | None = None
+    held: tuple[Step, ...] = ()
+    is_partial: bool = False
 
     @property
     def changes_cluster(self) -> bool:

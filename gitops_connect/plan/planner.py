@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.canonical import digest, keyed_digest
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, internal_error
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeState
-from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
+from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.strimzi import AnnotationWarning, failed
-from gitops_connect.plan.connector_changes import OffsetChangesPlan, plan_offset_changes, plan_strays
+from gitops_connect.plan.admission import hold, limit_rollout
+from gitops_connect.plan.connector_changes import plan_offset_changes, plan_strays
 from gitops_connect.plan.connector_steps import (
-    compose,
     delete,
     finish_deletion,
     is_half_deleted,
-    plan_connector,
     steady,
 )
 from gitops_connect.plan.guards import refusals
-from gitops_connect.plan.holds import suspension_of, why_observed_only
+from gitops_connect.plan.holds import suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
-from gitops_connect.plan.precedence import PASSES, HoldKind, denied_by
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import blocked, missing_review
 from gitops_connect.plan.situation import Situation
@@ -43,16 +41,14 @@ def plan(situation: Situation) -> Plan:
     half_deleted = (name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name))
     finished = [finish_deletion(situation, name) for name in half_deleted]
     done = {one.name for one in finished}
-    declared = [
-        plan_held(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done
-    ]
+    unhealthy = find_unhealthy(situation)
+    held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
+    declared = [one.admitted() for one in limit_rollout(situation, held, unhealthy)]
     pruned, warnings = _prune(situation, done)
     finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *finished_strays])
     planned += _other_suspended(situation, {one.name for one in planned})
-    unhealthy = find_unhealthy(situation)
-    limited = limit_rollout(situation, planned, unhealthy)
-    everything = sorted(add_restarts(situation, limited, unhealthy), key=lambda one: one.name)
+    everything = sorted(add_restarts(situation, planned, unhealthy), key=lambda one: one.name)
     shown = tuple(one for one in everything if one.steps or one.notes or one.offset_changes or _is_suspended_alone(one))
     listings = tuple(listing_warnings(situation))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
@@ -199,91 +195,6 @@ def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
     return tuple(
         sorted(situation.observed.connectors.keys() - _declared_or_managed(situation) - situation.desired.held)
     )
-
-
-# Holds declared connectors: each intent that a hold does not let pass stays in the plan without being applied.
-
-_NOT_REVIEWED = "not reviewed"
-
-
-def plan_held(situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan) -> ConnectorPlan:
-    """The plan of a declared connector, as far as it may be carried out now."""
-    planned, wanted = plan_connector(situation, declared, offset_changes)
-    suspension = suspension_of(situation, declared.name, declared)
-    planned = replace(planned, suspension=suspension)
-    if observed_only := why_observed_only(situation, declared):
-        note = (f"{observed_only}: the steps are shown but not applied",) if planned.steps else ()
-        return replace(planned, applicable=False, notes=(*planned.notes, *note))
-    if suspension is not None:
-        return _held(situation, declared, offset_changes, replace(planned, applicable=False), HoldKind.SUSPENDED)
-    by_a_commit = [one.step for one in wanted if one.intent not in PASSES[HoldKind.UNREVIEWED]]
-    change = missing_review(situation.reviews, situation.desired.cluster, planned, by_a_commit)
-    if change is None:
-        return planned
-    return _held(situation, declared, offset_changes, blocked(planned, change, situation.reviews), HoldKind.UNREVIEWED)
-
-
-def _held(
-    situation: Situation,
-    declared: DesiredConnector,
-    offset_changes: OffsetChangesPlan,
-    held: ConnectorPlan,
-    hold: HoldKind,
-) -> ConnectorPlan:
-    steps, _ = compose(situation, declared, offset_changes, denied_by([hold]))
-    why = held.suspension.words if held.suspension is not None else _NOT_REVIEWED
-    return _only(held, tuple(one.step for one in steps), why) if steps else held
-
-
-def _only(planned: ConnectorPlan, steps: Sequence[Step], why: str) -> ConnectorPlan:
-    """The plan with only these steps. Its other steps and offset changes wait."""
-    carried_out = {step.offset_change.name for step in steps if step.offset_change is not None}
-
-    def shown(one: PlannedOffsetChange) -> PlannedOffsetChange:
-        is_held = one.status is OffsetChangeStatus.PLANNED and one.name not in carried_out
-        return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
-
-    offset_changes = tuple(shown(one) for one in planned.offset_changes)
-    return replace(planned, steps=tuple(steps), applicable=True, offset_changes=offset_changes)
-
-
-# Limits how many connectors get another config at a time, and stops after failures. Nothing here has side effects.
-
-_NAMED = 3
-
-
-def limit_rollout(
-    situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Collection[ConnectorName]
-) -> list[ConnectorPlan]:
-    """Leave out the changed configs that have to wait: for the next reconciliation, or for another commit.
-
-    Connectors that were changed on the cluster, and connectors that are rolled back, never wait.
-    """
-    policy = situation.policy
-    rolled_back = {one.name for one in situation.desired.connectors if one.rolled_back is not None}
-    changed = [one.name for one in planned if _changes_config(one) and one.name not in rolled_back]
-    failed = [name for name, _ in sorted(situation.config_histories.items()) if _failed(situation, name, unhealthy)]
-    if policy.rollout_max_failures and len(failed) >= policy.rollout_max_failures:
-        names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
-        note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
-        waiting = frozenset(changed)
-    else:
-        note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
-        waiting = frozenset(changed[policy.rollout_size :] if policy.rollout_size else ())
-    return [replace(one, applicable=False, notes=(*one.notes, note)) if one.name in waiting else one for one in planned]
-
-
-def _changes_config(planned: ConnectorPlan) -> bool:
-    changes = any(step.action is Action.CONFIGURE for step in planned.steps)
-    return changes and planned.applicable and not planned.drifted
-
-
-def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[ConnectorName]) -> bool:
-    """Whether the connector got its config from this commit, and does not work with it."""
-    history = situation.config_histories[name]
-    if history.rolled_back is not None and history.rolled_back.revision == situation.revision:
-        return True
-    return history.trial is not None and history.trial.revision == situation.revision and name in unhealthy
 
 
 def _undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[AnnotationWarning]:

@@ -1,0 +1,126 @@
+"""Admits what declared connectors are to do: the holds in force let it pass, or it is shown and not applied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
+from gitops_connect.plan.connector_changes import OffsetChangesPlan
+from gitops_connect.plan.connector_steps import Steps, compose, plan_connector
+from gitops_connect.plan.holds import suspension_of, why_observed_only
+from gitops_connect.plan.precedence import PASSES, HoldKind, Intent, denied_by
+from gitops_connect.plan.reviewed import blocked, missing_review
+from gitops_connect.plan.situation import Situation
+
+_OF_THE_DOCUMENT = frozenset(
+    {Intent.CREATE, Intent.CONFIGURE, Intent.ROLL_BACK, Intent.STOP, Intent.START, Intent.DELETE}
+)
+"""Without one of these, the config and the state of the document are not in effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldConnector:
+    """A declared connector with the holds in force for it. `wanted` are the steps of `planned`, with their intents.
+
+    `why` is the message of an offset change that is held.
+    """
+
+    situation: Situation
+    declared: DesiredConnector
+    offset_changes: OffsetChangesPlan
+    planned: ConnectorPlan
+    wanted: Steps
+    holds: tuple[HoldKind, ...] = ()
+    why: str = ""
+
+    def admits(self, intent: Intent) -> bool:
+        """Whether something is planned with this intent, and every hold lets it pass."""
+        return intent not in denied_by(self.holds) and any(one.intent is intent for one in self.wanted)
+
+    def under(self, hold: HoldKind, why: str, planned: ConnectorPlan) -> HeldConnector:
+        return replace(self, planned=planned, holds=(*self.holds, hold), why=self.why or why)
+
+    def admitted(self) -> ConnectorPlan:
+        """The plan with the steps that are applied, or, if none is, with all steps, which are only shown."""
+        denied = denied_by(self.holds) & {one.intent for one in self.wanted}
+        if not denied:
+            return replace(self.planned, applicable=bool(self.wanted) or not self.holds)
+        steps, _ = compose(self.situation, self.declared, self.offset_changes, denied_by(self.holds))
+        if not steps:
+            return replace(self.planned, applicable=False)
+        return only(self.planned, steps, self.why, is_partial=bool(denied & _OF_THE_DOCUMENT))
+
+
+def hold(situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan) -> HeldConnector:
+    """Everything that a declared connector is to do, and the holds that concern only this connector."""
+    planned, wanted = plan_connector(situation, declared, offset_changes)
+    suspension = suspension_of(situation, declared.name, declared)
+    found = HeldConnector(situation, declared, offset_changes, replace(planned, suspension=suspension), wanted)
+    if observed_only := why_observed_only(situation, declared):
+        note = (f"{observed_only}: the steps are shown but not applied",) if planned.steps else ()
+        noted = replace(found.planned, notes=(*planned.notes, *note))
+        return found.under(HoldKind.OBSERVE, observed_only, noted)
+    if suspension is not None:
+        return found.under(HoldKind.SUSPENDED, suspension.words, found.planned)
+    by_a_commit = [one.step for one in wanted if one.intent not in PASSES[HoldKind.UNREVIEWED]]
+    change = missing_review(situation.reviews, situation.desired.cluster, planned, by_a_commit)
+    if change is None:
+        return found
+    return found.under(HoldKind.UNREVIEWED, "not reviewed", blocked(planned, change, situation.reviews))
+
+
+def only(planned: ConnectorPlan, steps: Steps, why: str, *, is_partial: bool) -> ConnectorPlan:
+    """The plan with only these steps. Its other steps and offset changes wait."""
+    applied = tuple(one.step for one in steps)
+    carried_out = {step.offset_change.name for step in applied if step.offset_change is not None}
+
+    def shown(one: PlannedOffsetChange) -> PlannedOffsetChange:
+        is_held = one.status is OffsetChangeStatus.PLANNED and one.name not in carried_out
+        return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
+
+    return replace(
+        planned,
+        steps=applied,
+        applicable=True,
+        offset_changes=tuple(map(shown, planned.offset_changes)),
+        held=tuple(step for step in planned.steps if step not in applied),
+        is_partial=is_partial,
+    )
+
+
+# Limits how many connectors get another config at a time, and stops after failures.
+
+_NAMED = 3
+
+
+def limit_rollout(
+    situation: Situation, connectors: Sequence[HeldConnector], unhealthy: Collection[ConnectorName]
+) -> Iterable[HeldConnector]:
+    """Hold the changed configs that have to wait: for the next reconciliation, or for another commit."""
+    policy = situation.policy
+    changed = [one.declared.name for one in connectors if one.admits(Intent.CONFIGURE)]
+    failed = [name for name, _ in sorted(situation.config_histories.items()) if _failed(situation, name, unhealthy)]
+    if policy.rollout_max_failures and len(failed) >= policy.rollout_max_failures:
+        names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
+        note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
+        waiting = frozenset(changed)
+    else:
+        note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
+        waiting = frozenset(changed[policy.rollout_size :] if policy.rollout_size else ())
+    for one in connectors:
+        if one.declared.name in waiting:
+            noted = replace(one.planned, notes=(*one.planned.notes, note))
+            yield one.under(HoldKind.ROLLOUT, note, noted)
+        else:
+            yield one
+
+
+def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[ConnectorName]) -> bool:
+    """Whether the connector got its config from this commit, and does not work with it."""
+    history = situation.config_histories[name]
+    if history.rolled_back is not None and history.rolled_back.revision == situation.revision:
+        return True
+    return history.trial is not None and history.trial.revision == situation.revision and name in unhealthy
