@@ -62,21 +62,20 @@ class HoldKind(Enum):
 
 
 _ALL = frozenset(Intent)
-_BOOKKEEPING = frozenset({Intent.ADOPT, Intent.LIST, Intent.RECORD})
 _STARTS = frozenset({Intent.RETURN, Intent.RESUME, Intent.START, Intent.CREATE})
+_CONFIGS = frozenset({Intent.CONFIGURE, Intent.CORRECT, Intent.ROLL_BACK})
+_NEW_OFFSETS = frozenset({Intent.CHANGE_OFFSETS, Intent.RECORD})
+_BY_A_COMMIT = frozenset(
+    {Intent.CREATE, Intent.CONFIGURE, Intent.STOP, Intent.START, Intent.CHANGE_OFFSETS, Intent.DELETE}
+)
 
 PASSES: Mapping[HoldKind, frozenset[Intent]] = {
     HoldKind.UNREADABLE: frozenset(),
     HoldKind.OBSERVE: frozenset(),
     HoldKind.SUSPENDED: frozenset({Intent.FINISH, Intent.RETURN}),
     HoldKind.DELETION_BEGUN: frozenset({Intent.FINISH_DELETION}),
-    HoldKind.INVALID: _ALL - _STARTS - {Intent.CONFIGURE, Intent.CORRECT, Intent.ROLL_BACK},
-    HoldKind.UNREVIEWED: frozenset(
-        {
-            *(Intent.FINISH, Intent.RETURN, Intent.ROLL_BACK),
-            *(Intent.CORRECT, Intent.HALT, Intent.RESUME, Intent.AUTO_RESTART),
-        }
-    ),
+    HoldKind.INVALID: _ALL - _STARTS - _CONFIGS - _NEW_OFFSETS,
+    HoldKind.UNREVIEWED: _ALL - _BY_A_COMMIT,
     HoldKind.ROLLOUT: frozenset(),
     HoldKind.OFFSET_CHANGE: _ALL - _STARTS,
 }

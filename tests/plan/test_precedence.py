@@ -1,0 +1,188 @@
+"""Which intents pass which holds: every cell of the law of precedence, as plans of one connector show it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.planner.situations import (
+    CLASS,
+    DOCUMENT,
+    NOW,
+    REVISION,
+    as_observed,
+    change,
+    current_offsets,
+    record,
+    seen,
+    situation,
+    wanted,
+)
+
+from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.model.config_histories import RolledBack
+from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.names import ConnectorName, Digest, Revision
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name
+from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Action
+from gitops_connect.model.restart_records import RestartKind, RestartRequest
+from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
+from gitops_connect.model.strimzi import RequestedListing
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
+from gitops_connect.plan.ownership_records import remember
+from gitops_connect.plan.planner import plan
+from gitops_connect.plan.precedence import PASSES, HoldKind, Intent
+from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
+
+ORDERS = ConnectorName("orders")
+EARLIER = Revision("0" * 40)
+SHAPE = BUILT_IN.shape({"connector.class": CLASS})
+BACK = change("back", "orders", acknowledge=["rewind"])
+CLEAR = OffsetChange(clear_name(ORDERS), ORDERS, OffsetChangeKind.CLEAR, Digest("d"), REVISION)
+
+
+def given(
+    desired: DesiredConnector, observed: ObservedConnector | None, *, applied: bool = False, **more: Any
+) -> Situation:
+    """A managed connector. `applied`: its document was applied before, so that differences are drift."""
+    made = situation([desired], () if observed is None else [observed], owned=["orders"], **more)
+    if not applied:
+        return made
+    return replace(made, ownership={ORDERS: remember(made, desired, Origin.CREATED, NOW)})
+
+
+def with_back(made: Situation, to: int = 10, **more: Any) -> Situation:
+    """With the offset change `back`, from position 20 of the file a."""
+    assert SHAPE is not None
+    desired = replace(made.desired, offset_changes=(BACK,))
+    offsets = OffsetSituation(
+        manifests={BACK.name: current_offsets(a=to)},
+        current={ORDERS: current_offsets(a=20)},
+        shapes={ORDERS: SHAPE},
+        **more,
+    )
+    return replace(made, desired=desired, offsets=offsets)
+
+
+def begun(made: Situation) -> Situation:
+    begun = OffsetChange(
+        BACK.name, ORDERS, BACK.kind, BACK.digest, REVISION, current_offsets(a=10), frozenset(BACK.acknowledged)
+    )
+    unfinished = {BACK.name: Unfinished(begun, current_offsets(a=20))}
+    return with_back(made, records={BACK.name: record(BACK, "in_progress")}, unfinished=unfinished)
+
+
+def half_deleted(made: Situation) -> Situation:
+    return replace(made, offsets=replace(made.offsets, records={CLEAR.name: record(CLEAR, "in_progress")}))
+
+
+PLAIN = wanted("orders")
+OTHER = wanted("orders", config={"topic": "new"})
+RUNS, STOPPED = as_observed(PLAIN), replace(as_observed(PLAIN), state=WorkerState.STOPPED, tasks=())
+FAILED = seen("orders", tasks=["Boom"])
+ROLLED_BACK = RolledBack(Digest("bad"), REVISION, "task 0 is FAILED", ("topic",), NOW)
+LISTING = RequestedListing(BACK.name, ORDERS, None, "offsets", "", "orders.json", DOCUMENT.location)
+
+INTENTS: Mapping[Intent, tuple[Action, Callable[[], Situation]]] = {
+    Intent.FINISH_DELETION: (Action.DELETE, lambda: half_deleted(given(PLAIN, STOPPED, applied=True))),
+    Intent.FINISH: (Action.ALTER, lambda: begun(given(PLAIN, STOPPED, applied=True))),
+    Intent.RETURN: (Action.RESUME, lambda: given(PLAIN, STOPPED, applied=True, stopped={ORDERS: TargetState.RUNNING})),
+    Intent.ROLL_BACK: (Action.CONFIGURE, lambda: given(replace(OTHER, rolled_back=ROLLED_BACK), RUNS)),
+    Intent.CORRECT: (Action.CONFIGURE, lambda: given(OTHER, RUNS, applied=True)),
+    Intent.HALT: (Action.STOP, lambda: given(wanted("orders", "stopped"), RUNS, applied=True)),
+    Intent.RESUME: (Action.RESUME, lambda: given(PLAIN, STOPPED, applied=True)),
+    Intent.CREATE: (Action.CREATE, lambda: given(PLAIN, None)),
+    Intent.CONFIGURE: (Action.CONFIGURE, lambda: given(OTHER, RUNS)),
+    Intent.STOP: (Action.STOP, lambda: given(wanted("orders", "stopped"), RUNS)),
+    Intent.START: (Action.RESUME, lambda: given(PLAIN, STOPPED)),
+    Intent.CHANGE_OFFSETS: (Action.ALTER, lambda: with_back(given(PLAIN, RUNS, applied=True))),
+    Intent.DELETE: (Action.DELETE, lambda: given(wanted("orders", "absent"), RUNS)),
+    Intent.RESTART: (
+        Action.RESTART,
+        lambda: given(wanted("orders", restarts=(RestartRequest(RestartKind.CONNECTOR, "1"),)), RUNS, applied=True),
+    ),
+    Intent.AUTO_RESTART: (
+        Action.RESTART,
+        lambda: given(PLAIN, FAILED, applied=True, policy=Policy(concurrent_restarts=1)),
+    ),
+    Intent.ADOPT: (Action.ADOPT, lambda: situation([PLAIN], [RUNS])),
+    Intent.LIST: (Action.LIST, lambda: listing(given(PLAIN, RUNS, applied=True, policy=Policy(lists_offsets=True)))),
+    Intent.RECORD: (Action.RECORD, lambda: with_back(given(PLAIN, RUNS, applied=True), to=20)),
+}
+"""For each intent: the action of its step, and a situation in which it is due."""
+
+
+def listing(made: Situation) -> Situation:
+    return replace(made, desired=replace(made.desired, listings=(LISTING,)))
+
+
+def observe(made: Situation) -> Situation:
+    return replace(made, policy=replace(made.policy, enforce=False))
+
+
+def suspend(made: Situation) -> Situation:
+    return replace(made, suspensions=Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana")}))
+
+
+def lose(made: Situation) -> Situation:
+    return replace(made, observed=replace(made.observed, connectors={}, unknown=frozenset({ORDERS})))
+
+
+HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
+    HoldKind.UNREADABLE: lose,
+    HoldKind.OBSERVE: observe,
+    HoldKind.SUSPENDED: suspend,
+    HoldKind.DELETION_BEGUN: half_deleted,
+    HoldKind.INVALID: lambda made: replace(made, invalid=frozenset({ORDERS})),
+    HoldKind.UNREVIEWED: lambda made: replace(made, reviews=Reviews(ReviewMode.MANUAL)),
+}
+"""For each hold: what puts it in force."""
+
+NEVER_MEET = {
+    (HoldKind.DELETION_BEGUN, Intent.CREATE): "a deletion of a connector that does not exist has ended",
+    (HoldKind.UNREADABLE, Intent.CREATE): "whether the connector exists is unknown",
+    (HoldKind.INVALID, Intent.ADOPT): "a connector with an invalid config is adopted only together with other steps",
+}
+
+
+def steps(made: Situation) -> list[tuple[Action, str]]:
+    return [(step.action, step.reason) for step in plan(made).steps if step.connector == ORDERS]
+
+
+def due(intent: Intent) -> tuple[Action, str]:
+    """The step that is for the intent, as it is planned without a hold."""
+    action, made = INTENTS[intent]
+    (found,) = (step for step in steps(made()) if step[0] is action)
+    return found
+
+
+CELLS = [cell for cell in itertools.product(HOLDS, Intent) if cell not in NEVER_MEET]
+
+
+@pytest.mark.parametrize(("hold", "intent"), CELLS, ids=lambda one: one.name)
+def test_every_cell(hold: HoldKind, intent: Intent) -> None:
+    assert (due(intent) in steps(HOLDS[hold](INTENTS[intent][1]()))) is (intent in PASSES[hold])
+
+
+def unreviewed(made: Situation) -> Situation:
+    return replace(made, reviews=Reviews(ReviewMode.MANUAL))
+
+
+@pytest.mark.parametrize("intent", [Intent.RESTART, Intent.ADOPT, Intent.LIST])
+def test_a_change_that_waits_for_its_review_blocks_nothing_that_needs_none(intent: Intent) -> None:
+    made = INTENTS[intent][1]()
+    config = {**made.desired.connectors[0].config, "topic": "new"}
+    changed = replace(made.desired, connectors=(replace(made.desired.connectors[0], config=config),))
+    planned = unreviewed(replace(made, desired=changed))
+    (orders,) = plan(planned).connectors
+    assert [step.action for step in orders.steps] == [INTENTS[intent][0]]
+    assert (orders.applicable, orders.is_partial, [step.action for step in orders.held]) == (
+        True,
+        True,
+        [Action.CONFIGURE],
+    )
