@@ -124,7 +124,7 @@ class Registry:
         for full, one in known.items():
             for name in class_names(full)[1:] if one.has_aliases else ():
                 by_alias.setdefault(name, []).append(one)
-        clear = {name: some[0] for name, some in by_alias.items() if all(one.shape == some[0].shape for one in some)}
+        clear = {name: some[0] for name, some in by_alias.items() if all(map(some[0].has_offsets_of, some))}
         return {**clear, **known}
 
     def _of_schema(self, schema: OffsetSchema) -> ConnectorClass:
