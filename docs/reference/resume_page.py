@@ -8,7 +8,7 @@ from generated_tables import NOTICE, cell
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.resume import ALL, ResumeCondition, ResumeRule, ResumeRules
-from gitops_connect.families.sinks import ANY_SINK, PLAIN_SINK
+from gitops_connect.families.sinks import ANY_SINK, PLAIN
 from gitops_connect.model.differences import Direction, ResumeAspect
 
 CONNECTORS_INTRODUCTION = """\
@@ -38,6 +38,12 @@ _TITLES = {
     "io.debezium.connector.mongodb.MongoDbConnector": "Debezium for MongoDB",
     "io.debezium.connector.vitess.VitessConnector": "Debezium for Vitess",
     "io.confluent.connect.jdbc.JdbcSourceConnector": "JDBC source (Confluent, Aiven)",
+    "io.confluent.connect.s3.S3SinkConnector": "S3 sink (Confluent)",
+    "io.confluent.connect.hdfs.HdfsSinkConnector": "HDFS sink (Confluent)",
+    "org.apache.iceberg.connect.IcebergSinkConnector": "Iceberg sink (Apache)",
+    "io.tabular.iceberg.connect.IcebergSinkConnector": "Iceberg sink (Databricks, Tabular)",
+    "com.snowflake.kafka.connector.SnowflakeStreamingSinkConnector": "Snowflake sink from version 4 on",
+    "com.snowflake.kafka.connector.SnowflakeSinkConnector": "Snowflake sink up to version 3",
 }
 """Titles by the first class of a section, in the words of the other pages. Other sections have the names of classes."""
 _DIRECTION_WORDS = {
@@ -54,8 +60,8 @@ def connectors() -> str:
     plain: list[str] = []
     for name, known in BUILT_IN.classes.items():
         if known.resume is not None:
-            (plain if known.resume == PLAIN_SINK.resume else by_rules.setdefault(known.resume, [])).append(name)
-    sinks = {PLAIN_SINK.resume: sorted(plain), ANY_SINK.resume: ["Every other sink"]}
+            (plain if known.resume == PLAIN else by_rules.setdefault(known.resume, [])).append(name)
+    sinks = {PLAIN: sorted(plain), ANY_SINK.resume: ["Every other sink"]}
     by_rules |= {rules: names for rules, names in sinks.items() if rules is not None}
     lines = ["# Where connectors resume", "", NOTICE, CONNECTORS_INTRODUCTION]
     lines += ["| connector | class | what decides where it resumes |", "| --- | --- | --- |"]
@@ -70,7 +76,7 @@ def connectors() -> str:
 
 
 def _title(names: list[str]) -> str:
-    if BUILT_IN.classes.get(names[0], ANY_SINK).resume == PLAIN_SINK.resume:
+    if BUILT_IN.classes.get(names[0], ANY_SINK).resume == PLAIN:
         return "Sinks that store no position of their own"
     return _TITLES.get(names[0]) or ", ".join(name.rpartition(".")[2] for name in names)
 

@@ -65,6 +65,10 @@ class ConnectorClass:
         shape = self.shape if self.shape_of_config is None else self.shape_of_config(self.shape, config)
         return shape if self.resume is None else replace(shape, resume=self.resume.of(config))
 
+    def has_offsets_of(self, other: ConnectorClass) -> bool:
+        """Whether what is known of the offsets of the two classes is the same."""
+        return self.shape == other.shape and self.resume == other.resume and self.offset_keys == other.offset_keys
+
     def is_disabled(self, config: Config) -> bool:
         return any(config.get(key, "").strip().lower() == "false" for key in self.disabled_by)
 

@@ -45,11 +45,14 @@ class _FamilyReader:
 
     def connector_class(self, facts: Mapping[str, Any]) -> ConnectorClass:
         undefined = _undefined(facts.get("undefined", {}))
-        if facts.get("is_plain_sink"):
-            return replace(sinks.PLAIN_SINK, undefined=undefined)
+        resume = self._resume(facts["resume"]) if "resume" in facts else None
+        if "sink" in facts:
+            keys = tuple(ValueKey(**{**one, "keys": tuple(one["keys"])}) for one in facts.get("keys", ()))
+            sink = sinks.known_sink(resume or sinks.PLAIN, keys, **facts["sink"])
+            return replace(sink, undefined=undefined, has_aliases=facts.get("has_aliases", True))
         return ConnectorClass(
             self._shape(facts["shape"]) if "shape" in facts else None,
-            self._resume(facts["resume"]) if "resume" in facts else None,
+            resume,
             self._offset_keys(facts) if "start" in facts else NO_OFFSET_KEYS,
             undefined,
             tuple(Section(**one) for one in facts.get("sections", ())),
@@ -96,8 +99,14 @@ class _FamilyReader:
         return ResumeRules(facts["decides"], tuple(self._rules(facts["rules"])), facts.get("unchecked", ""))
 
     def _rules(self, facts: Iterable[Any]) -> Iterator[ResumeRule]:
-        """The rules in a list, which may contain further lists. The first key of a rule is as in `rewind new needs`."""
+        """The rules in a list, which may contain further lists, and names of rules in Python.
+
+        The first key of a rule is as in `rewind new needs`.
+        """
         for one in facts:
+            if isinstance(one, str):
+                yield from self._named(one)
+                continue
             if isinstance(one, list):
                 yield from self._rules(one)
                 continue

@@ -9,7 +9,17 @@ from functools import cached_property
 from types import MappingProxyType
 
 from gitops_connect.errors import UsageError
-from gitops_connect.families import debezium, file_stream, jdbc, mirror_maker_2, sinks
+from gitops_connect.families import (
+    debezium,
+    file_stream,
+    hdfs,
+    iceberg,
+    jdbc,
+    mirror_maker_2,
+    object_stores,
+    sinks,
+    snowflake,
+)
 from gitops_connect.families.family import Config, ConnectorClass, Family, Section, class_names
 from gitops_connect.families.family_files import read_family
 from gitops_connect.families.offset_keys import OffsetKeys
@@ -124,7 +134,7 @@ class Registry:
         for full, one in known.items():
             for name in class_names(full)[1:] if one.has_aliases else ():
                 by_alias.setdefault(name, []).append(one)
-        clear = {name: some[0] for name, some in by_alias.items() if all(one.shape == some[0].shape for one in some)}
+        clear = {name: some[0] for name, some in by_alias.items() if all(map(some[0].has_offsets_of, some))}
         return {**clear, **known}
 
     def _of_schema(self, schema: OffsetSchema) -> ConnectorClass:
@@ -147,6 +157,10 @@ BUILT_IN = Registry(
         read_family("FileStream", file_stream),
         read_family("Debezium", debezium),
         read_family("JDBC", jdbc),
+        read_family("object stores", object_stores),
+        read_family("HDFS", hdfs),
+        read_family("Iceberg", iceberg),
+        read_family("Snowflake", snowflake),
         Family(1, "sinks", {}, units=(sinks.RECORDS,)),
     )
 )

@@ -18,7 +18,7 @@ from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.jdbc import IDS, TIME
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.shapes import Shape, compare
-from gitops_connect.families.sinks import RECORDS
+from gitops_connect.families.sinks import ANY_SINK, RECORDS, known_sink
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.manifests import OffsetSchema
 
@@ -193,3 +193,15 @@ def test_a_simple_name_that_two_different_classes_have_means_neither() -> None:
     assert found is not None
     assert found.name == "FileStreamSourceConnector"
     assert families.shape({"connector.class": "JdbcSource"}) == shape("JdbcSource"), "both classes have this shape"
+
+
+def test_a_simple_name_that_two_sinks_have_means_any_sink_if_they_resume_at_different_positions() -> None:
+    hdfs = BUILT_IN.classes["io.confluent.connect.hdfs.HdfsSinkConnector"]
+    config = {"connector.class": "HdfsSinkConnector", "topics": "a"}
+    assert BUILT_IN.of(config) is hdfs
+    same = BUILT_IN.with_family(Family(1, "same", {"com.example.HdfsSinkConnector": hdfs}), "a package")
+    assert same.of(config) is hdfs
+    other = BUILT_IN.with_family(Family(1, "other", {"com.example.HdfsSinkConnector": known_sink()}), "a package")
+    assert other.of(config) is ANY_SINK
+    for name in ("S3SinkConnector", "GcsSink", "IcebergSinkConnector", "FileStreamSink"):
+        assert BUILT_IN.of({"connector.class": name, "topics": "a"}) is ANY_SINK

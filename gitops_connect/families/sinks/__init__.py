@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gitops_connect.families.family import Config, ConnectorClass
 from gitops_connect.families.field_kinds import NUMBER, SMALL, TEXT
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
@@ -40,7 +42,7 @@ SINK = Shape(
 )
 """`SinkUtils.parseSinkConnectorOffsets`. It also accepts numbers in quotes, but returns them without quotes."""
 
-_RULES = (
+SINK_RULES = (
     REWIND.needs("the topic must still have the records; otherwise `auto.offset.reset` decides"),
     (FORWARD | NEW).risk(
         "if the offset is past the end of the partition, `auto.offset.reset` decides: by default, the whole"
@@ -51,12 +53,15 @@ _RULES = (
         " first record"
     ),
 )
+"""Of a connector that resumes at the offsets of its consumer group."""
 _OTHER = ResumeRules(
-    "the offsets of the consumer group; the class may also store a position of its own", _RULES, unchecked=UNKNOWN_CLASS
+    "the offsets of the consumer group; the class may also store a position of its own",
+    SINK_RULES,
+    unchecked=UNKNOWN_CLASS,
 )
 """`WorkerSinkTask`: with `SinkTaskContext.offset`, a class can move to a position that it stores itself."""
-_PLAIN = ResumeRules("the offsets of the consumer group", _RULES)
-"""Sinks that never move their own position: they do not call `SinkTaskContext.offset`."""
+PLAIN = ResumeRules("the offsets of the consumer group", SINK_RULES)
+"""Sinks that store no position: they call `SinkTaskContext.offset` only to repeat records after an error, or never."""
 
 CONSUMER_GROUP = ValueKey(
     ("consumer.override.group.id",),
@@ -90,9 +95,25 @@ _KEYS = OffsetKeys(
 """`Worker.baseConsumerConfigs`, `SinkUtils.consumerGroupId`; the worker's `consumer.auto.offset.reset` counts too."""
 
 
-PLAIN_SINK = ConnectorClass(SINK, _PLAIN, _KEYS, has_aliases=False)
-"""A sink whose source was read: it does not move its own position."""
 ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
+"""A sink whose source nobody has read."""
+
+
+def known_sink(resume: ResumeRules = PLAIN, keys: tuple[ValueKey, ...] = (), own_position: str = "") -> ConnectorClass:
+    """A sink whose source was read. `keys` are config keys that select its offsets besides those of every sink.
+
+    `own_position` says where it continues if it stores a position of its own, as in `after the last file in HDFS`.
+    """
+    return ConnectorClass(SINK, resume, replace(_KEYS, start=_start(own_position), keys=(*_KEYS.keys, *keys)))
+
+
+def _start(own_position: str) -> Start:
+    start = _KEYS.start
+    if not own_position:
+        return start
+    own = f"continues {own_position}, and without one "
+    by_value = {value: own + says for value, says in start.by_value.items()}
+    return Start(own + start.says, start.key, by_value, own + start.other)
 
 
 def is_sink(config: Config) -> bool:
