@@ -399,6 +399,9 @@ def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
         " reconciliation creates it"
     )
-    suspension = suspension_of(situation, name, situation.desired.by_name.get(name))
-    is_applied = situation.policy.enforce and suspension is None
+    desired = situation.desired.by_name.get(name)
+    suspension, observed_only = suspension_of(situation, name, desired), why_observed_only(situation, desired)
+    if observed_only:
+        note = f"{observed_only}: its deletion with its offsets was interrupted, and is shown but not finished"
+    is_applied = not observed_only and suspension is None
     return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)

@@ -186,3 +186,10 @@ def test_a_change_that_waits_for_its_review_blocks_nothing_that_needs_none(inten
         True,
         [Action.CONFIGURE],
     )
+
+
+def test_a_deletion_that_was_begun_is_not_finished_once_the_document_only_observes() -> None:
+    made = half_deleted(given(wanted("orders", mode="observe"), STOPPED, applied=True))
+    assert steps(made) == []
+    (orders,) = plan(made).connectors
+    assert orders.notes[-1].startswith("its document sets mode: observe")
