@@ -198,8 +198,8 @@ class ConnectorPlan:
 
     @property
     def changes_cluster(self) -> bool:
-        """Whether the connector has steps other than its adoption, which changes nothing on the cluster."""
-        return any(step.action is not Action.ADOPT for step in self.steps)
+        """Whether the connector has steps other than those that only record or read something."""
+        return any(step.action not in (Action.ADOPT, Action.LIST, Action.RECORD) for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class HoldKind(Enum):
     """Connect rejects the config, or a secret is missing."""
     UNREVIEWED = "not reviewed"
     ROLLOUT = "rollout"
-    """The rollout of the commit waits, or has stopped."""
+    """The config of a commit waits for other connectors, or the rollout has stopped. What is tied to it waits, too."""
     OFFSET_CHANGE = "offset change blocked"
     """An offset change cannot be applied, and the connector must not start before it."""
 
@@ -76,7 +76,7 @@ PASSES: Mapping[HoldKind, frozenset[Intent]] = {
     HoldKind.DELETION_BEGUN: frozenset({Intent.FINISH_DELETION}),
     HoldKind.INVALID: _ALL - _STARTS - _CONFIGS - _NEW_OFFSETS,
     HoldKind.UNREVIEWED: _ALL - _BY_A_COMMIT,
-    HoldKind.ROLLOUT: frozenset(),
+    HoldKind.ROLLOUT: _ALL - {Intent.CONFIGURE, Intent.START} - _NEW_OFFSETS,
     HoldKind.OFFSET_CHANGE: _ALL - _STARTS,
 }
 """The intents that each hold lets pass."""

@@ -29,14 +29,14 @@ from gitops_connect.plan.situation import Situation
 def add_restarts(
     situation: Situation, planned: Sequence[ConnectorPlan], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> list[ConnectorPlan]:
-    """Add the restarts that are due to the plans of connectors with no other steps than `adopt`, or only blocked ones.
+    """Add the restarts that are due, if no step that is applied changes the connector.
 
-    A restart needs no review. At most `concurrent_restarts`, those that are due for the longest time first: each may
+    A suspension, mode observe and a manual pause are in the outlook; other holds let restarts pass. At most `concurrent_restarts`, those that are due for the longest time first: each may
     cause a rebalance.
     """
     due = []
     for one in planned:
-        if one.name in unhealthy and (not one.changes_cluster or _is_blocked(one)):
+        if one.name in unhealthy and not (one.applicable and one.changes_cluster):
             outlook = unhealthy[one.name].restarts
             if outlook is not None and outlook.next is not None and outlook.next <= situation.now:
                 due.append((outlook.next, one.name, outlook))
@@ -45,13 +45,10 @@ def add_restarts(
     return [_with_restart(one, steps[one.name]) if one.name in steps else one for one in planned]
 
 
-def _is_blocked(planned: ConnectorPlan) -> bool:
-    return planned.unreviewed is not None and not planned.applicable
-
-
 def _with_restart(planned: ConnectorPlan, restart: Step) -> ConnectorPlan:
-    kept = () if _is_blocked(planned) else planned.steps
-    return replace(planned, steps=(*kept, restart), applicable=True)
+    if planned.applicable:
+        return replace(planned, steps=(*planned.steps, restart))
+    return replace(planned, steps=(restart,), applicable=True, held=planned.steps, is_partial=True)
 
 
 def until_next_restart(plan: Plan, now: datetime) -> float:

@@ -23,7 +23,7 @@ from support.planner.situations import (
 )
 
 from gitops_connect.families.registry import BUILT_IN
-from gitops_connect.model.config_histories import RolledBack
+from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RolledBack
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
@@ -193,3 +193,50 @@ def test_a_deletion_that_was_begun_is_not_finished_once_the_document_only_observ
     assert steps(made) == []
     (orders,) = plan(made).connectors
     assert orders.notes[-1].startswith("its document sets mode: observe")
+
+
+BROKEN = ConnectorName("broken")
+
+
+def halted(made: Situation) -> Situation:
+    """With a connector that does not work with its config of this commit, so that the rollout has stopped."""
+    failed = ConfigHistory(trial=ConfigTrial(Digest("bad"), REVISION, NOW, was_healthy=True))
+    connectors = {**made.observed.connectors, BROKEN: seen("broken", tasks=["Boom"])}
+    return replace(
+        made,
+        observed=replace(made.observed, connectors=connectors),
+        policy=replace(made.policy, rollout_max_failures=1),
+        config_histories={BROKEN: failed},
+    )
+
+
+def test_a_stopped_rollout_strands_no_connector_that_was_stopped_for_an_offset_change() -> None:
+    made = halted(begun(given(OTHER, STOPPED)))
+    assert [action for action, _ in steps(made)] == [Action.ALTER, Action.RESUME]
+    assert [step.action for one in plan(made).connectors for step in one.held] == [Action.CONFIGURE]
+
+
+def test_a_stopped_rollout_prevents_no_restart_and_no_stop() -> None:
+    failed = halted(given(OTHER, FAILED, policy=Policy(concurrent_restarts=1)))
+    assert [action for action, _ in steps(failed)] == [Action.RESTART]
+    stopped = halted(given(wanted("orders", "stopped", config={"topic": "new"}), RUNS))
+    assert [action for action, _ in steps(stopped)] == [Action.STOP]
+
+
+def test_drift_is_corrected_and_offsets_are_changed_in_a_stopped_rollout() -> None:
+    drifted = halted(with_back(given(OTHER, RUNS, applied=True)))
+    assert [action for action, _ in steps(drifted)] == [Action.STOP, Action.CONFIGURE, Action.ALTER, Action.RESUME]
+
+
+def test_an_offset_change_waits_with_the_config_of_its_commit() -> None:
+    (orders, *_) = plan(halted(with_back(given(OTHER, RUNS)))).connectors[-1:]
+    assert (orders.applicable, [step.action for step in orders.steps][1:3]) == (
+        False,
+        [Action.CONFIGURE, Action.ALTER],
+    )
+
+
+def test_a_listing_that_fails_every_time_prevents_no_restart() -> None:
+    policy = Policy(concurrent_restarts=1, lists_offsets=True)
+    made = listing(given(PLAIN, FAILED, applied=True, policy=policy))
+    assert [action for action, _ in steps(made)] == [Action.LIST, Action.RESTART]
