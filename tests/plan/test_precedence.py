@@ -133,6 +133,41 @@ def lose(made: Situation) -> Situation:
     return replace(made, observed=replace(made.observed, connectors={}, unknown=frozenset({ORDERS})))
 
 
+BROKEN = ConnectorName("broken")
+
+
+def halted(made: Situation) -> Situation:
+    """With a connector that does not work with its config of this commit, so that the rollout has stopped."""
+    failed = ConfigHistory(trial=ConfigTrial(Digest("bad"), REVISION, NOW, was_healthy=True))
+    connectors = {**made.observed.connectors, BROKEN: seen("broken", tasks=["Boom"])}
+    return replace(
+        made,
+        observed=replace(made.observed, connectors=connectors),
+        policy=replace(made.policy, rollout_max_failures=1),
+        config_histories={BROKEN: failed},
+    )
+
+
+def reconfigured(made: Situation) -> Situation:
+    """With another config in the document, which was not applied yet."""
+    if not made.desired.connectors[0].config.keys() >= {"topic"}:
+        desired = made.desired.connectors[0]
+        changed = replace(desired, config={**desired.config, "topic": "new"})
+        made = replace(made, desired=replace(made.desired, connectors=(changed,)))
+    return replace(made, ownership={name: replace(one, desired=None) for name, one in made.ownership.items()})
+
+
+WRONG = change("wrong", "orders")
+
+
+def with_wrong_offsets(made: Situation) -> Situation:
+    """With an offset change that has errors."""
+    changes = (*made.desired.offset_changes, WRONG)
+    manifests = {**made.offsets.manifests, WRONG.name: None}
+    offsets = replace(made.offsets, manifests=manifests, current={ORDERS: current_offsets(a=20)})
+    return replace(made, desired=replace(made.desired, offset_changes=changes), offsets=offsets)
+
+
 HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
     HoldKind.UNREADABLE: lose,
     HoldKind.OBSERVE: observe,
@@ -140,10 +175,23 @@ HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
     HoldKind.DELETION_BEGUN: half_deleted,
     HoldKind.INVALID: lambda made: replace(made, invalid=frozenset({ORDERS})),
     HoldKind.UNREVIEWED: lambda made: replace(made, reviews=Reviews(ReviewMode.MANUAL)),
+    HoldKind.ROLLOUT: lambda made: halted(reconfigured(made)),
+    HoldKind.OFFSET_CHANGE: with_wrong_offsets,
 }
 """For each hold: what puts it in force."""
 
+OF_AN_APPLIED_DOCUMENT = (Intent.CORRECT, Intent.HALT, Intent.RESUME)
 NEVER_MEET = {
+    **{
+        (HoldKind.ROLLOUT, one): "a document with a new config was not applied before" for one in OF_AN_APPLIED_DOCUMENT
+    },
+    (HoldKind.ROLLOUT, Intent.ROLL_BACK): "the restored config was applied before",
+    (HoldKind.ROLLOUT, Intent.CREATE): "no other config is in effect",
+    (HoldKind.ROLLOUT, Intent.RECORD): "the connector is stopped for the change",
+    **{
+        (HoldKind.ROLLOUT, one): "the connector is deleted, with any config"
+        for one in (Intent.DELETE, Intent.FINISH_DELETION)
+    },
     (HoldKind.DELETION_BEGUN, Intent.CREATE): "a deletion of a connector that does not exist has ended",
     (HoldKind.UNREADABLE, Intent.CREATE): "whether the connector exists is unknown",
     (HoldKind.INVALID, Intent.ADOPT): "a connector with an invalid config is adopted only together with other steps",
@@ -193,21 +241,6 @@ def test_a_deletion_that_was_begun_is_not_finished_once_the_document_only_observ
     assert steps(made) == []
     (orders,) = plan(made).connectors
     assert orders.notes[-1].startswith("its document sets mode: observe")
-
-
-BROKEN = ConnectorName("broken")
-
-
-def halted(made: Situation) -> Situation:
-    """With a connector that does not work with its config of this commit, so that the rollout has stopped."""
-    failed = ConfigHistory(trial=ConfigTrial(Digest("bad"), REVISION, NOW, was_healthy=True))
-    connectors = {**made.observed.connectors, BROKEN: seen("broken", tasks=["Boom"])}
-    return replace(
-        made,
-        observed=replace(made.observed, connectors=connectors),
-        policy=replace(made.policy, rollout_max_failures=1),
-        config_histories={BROKEN: failed},
-    )
 
 
 def test_a_stopped_rollout_strands_no_connector_that_was_stopped_for_an_offset_change() -> None:
