@@ -16,7 +16,7 @@ from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, String, Te
 from sqlalchemy.engine import Dialect
 
 from gitops_connect.model.canonical import canonical
-from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
+from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, QueuedConfig, RolledBack
 from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.offsets import pack, unpack
 from gitops_connect.model.reviewed_plans import ReviewedPlan, read_reviewed_plan
@@ -257,25 +257,45 @@ class ConfigHistoryText(JsonText):
 
     def dump(self, value: ConfigHistory) -> dict[str, Any]:
         """A config contains no value of `spec.secrets`: only their references are stored."""
-        healthy, trial, back = value.healthy, value.trial, value.rolled_back
+        trial, back, queued = value.trial, value.rolled_back, value.queued
         return {
-            "healthy": healthy and {"config": dict(healthy.config), "secrets": dict(healthy.secrets)},
+            "healthy": _declared_value(value.healthy),
             "trial": trial
-            and {**attributes(trial, "digest", "revision", "was_healthy"), "since": trial.since.isoformat()},
+            and {
+                **attributes(trial, "digest", "revision", "was_healthy"),
+                "since": trial.since.isoformat(),
+                **({"config": _declared_value(trial.config)} if trial.config else {}),
+            },
             "rolled_back": back
-            and {**attributes(back, "digest", "revision", "reason", "keys"), "at": back.at.isoformat()},
+            and {
+                **attributes(back, "digest", "revision", "reason", "keys"),
+                "at": back.at.isoformat(),
+                **({"applied": back.applied} if back.applied else {}),
+            },
+            **({"queued": attributes(queued, "digest", "revision")} if queued else {}),
         }
 
     def load(self, found: Any) -> ConfigHistory:
-        healthy, trial, back = found["healthy"], found["trial"], found["rolled_back"]
-        secrets = {key: (kind, name) for key, (kind, name) in healthy["secrets"].items()} if healthy else {}
+        trial, back, queued = found["trial"], found["rolled_back"], found.get("queued")
         since = {"since": datetime.fromisoformat(trial["since"])} if trial else {}
+        config = {"config": _read_declared(trial.get("config"))} if trial else {}
         at = {"keys": tuple(back["keys"]), "at": datetime.fromisoformat(back["at"])} if back else {}
         return ConfigHistory(
-            DeclaredConfig(healthy["config"], secrets) if healthy else None,
-            ConfigTrial(**{**trial, **since}) if trial else None,
+            _read_declared(found["healthy"]),
+            ConfigTrial(**{**trial, **since, **config}) if trial else None,
             RolledBack(**{**back, **at}) if back else None,
+            QueuedConfig(**queued) if queued else None,
         )
+
+
+def _declared_value(config: DeclaredConfig | None) -> dict[str, Any] | None:
+    return None if config is None else {"config": dict(config.config), "secrets": dict(config.secrets)}
+
+
+def _read_declared(found: Any) -> DeclaredConfig | None:
+    if not found:
+        return None
+    return DeclaredConfig(found["config"], {key: (kind, name) for key, (kind, name) in found["secrets"].items()})
 
 
 class ReviewedPlanText(JsonText):

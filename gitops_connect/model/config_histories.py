@@ -40,29 +40,46 @@ class DeclaredConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConfigTrial:
-    """A new config, since it was applied. `was_healthy`: the connector worked with the config before."""
+    """A new config, since it was applied. `was_healthy`: the connector worked with the config before.
+
+    `revision` is the commit that declared the config. `config` is None in a ledger of an earlier version.
+    """
 
     digest: Digest
     revision: Revision
     since: datetime
     was_healthy: bool
+    config: DeclaredConfig | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedConfig:
+    """A declared config that a hold keeps from being applied, and the first commit that declared it."""
+
+    digest: Digest
+    revision: Revision
 
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """A config with which the connector did not work: its commit, why, the keys that it changed, and when that was."""
+    """A config with which the connector did not work: its commit, why, the keys that it changed, and when that was.
+
+    `applied` is the digest of the document that was applied with it (`Ownership.desired`).
+    """
 
     digest: Digest
     revision: Revision
     reason: str
     keys: tuple[str, ...]
     at: datetime
+    applied: Digest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigHistory:
-    """The configs of a connector. `healthy` worked last; `rolled_back` is set until the document has another config."""
+    """The configs of a connector. `healthy` worked last; `rolled_back` is set until another config is applied."""
 
     healthy: DeclaredConfig | None = None
     trial: ConfigTrial | None = None
     rolled_back: RolledBack | None = None
+    queued: QueuedConfig | None = None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.connector_steps import Steps, compose, plan_connector
 from gitops_connect.plan.holds import suspension_of, why_observed_only
 from gitops_connect.plan.precedence import PASSES, HoldKind, Intent, denied_by
 from gitops_connect.plan.reviewed import blocked, missing_review
+from gitops_connect.plan.rollbacks import declared_config
 from gitops_connect.plan.situation import Situation
 
 _OF_THE_DOCUMENT = frozenset(
@@ -99,28 +102,49 @@ _NAMED = 3
 def limit_rollout(
     situation: Situation, connectors: Sequence[HeldConnector], unhealthy: Collection[ConnectorName]
 ) -> Iterable[HeldConnector]:
-    """Hold the changed configs that have to wait: for the next reconciliation, or for another commit."""
-    policy = situation.policy
-    changed = [one.declared.name for one in connectors if one.admits(Intent.CONFIGURE)]
-    failed = [name for name, _ in sorted(situation.config_histories.items()) if _failed(situation, name, unhealthy)]
-    if policy.rollout_max_failures and len(failed) >= policy.rollout_max_failures:
-        names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
-        note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
-        waiting = frozenset(changed)
-    else:
-        note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
-        waiting = frozenset(changed[policy.rollout_size :] if policy.rollout_size else ())
+    """Hold the changed configs that have to wait: for the next reconciliation, or for another commit.
+
+    A rollout is all configs that one commit declared. It has stopped as long as the documents of connectors that do not
+    work with it are the same: a later commit about something else does not continue it.
+    """
+    policy, room = situation.policy, situation.policy.rollout_size or len(connectors)
+    failed = _failures(situation, unhealthy)
     for one in connectors:
-        if one.declared.name in waiting:
-            noted = replace(one.planned, notes=(*one.planned.notes, note))
-            yield one.under(HoldKind.ROLLOUT, note, noted)
-        else:
+        if not one.admits(Intent.CONFIGURE):
             yield one
+            continue
+        because = failed.get(_rollout_of(situation, one.declared), ())
+        if policy.rollout_max_failures and len(because) >= policy.rollout_max_failures:
+            names = ", ".join(because[:_NAMED]) + (", …" if len(because) > _NAMED else "")
+            note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
+        elif room:
+            room -= 1
+            yield one
+            continue
+        else:
+            note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
+        yield one.under(HoldKind.ROLLOUT, note, replace(one.planned, notes=(*one.planned.notes, note)))
 
 
-def _failed(situation: Situation, name: ConnectorName, unhealthy: Collection[ConnectorName]) -> bool:
-    """Whether the connector got its config from this commit, and does not work with it."""
-    history = situation.config_histories[name]
-    if history.rolled_back is not None and history.rolled_back.revision == situation.revision:
-        return True
-    return history.trial is not None and history.trial.revision == situation.revision and name in unhealthy
+def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:
+    """The first commit that declared the config, which may have waited since then."""
+    history = situation.config_histories.get(declared.name)
+    queued = None if history is None else history.queued
+    is_queued = queued is not None and queued.digest == declared_config(declared).digest
+    return queued.revision if queued is not None and is_queued else situation.revision
+
+
+def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Mapping[Revision, Sequence[ConnectorName]]:
+    """For each commit, the connectors that got their config from it and do not work with it, although they did before.
+
+    A connector whose document has another config meanwhile does not count.
+    """
+    found = defaultdict[Revision, list[ConnectorName]](list)
+    for desired in situation.desired.connectors:
+        history = situation.config_histories.get(desired.name, ConfigHistory())
+        trial, digest = history.trial, declared_config(desired).digest
+        if desired.rolled_back is not None:
+            found[desired.rolled_back.revision].append(desired.name)
+        elif trial is not None and trial.was_healthy and trial.digest == digest and desired.name in unhealthy:
+            found[trial.revision].append(desired.name)
+    return found

@@ -336,8 +336,6 @@ class _Change:
         reason = f"state: {self.observed.state.value.lower()} -> {self.desired.state.value}"
         change = steady(self.observed.state), self.desired.state
         stop, resume = (Intent.HALT, Intent.RESUME) if self.is_unchanged else (Intent.STOP, Intent.START)
-        if self.desired.rolled_back is not None:
-            stop, resume = Intent.ROLL_BACK, Intent.ROLL_BACK
         if self.observed.state is WorkerState.STOPPED and self.desired.name in self.situation.stopped:
             resume = Intent.RETURN
         before, after = (

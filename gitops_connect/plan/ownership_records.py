@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gitops_connect.model.canonical import keyed_digest
-from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.plan.config_diff import secret_digest
@@ -19,9 +19,17 @@ def desired_digest(situation: Situation, connector: DesiredConnector) -> Digest:
 
 
 def drifted(situation: Situation, connector: DesiredConnector) -> bool:
-    """True if the document is the last applied document: a difference then originates from the cluster."""
-    owned = situation.ownership.get(connector.name)
-    return owned is not None and owned.desired == desired_digest(situation, connector)
+    """True if the document is the last applied document: a difference then originates from the cluster.
+
+    A rollback replaces the config of the document that was applied, and nothing else of it.
+    """
+    owned, rolled_back = situation.ownership.get(connector.name), connector.rolled_back
+    if owned is None or owned.desired is None:
+        return False
+    is_replaced = rolled_back is not None and connector.state is TargetState.RUNNING
+    if is_replaced and rolled_back is not None and owned.desired == rolled_back.applied:
+        return True
+    return owned.desired == desired_digest(situation, connector)
 
 
 def remember(situation: Situation, connector: DesiredConnector, origin: Origin, now: datetime) -> Ownership:

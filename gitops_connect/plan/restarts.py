@@ -31,8 +31,8 @@ def add_restarts(
 ) -> list[ConnectorPlan]:
     """Add the restarts that are due, if no step that is applied changes the connector.
 
-    A suspension, mode observe and a manual pause are in the outlook; other holds let restarts pass. At most `concurrent_restarts`, those that are due for the longest time first: each may
-    cause a rebalance.
+    A suspension, mode observe and a manual pause are in the outlook; other holds let restarts pass. At most
+    `concurrent_restarts`, those that are due for the longest time first: each may cause a rebalance.
     """
     due = []
     for one in planned:

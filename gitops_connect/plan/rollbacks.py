@@ -7,13 +7,14 @@ the declared one until the document has another config. Offsets are never rolled
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from gitops_connect.model.config_histories import (
     ConfigHistory,
     ConfigTrial,
     DeclaredConfig,
+    QueuedConfig,
     RollbackOptions,
     RollbackTrigger,
     RolledBack,
@@ -21,8 +22,9 @@ from gitops_connect.model.config_histories import (
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Action, Plan
 from gitops_connect.plan.holds import why_shown_only
+from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.situation import Situation
 
 Histories = Mapping[ConnectorName, ConfigHistory]
@@ -57,25 +59,41 @@ def rollback_options(situation: Situation, desired: DesiredConnector) -> Rollbac
 def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
     """The connectors whose config is on trial and does not work, with their history after the rollback."""
     unhealthy = {one.name: one for one in plan.unhealthy}
+    waiting = _waiting(plan)
     found = {}
     for desired in situation.desired.connectors:
         history, problem = situation.config_histories.get(desired.name), unhealthy.get(desired.name)
         if history is None or history.healthy is None or history.trial is None or problem is None:
             continue
-        trial = history.trial
-        if history.healthy.digest == trial.digest or not _must_end(situation, desired, trial, problem):
+        trial, is_earlier = history.trial, history.healthy.digest == history.trial.digest
+        failed = _on_trial(desired, trial, is_waiting=desired.name in waiting)
+        if failed is None or is_earlier or not _must_end(situation, desired, trial, problem):
             continue
-        old, new = ({**one.config, **one.secrets} for one in (history.healthy, declared_config(desired)))
+        old, new = ({**one.config, **one.secrets} for one in (history.healthy, failed))
         keys = tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
-        rolled_back = RolledBack(trial.digest, trial.revision, "; ".join(problem.problems), keys, situation.now)
+        owned = situation.ownership.get(desired.name)
+        reason, applied = "; ".join(problem.problems), None if owned is None else owned.desired
+        rolled_back = RolledBack(trial.digest, trial.revision, reason, keys, situation.now, applied)
         found[desired.name] = replace(history, trial=None, rolled_back=rolled_back)
     return found
+
+
+def _waiting(plan: Plan) -> frozenset[ConnectorName]:
+    """The connectors whose declared config is not applied, because a hold keeps it."""
+    shown = ((one.name, (*one.held, *(() if one.applicable else one.steps))) for one in plan.connectors)
+    return frozenset(name for name, steps in shown if any(step.action is Action.CONFIGURE for step in steps))
+
+
+def _on_trial(desired: DesiredConnector, trial: ConfigTrial, *, is_waiting: bool) -> DeclaredConfig | None:
+    """The config on trial; None if another one is applied now. A newer config that waits does not end a trial."""
+    declared = declared_config(desired)
+    return declared if declared.digest == trial.digest else trial.config if is_waiting else None
 
 
 def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTrial, problem: UnhealthyConnector) -> bool:
     """Whether the trial ends with a rollback, if there is an earlier config."""
     options = rollback_options(situation, desired)
-    if options is None or not trial.was_healthy or declared_config(desired).digest != trial.digest:
+    if options is None or not trial.was_healthy:
         return False
     if desired.state is not TargetState.RUNNING or why_shown_only(situation, desired):
         return False
@@ -83,38 +101,72 @@ def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTria
 
 
 def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
-    """The histories that change without a step: trials that were passed, and documents with another config."""
-    busy = {one.name for one in plan.connectors if one.changes_cluster} | {one.name for one in plan.unhealthy}
+    """The histories that change without a step: trials that are over, and configs that wait or no longer wait."""
+    unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _waiting(plan)
+    busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster}
     changed = {}
     for desired in situation.desired.connectors:
         history = situation.config_histories.get(desired.name, ConfigHistory())
-        after = history
-        if after.rolled_back is not None and desired.rolled_back is None:
+        after, is_waiting = _queued(situation, desired, history, waiting), desired.name in waiting
+        if after.rolled_back is not None and desired.rolled_back is None and not is_waiting:
             after = replace(after, rolled_back=None)
-        observed = situation.observed.connectors.get(desired.name)
-        works = desired.name not in busy and observed is not None and observed.is_running
-        if works and desired.state is TargetState.RUNNING:
-            after = _passed(situation, desired, after)
+        observed, problem = situation.observed.connectors.get(desired.name), unhealthy.get(desired.name)
+        works = problem is None and observed is not None and observed.is_running
+        if desired.name not in busy:
+            if works and desired.state is TargetState.RUNNING:
+                after = _passed(situation, desired, after, is_waiting=is_waiting)
+            elif _is_over(situation, desired, after, problem):
+                after = replace(after, trial=None)
         if after != history:
             changed[desired.name] = after
     return changed
 
 
-def _passed(situation: Situation, desired: DesiredConnector, history: ConfigHistory) -> ConfigHistory:
+def _queued(
+    situation: Situation, desired: DesiredConnector, history: ConfigHistory, waiting: Collection[ConnectorName]
+) -> ConfigHistory:
+    if desired.name not in waiting:
+        return replace(history, queued=None)
+    declared = declared_config(desired).digest
+    is_known = history.queued is not None and history.queued.digest == declared
+    return history if is_known else replace(history, queued=QueuedConfig(declared, situation.revision))
+
+
+def _passed(
+    situation: Situation, desired: DesiredConnector, history: ConfigHistory, *, is_waiting: bool
+) -> ConfigHistory:
     """The history of a connector that works: the end of the trial, if it lasted long enough."""
-    options, trial, config = rollback_options(situation, desired), history.trial, declared_config(desired)
+    options, trial, healthy = rollback_options(situation, desired), history.trial, history.healthy
+    if trial is None and is_waiting:
+        return history
     if trial is not None and options is not None and situation.now - trial.since < options.watch:
         return history
-    if options is None or (history.healthy is not None and history.healthy.digest == config.digest):
+    works = declared_config(desired) if trial is None else _on_trial(desired, trial, is_waiting=is_waiting)
+    if options is None or works is None or (healthy is not None and healthy.digest == works.digest):
         return replace(history, trial=None)
-    return replace(history, healthy=config, trial=None)
+    return replace(history, healthy=works, trial=None)
+
+
+def _is_over(
+    situation: Situation, desired: DesiredConnector, history: ConfigHistory, problem: UnhealthyConnector | None
+) -> bool:
+    """Whether the time of a trial is over although nobody saw the connector work at its end."""
+    options, trial = rollback_options(situation, desired), history.trial
+    if trial is None or options is None or situation.now - trial.since < options.watch:
+        return False
+    return problem is None or not _must_end(situation, desired, trial, problem)
 
 
 def begin_trial(situation: Situation, plan: Plan, desired: DesiredConnector) -> ConfigHistory:
-    """The history once the config of the connector was applied."""
+    """The history once the config of the connector was applied. The correction of drift begins no trial."""
     history = situation.config_histories.get(desired.name, ConfigHistory())
-    config = declared_config(desired)
+    config, queued = declared_config(desired), history.queued
     if history.healthy is not None and history.healthy.digest == config.digest:
         return replace(history, trial=None)
+    if drifted(situation, desired):
+        return history
     was_healthy = desired.name not in {one.name for one in plan.unhealthy}
-    return replace(history, trial=ConfigTrial(config.digest, situation.revision, situation.now, was_healthy))
+    is_of_earlier = queued is not None and queued.digest == config.digest
+    revision = queued.revision if queued is not None and is_of_earlier else situation.revision
+    trial = ConfigTrial(config.digest, revision, situation.now, was_healthy, config)
+    return replace(history, trial=trial, rolled_back=None, queued=None)

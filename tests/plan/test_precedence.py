@@ -37,6 +37,7 @@ from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspension
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.precedence import PASSES, HoldKind, Intent
+from gitops_connect.plan.rollbacks import declared_config
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
 
 ORDERS = ConnectorName("orders")
@@ -108,7 +109,7 @@ INTENTS: Mapping[Intent, tuple[Action, Callable[[], Situation]]] = {
     ),
     Intent.AUTO_RESTART: (
         Action.RESTART,
-        lambda: given(PLAIN, FAILED, applied=True, policy=Policy(concurrent_restarts=1)),
+        lambda: given(PLAIN, FAILED, applied=True, policy=Policy(concurrent_restarts=2)),
     ),
     Intent.ADOPT: (Action.ADOPT, lambda: situation([PLAIN], [RUNS])),
     Intent.LIST: (Action.LIST, lambda: listing(given(PLAIN, RUNS, applied=True, policy=Policy(lists_offsets=True)))),
@@ -138,10 +139,12 @@ BROKEN = ConnectorName("broken")
 
 def halted(made: Situation) -> Situation:
     """With a connector that does not work with its config of this commit, so that the rollout has stopped."""
-    failed = ConfigHistory(trial=ConfigTrial(Digest("bad"), REVISION, NOW, was_healthy=True))
+    broken = wanted("broken")
+    failed = ConfigHistory(trial=ConfigTrial(declared_config(broken).digest, REVISION, NOW, was_healthy=True))
     connectors = {**made.observed.connectors, BROKEN: seen("broken", tasks=["Boom"])}
     return replace(
         made,
+        desired=replace(made.desired, connectors=(broken, *made.desired.connectors)),
         observed=replace(made.observed, connectors=connectors),
         policy=replace(made.policy, rollout_max_failures=1),
         config_histories={BROKEN: failed},
@@ -151,7 +154,7 @@ def halted(made: Situation) -> Situation:
 def reconfigured(made: Situation) -> Situation:
     """With another config in the document, which was not applied yet."""
     if not made.desired.connectors[0].config.keys() >= {"topic"}:
-        desired = made.desired.connectors[0]
+        (desired,) = made.desired.connectors
         changed = replace(desired, config={**desired.config, "topic": "new"})
         made = replace(made, desired=replace(made.desired, connectors=(changed,)))
     return replace(made, ownership={name: replace(one, desired=None) for name, one in made.ownership.items()})
@@ -250,7 +253,7 @@ def test_a_stopped_rollout_strands_no_connector_that_was_stopped_for_an_offset_c
 
 
 def test_a_stopped_rollout_prevents_no_restart_and_no_stop() -> None:
-    failed = halted(given(OTHER, FAILED, policy=Policy(concurrent_restarts=1)))
+    failed = halted(given(OTHER, FAILED, policy=Policy(concurrent_restarts=2)))
     assert [action for action, _ in steps(failed)] == [Action.RESTART]
     stopped = halted(given(wanted("orders", "stopped", config={"topic": "new"}), RUNS))
     assert [action for action, _ in steps(stopped)] == [Action.STOP]
@@ -270,6 +273,6 @@ def test_an_offset_change_waits_with_the_config_of_its_commit() -> None:
 
 
 def test_a_listing_that_fails_every_time_prevents_no_restart() -> None:
-    policy = Policy(concurrent_restarts=1, lists_offsets=True)
+    policy = Policy(concurrent_restarts=2, lists_offsets=True)
     made = listing(given(PLAIN, FAILED, applied=True, policy=policy))
     assert [action for action, _ in steps(made)] == [Action.LIST, Action.RESTART]

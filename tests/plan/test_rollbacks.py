@@ -9,17 +9,26 @@ from typing import Any
 import pytest
 from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
-from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RollbackOptions, RollbackTrigger
-from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource
+from gitops_connect.model.config_histories import (
+    ConfigHistory,
+    ConfigTrial,
+    QueuedConfig,
+    RollbackOptions,
+    RollbackTrigger,
+)
+from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, SecretReference, SecretSource
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin
+from gitops_connect.model.plans import Action
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, ReviewMode, Reviews
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import begin_trial, declared_config, find_rollbacks, in_effect, next_histories
 from gitops_connect.plan.situation import Policy, Situation
 
 ORDERS = ConnectorName("orders")
+RESPECTING = Policy(on_manual_pause=OnManualPause.RESPECT)
 WATCHED = RollbackOptions(timedelta(minutes=2))
 GOOD = {"topic": "good"}
 BAD = {"topic": "bad"}
@@ -120,7 +129,8 @@ def test_a_trial_begins_with_another_config_and_not_with_the_earlier_one() -> No
     before = ConfigHistory(declared_config(orders(GOOD)))
     given = at(5, orders(BAD), seen("orders", config=GOOD), before)
     trial = begin_trial(given, plan(given), orders(BAD)).trial
-    assert trial == ConfigTrial(declared_config(orders(BAD)).digest, REVISION, minutes(5), was_healthy=True)
+    bad = declared_config(orders(BAD))
+    assert trial == ConfigTrial(bad.digest, REVISION, minutes(5), was_healthy=True, config=bad)
     assert begin_trial(given, plan(given), orders(GOOD)).trial is None
     ill = at(5, orders(BAD), seen("orders", config=GOOD, tasks=["Boom"]), before)
     trial = begin_trial(ill, plan(ill), orders(BAD)).trial
@@ -146,8 +156,10 @@ def test_a_rollout_is_limited_and_stopped_by_failures_of_its_commit() -> None:
     observed = [seen(name, config=GOOD) for name in names]
 
     def configured(policy: Policy, histories: dict[ConnectorName, ConfigHistory]) -> list[str]:
-        owned = {"owned": names, "policy": policy, "config_histories": histories}
-        return [step.connector for step in plan(situation(desired, observed, **owned)).steps]
+        owned = {"owned": [*names, "orders"], "policy": policy, "config_histories": histories}
+        made = situation([*desired, orders(BAD)], [*observed, FAILED], **owned)
+        made = replace(made, desired=in_effect(made.desired, histories))
+        return [step.connector for step in plan(made).steps if step.connector != ORDERS]
 
     limited = Policy(rollout_size=2, rollout_max_failures=1)
     assert configured(Policy(), {}) == ["a", "b", "c"]
@@ -164,7 +176,100 @@ def test_a_change_by_hand_is_corrected_although_the_rollout_is_stopped() -> None
     back = rolled_back(at(1, orders(BAD), FAILED, history()))
     assert back is not None
     declared, policy = wanted("a", config=GOOD), Policy(rollout_max_failures=1)
-    given = situation([declared], [seen("a", config=BAD)], owned=["a"], policy=policy, config_histories={ORDERS: back})
-    assert [step.connector for step in plan(given).steps] == []
+    broken = replace(orders(BAD), rolled_back=back.rolled_back)
+    observed = [seen("a", config=BAD), seen("orders", config=BAD)]
+    given = situation([declared, broken], observed, owned=["a"], policy=policy, config_histories={ORDERS: back})
+    assert [step.connector for step in plan(given).steps if step.action is Action.CONFIGURE] == []
     applied = remember(given, declared, Origin.CREATED, NOW)
-    assert [step.connector for step in plan(replace(given, ownership={declared.name: applied})).steps] == ["a"]
+    corrected = replace(given, ownership={declared.name: applied})
+    assert [step.connector for step in plan(corrected).steps if step.action is Action.CONFIGURE] == ["a"]
+
+
+def test_a_push_about_something_else_does_not_continue_a_rollout_and_a_fix_does() -> None:
+    policy = Policy(rollout_size=1, rollout_max_failures=1, rollback=WATCHED)
+    declared = [wanted("a", config=BAD), wanted("b", config=BAD)]
+    observed = [seen("a", config=BAD, tasks=["Boom"]), seen("b", config=GOOD)]
+    trial = ConfigTrial(declared_config(declared[0]).digest, REVISION, NOW, was_healthy=True)
+    queued = QueuedConfig(declared_config(declared[1]).digest, REVISION)
+    histories = {ConnectorName("a"): ConfigHistory(trial=trial), ConnectorName("b"): ConfigHistory(queued=queued)}
+    given = situation(declared, observed, owned=["a", "b"], policy=policy, config_histories=histories)
+
+    def configured(one: Situation) -> list[str]:
+        return [step.connector for step in plan(one).steps if step.action is Action.CONFIGURE]
+
+    assert configured(given) == []
+    assert configured(replace(given, revision=Revision("readme"))) == []
+    fixed = replace(given.desired, connectors=(wanted("a", config={"topic": "fixed"}), declared[1]))
+    assert configured(replace(given, revision=Revision("fix"), desired=fixed)) == ["a"]
+    other = replace(given.desired, connectors=(declared[0], wanted("b", config={"topic": "fixed"})))
+    assert configured(replace(given, revision=Revision("fix"), desired=other)) == ["b"]
+
+
+def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
+    policy, earlier = Policy(rollout_size=1), Revision("earlier")
+    declared, observed = [wanted(name, config=BAD) for name in "ab"], [seen(name, config=GOOD) for name in "ab"]
+    given = replace(situation(declared, observed, owned=["a", "b"], policy=policy), revision=earlier)
+    histories = next_histories(given, plan(given))
+    assert {name: one.queued for name, one in histories.items()} == {
+        "b": QueuedConfig(declared_config(declared[1]).digest, earlier)
+    }
+    later = replace(given, revision=REVISION, config_histories=histories)
+    trial = begin_trial(later, plan(later), declared[1]).trial
+    assert trial is not None
+    assert trial.revision == earlier
+
+
+def test_a_connector_that_did_not_work_before_stops_no_rollout() -> None:
+    policy = Policy(rollout_max_failures=1)
+    declared, observed = (
+        [wanted("a", config=BAD), orders(BAD)],
+        [seen("a", config=GOOD), seen("orders", config=BAD, tasks=["Boom"])],
+    )
+    given = situation(declared, observed, policy=policy, config_histories={ORDERS: history(was_healthy=False)})
+    assert [step.connector for step in plan(given).steps if step.action is Action.CONFIGURE] == ["a"]
+
+
+def test_the_correction_of_drift_begins_no_trial() -> None:
+    given = at(5, orders(BAD), seen("orders", config=GOOD), None)
+    given = replace(given, ownership={ORDERS: remember(given, orders(BAD), Origin.CREATED, NOW)})
+    assert begin_trial(given, plan(given), orders(BAD)) == ConfigHistory()
+
+
+def test_a_trial_ends_by_time_although_a_newer_config_waits() -> None:
+    """Two days later the database fails, and the newer config is withdrawn: the config has worked until then."""
+    bad = declared_config(orders(BAD))
+    trial = ConfigTrial(bad.digest, REVISION, NOW, was_healthy=True, config=bad)
+    before = ConfigHistory(declared_config(orders(GOOD)), trial)
+    manual = {"reviews": Reviews(ReviewMode.MANUAL)}
+    waiting = at(3, orders({"topic": "newer"}), seen("orders", config=BAD), before, **manual)
+    after = next_histories(waiting, plan(waiting))[ORDERS]
+    assert (after.healthy, after.trial) == (bad, None)
+    assert rolled_back(at(2880, orders(BAD), FAILED, after)) is None
+
+
+def test_a_trial_of_a_connector_that_nobody_saw_working_ends_by_time_too() -> None:
+    paused = at(3, orders(BAD), seen("orders", "PAUSED", config=BAD), history(), policy=RESPECTING)
+    paused = replace(paused, ownership={ORDERS: remember(paused, orders(BAD), Origin.CREATED, NOW)})
+    after = next_histories(paused, plan(paused))[ORDERS]
+    assert (after.healthy, after.trial) == (declared_config(orders(GOOD)), None)
+
+
+@pytest.mark.parametrize("state", ["PAUSED", "STOPPED"])
+def test_a_rollback_does_not_resume_what_someone_has_paused(state: str) -> None:
+    observed = seen("orders", state, config=BAD, tasks=["Boom"])
+    given = at(1, orders(BAD), observed, history(), policy=RESPECTING)
+    given = replace(given, ownership={ORDERS: remember(given, orders(BAD), Origin.CREATED, NOW)})
+    after = rolled_back(given)
+    assert after is not None
+    second = replace(given, desired=in_effect(given.desired, {ORDERS: after}), config_histories={ORDERS: after})
+    assert [step.action for step in plan(second).steps] == [Action.CONFIGURE]
+
+
+def test_a_rollback_lets_no_other_change_pass_the_review() -> None:
+    back = rolled_back(at(1, orders(BAD), FAILED, history()))
+    assert back is not None
+    stopped = replace(orders(GOOD, state="stopped"), rolled_back=back.rolled_back)
+    manual = {"reviews": Reviews(ReviewMode.MANUAL)}
+    given = at(2, stopped, seen("orders", config=GOOD), back, **manual)
+    assert plan(given).steps == ()
+    assert plan(replace(given, reviews=NO_REVIEWS)).steps != ()
