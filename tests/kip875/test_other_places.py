@@ -1,7 +1,6 @@
-"""KIP-875, Test Plan: offsets in the default group, topic and cluster, and in others.
+"""KIP-875, Test Plan: offsets that are not stored in the default group, topic or cluster.
 
 If it matters, a test exists for both kinds of worker: with support for exactly-once sources, and without.
-What Connect answers to changes of offsets is tested in `tests/contract`.
 """
 
 from __future__ import annotations
@@ -61,12 +60,6 @@ def kept(bench: Workbench, subject: Subject, topic: str, **more: str) -> list[ob
 
     found: list[object] = bench.await_that(offsets, lambda found: None in found)
     return found[: found.index(None)]
-
-
-def test_can_view_alter_and_reset_the_offsets_in_the_default_place(bench: Workbench, kind: Kind) -> None:
-    subject = bench.subject(kind)
-    bench.watch(subject)
-    view_alter_and_reset(bench, subject)
 
 
 def test_can_view_alter_and_reset_the_offsets_of_a_sink_with_an_overridden_consumer_group_id(bench: Workbench) -> None:

@@ -1,4 +1,4 @@
-"""KIP-875, Test Plan: stopped state tests. Absent connectors are tested in `tests/contract`."""
+"""KIP-875, Test Plan: stopped state tests."""
 
 from __future__ import annotations
 
@@ -6,30 +6,59 @@ from pathlib import Path
 
 import pytest
 
-from gitops_connect.errors import NotStopped
+from gitops_connect.errors import NotFound
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.sandbox.cluster import Sandbox
-from kip875.workbench import LAST, Kind, Workbench
+from kip875.workbench import ABSENT, LAST, Kind, Workbench
 
 pytestmark = pytest.mark.e2e
 
 
-def test_a_connector_is_stopped_from_every_state_and_goes_on_from_there(bench: Workbench, kind: Kind) -> None:
-    """Connect returns neither the configs nor the status of tasks of a stopped connector. A resume creates them."""
+def running(bench: Workbench, kind: Kind) -> ConnectorName:
+    name = bench.subject(kind).name
+    bench.await_state(name, "RUNNING", ["RUNNING"])
+    return name
+
+
+@pytest.mark.parametrize(
+    ("request_before", "state", "tasks"),
+    [(None, "RUNNING", ["RUNNING"]), ("pause", "PAUSED", ["PAUSED"]), ("stop", "STOPPED", [])],
+    ids=["running", "paused", "stopped"],
+)
+def test_can_stop_a_running_a_paused_or_a_stopped_connector(
+    bench: Workbench, kind: Kind, request_before: str | None, state: str, tasks: list[str]
+) -> None:
+    name = running(bench, kind)
+    if request_before:
+        getattr(bench.client, request_before)(name)
+    bench.await_state(name, state, tasks)
+    assert bench.json("PUT", f"/connectors/{name}/stop") == (204, None)
+    bench.await_state(name, "STOPPED", [])
+
+
+def test_cannot_stop_a_nonexistent_connector(bench: Workbench) -> None:
+    error = {"error_code": 404, "message": f"Unknown connector {ABSENT}"}
+    assert bench.json("PUT", f"/connectors/{ABSENT}/stop") == (404, error)
+    with pytest.raises(NotFound, match=f"Unknown connector {ABSENT}"):
+        bench.client.stop(ABSENT)
+
+
+def test_can_delete_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
+    name = running(bench, kind)
+    bench.stop(name)
+    assert bench.json("DELETE", f"/connectors/{name}") == (204, None)
+    bench.await_that(lambda: name in bench.client.names(), lambda there: not there)
+    bench.await_that(lambda: bench.json("GET", f"/connectors/{name}/status")[0], lambda status: status == 404)
+
+
+def test_cannot_see_tasks_of_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
+    """Connect returns neither their configs nor their status; the connector's config is unchanged."""
     subject = bench.subject(kind)
     name, path = subject.name, f"/connectors/{subject.name}"
     bench.await_state(name, "RUNNING", ["RUNNING"])
     assert [task["id"] for task in bench.json("GET", f"{path}/tasks")[1]] == [{"connector": name, "task": 0}]
     bench.stop(name)
-    bench.client.pause(name)
-    bench.await_state(name, "PAUSED", [])
-    bench.run(name)
-    bench.await_offsets(name, subject.offsets(LAST))
-    bench.client.pause(name)
-    bench.await_state(name, "PAUSED", ["PAUSED"])
-    for _ in range(2):
-        assert bench.json("PUT", f"{path}/stop") == (204, None)
-        bench.await_state(name, "STOPPED", [])
-
     config = {"name": name, **subject.config}
     entity = {"name": name, "config": config, "tasks": [], "type": kind.value}
     assert bench.json("GET", path) == (200, entity)
@@ -40,31 +69,37 @@ def test_a_connector_is_stopped_from_every_state_and_goes_on_from_there(bench: W
     gone = {"error_code": 404, "message": f"No status found for task {name}-0"}
     assert bench.json("GET", f"{path}/tasks/0/status") == (404, gone)
 
-    bench.run(name)
-    bench.stop(name)
-    bench.client.delete(name)
-    bench.await_that(lambda: name in bench.client.names(), lambda there: not there)
-    bench.await_that(lambda: bench.json("GET", f"{path}/status")[0], lambda status: status == 404)
 
-
-@pytest.mark.parametrize("state", ["PAUSED", "RUNNING"])
-def test_cannot_alter_or_reset_the_offsets_of_a_connector_that_is_not_stopped(
-    bench: Workbench, kind: Kind, state: str
-) -> None:
-    subject = bench.subject(kind)
+def test_can_resume_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
+    """The connector runs until the last number."""
+    subject = bench.subject(kind, TargetState.STOPPED)
+    bench.await_state(subject.name, "STOPPED", [])
+    bench.run(subject.name)
     bench.await_offsets(subject.name, subject.offsets(LAST))
-    if state == "PAUSED":
-        bench.client.pause(subject.name)
-    bench.await_state(subject.name, state, [state])
-    reason = (
-        "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the "
-        f"specified connector by issuing a 'PUT' request to the '/connectors/{subject.name}/stop' endpoint"
-    )
-    with pytest.raises(NotStopped, match=reason):
-        bench.client.alter_offsets(subject.name, subject.offsets(3))
-    with pytest.raises(NotStopped, match=reason):
-        bench.client.reset_offsets(subject.name)
-    assert bench.client.offsets(subject.name) == subject.offsets(LAST)
+    bench.stop(subject.name)
+    bench.run(subject.name)
+
+
+def test_can_pause_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
+    """Its tasks are only created when it is resumed."""
+    name = running(bench, kind)
+    bench.stop(name)
+    bench.client.pause(name)
+    bench.await_state(name, "PAUSED", [])
+    bench.run(name)
+
+
+@pytest.mark.parametrize("method", ["start", "stop"], ids=["failed", "fails-during-shutdown"])
+def test_stopping_a_connector_that_failed_or_that_fails_during_shutdown_updates_its_state_to_stopped(
+    bench: Workbench, sandbox: Sandbox, tmp_path: Path, method: str
+) -> None:
+    trouble = tmp_path / "trouble"
+    trouble.touch()
+    name = bench.subject(Kind.SOURCE, **{f"{method}.fails.while": str(trouble)}).name
+    bench.await_state(name, *(("FAILED", []) if method == "start" else ("RUNNING", ["RUNNING"])))
+    bench.stop(name)
+    assert failed_to_stop(sandbox, trouble) == (method == "stop")
+    trouble.unlink()
 
 
 @pytest.mark.parametrize("first", ["RUNNING", "FAILED"])

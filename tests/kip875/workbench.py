@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import OffsetPatch
 
+ABSENT = ConnectorName("no-such-connector")
 LAST = 20
 """The last number that is counted."""
 ALL = [*range(1, LAST + 1)]
@@ -52,7 +54,7 @@ class Subject:
     """One connector: `offsets(n)` are its offsets after the number `n`, and its numbers arrive in `file`."""
 
     name: ConnectorName
-    offsets: Callable[[int | None], OffsetPatch]
+    offsets: Callable[[int], OffsetPatch]
     file: Path
     config: Mapping[str, str]
 
@@ -67,14 +69,14 @@ class Workbench(Contract):
 
     counted: Numbers | None = None
 
-    def subject(self, kind: Kind, state: TargetState | None = None, **more: str) -> Subject:
-        """A source that counts to LAST, or a sink of the numbers."""
+    def subject(self, kind: Kind, state: TargetState | None = None, variant: str = "Movable", **more: str) -> Subject:
+        """A source that counts to LAST, or a sink of the numbers; `variant` is how its class handles a change."""
         file = self.directory / f"{self.name('numbers')}.txt"
         if kind is Kind.SOURCE:
-            config = {**self.numbers(until=str(LAST), **more), "topic": self.name("counted")}
+            config = {**self.numbers(variant, until=str(LAST), **more), "topic": self.name("counted")}
             return Subject(self.create("source", config, state), source_offsets, file, config)
         assert self.counted is not None
-        config = {**self.records(self.counted.topic, **more), "file": str(file)}
+        config = {**self.records(self.counted.topic, variant, **more), "file": str(file)}
         return Subject(self.create("sink", config, state), self.counted.after, file, config)
 
     def record(self, topic: str, file: Path, **more: str) -> None:
@@ -110,6 +112,11 @@ class Workbench(Contract):
                 return busy
 
         return self.await_that(tried, lambda found: isinstance(found, str))
+
+    def json(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """The raw answer: status and JSON. After a 409, which means a rebalance, the request is repeated."""
+        answer: tuple[int, Any] = self.await_that(partial(super().json, method, path, body), lambda got: got[0] != 409)
+        return answer
 
     def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
         until = time.monotonic() + DEADLINE
