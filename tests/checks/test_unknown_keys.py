@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
-from offsets.rules.debezium import DEFINED, POSTGRES
 from support.files.tables import rows, table
 from support.planner.situations import DOCUMENT, wanted
 
@@ -17,14 +16,9 @@ from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.names import ConnectorName
 
-BASE = {
-    "connector.class": POSTGRES,
-    "topic.prefix": "shop",
-    "database.hostname": "db",
-    "database.user": "u",
-    "database.password": "${file:/run/db:password}",
-    "database.dbname": "shop",
-}
+POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
+BASE = {"connector.class": POSTGRES, **table(__file__, "base")}
+DEFINED = (FRAMEWORK - {"topics", "topics.regex"}) | {*rows(__file__, "defined")}
 CASES = table(__file__, "cases")
 NAME = ConnectorName("orders")
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"

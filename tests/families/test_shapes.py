@@ -16,7 +16,7 @@ from gitops_connect.families import debezium as positions
 from gitops_connect.families.family import Family, class_names
 from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.jdbc import IDS, TIME
-from gitops_connect.families.registry import BUILT_IN
+from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.families.sinks import ANY_SINK, RECORDS, known_sink
 from gitops_connect.model.differences import Direction
@@ -27,14 +27,14 @@ UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 OTHER = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
-def shape(name: str) -> Shape:
-    found = BUILT_IN.shape({"connector.class": name})
+def shape(name: str, families: Registry = BUILT_IN, /, **config: str) -> Shape:
+    found = families.shape({"connector.class": name, **config})
     assert found is not None
     return found
 
 
 SHAPES = {name: one.shape for name, one in BUILT_IN.classes.items() if one.shape is not None}
-SINK = BUILT_IN.shape({"connector.class": "com.example.MySink", "topics": "a"})
+SINK = shape("com.example.MySink", topics="a")
 LSN = "0000002b:00000c70:0003"
 
 
@@ -119,8 +119,7 @@ def test_each_class_is_known_by_all_its_names(full: str) -> None:
 def test_the_unit_of_a_jdbc_source_depends_on_its_mode() -> None:
     units = {}
     for mode in ("incrementing", "timestamp", "timestamp+incrementing"):
-        found = BUILT_IN.shape({"connector.class": "JdbcSource", "mode": mode})
-        assert found is not None
+        found = shape("JdbcSource", mode=mode)
         units[mode] = found.unit
         assert compare(found, {"timestamp": 1000}, {"timestamp": 7000}) == (FORWARD, 6000 if "time" in mode else None)
         assert compare(found, {"incrementing": 7}, {"incrementing": 9}) == (FORWARD, None if "time" in mode else 2)
@@ -145,14 +144,13 @@ def test_the_short_name_is_as_connect_prunes_it() -> None:
 
 
 def test_a_sink_is_recognized_by_its_topics() -> None:
-    assert BUILT_IN.shape({"connector.class": "com.example.Any", "topics.regex": "a.*"}) == SINK
-    assert SINK is not None
+    assert shape("com.example.Any", **{"topics.regex": "a.*"}) == SINK
     assert SINK.unit is RECORDS
     assert BUILT_IN.shape({"connector.class": "com.example.Any", "topics": " "}) is None
     assert BUILT_IN.shape({"connector.class": "com.example.Any"}) is None
     assert BUILT_IN.shape({}) is None
     mirror = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
-    assert BUILT_IN.shape({"connector.class": mirror, "topics": "orders.*"}) == shape(mirror)
+    assert shape(mirror, topics="orders.*") == shape(mirror)
     assert BUILT_IN.shape({"connector.class": "com.example.MqttSourceConnector", "topics": "a"}) is None
 
 
@@ -189,10 +187,8 @@ def test_a_simple_name_that_two_different_classes_have_means_neither() -> None:
     other = BUILT_IN.classes["org.apache.kafka.connect.file.FileStreamSourceConnector"]
     families = BUILT_IN.with_family(Family(1, "other", {"com.example.PostgresConnector": other}), "a package")
     assert families.shape({"connector.class": "PostgresConnector"}) is None
-    found = families.shape({"connector.class": "com.example.PostgresConnector"})
-    assert found is not None
-    assert found.name == "FileStreamSourceConnector"
-    assert families.shape({"connector.class": "JdbcSource"}) == shape("JdbcSource"), "both classes have this shape"
+    assert shape("com.example.PostgresConnector", families).name == "FileStreamSourceConnector"
+    assert shape("JdbcSource", families) == shape("JdbcSource"), "both classes have this shape"
 
 
 def test_a_simple_name_that_two_sinks_have_means_any_sink_if_they_resume_at_different_positions() -> None:

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.settings.sections import ClusterSettings
 from kip875.workbench import Kind, Numbers, Workbench
 
 
-@pytest.fixture(scope="package")
-def client(sandbox: Sandbox) -> Iterator[ConnectClient]:
+@contextmanager
+def workbench(sandbox: Sandbox, directory: Path, counted: Numbers | None = None) -> Iterator[Workbench]:
+    """A bench on this cluster. Its connectors are deleted at the end."""
     with ConnectClient(ClusterSettings(ClusterName("kip875"), sandbox.worker_urls), SystemClock()) as client:
-        yield client
+        bench = Workbench(client, sandbox.worker_urls[0], directory, counted=counted)
+        yield bench
+        for name in bench.made:
+            client.delete(name)
 
 
 @pytest.fixture(scope="package")
-def numbers(sandbox: Sandbox, client: ConnectClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numbers]:
+def counted(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numbers]:
     """The topic of numbers, written once for all sinks."""
-    made: list[ConnectorName] = []
-
-    def named(stem: str) -> str:
-        made.append(ConnectorName(f"{stem}-{uuid4().hex[:8]}"))
-        return made[-1]
-
-    bench = Workbench(client, sandbox.worker_urls[0], tmp_path_factory.mktemp("numbers"), named)
-    yield bench.count()
-    for name in made:
-        client.delete(name)
-    bench.session.close()
+    with workbench(sandbox, tmp_path_factory.mktemp("numbers")) as bench:
+        yield bench.count()
 
 
 @pytest.fixture
-def bench(
-    sandbox: Sandbox, client: ConnectClient, numbers: Numbers, tmp_path: Path, connector_name: Callable[[str], str]
-) -> Iterator[Workbench]:
-    bench = Workbench(client, sandbox.worker_urls[0], tmp_path, connector_name, numbers)
-    yield bench
-    bench.session.close()
+def bench(sandbox: Sandbox, counted: Numbers, tmp_path: Path) -> Iterator[Workbench]:
+    with workbench(sandbox, tmp_path, counted) as bench:
+        yield bench
 
 
 @pytest.fixture(params=[Kind.SOURCE, Kind.SINK], ids=lambda kind: kind.value)
@@ -68,11 +59,5 @@ def second(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def second_bench(second: Sandbox, tmp_path: Path) -> Iterator[Workbench]:
-    """A bench on the second cluster's worker. Its connectors are removed together with that cluster."""
-    settings = ClusterSettings(ClusterName("second"), second.worker_urls)
-    with ConnectClient(settings, SystemClock()) as client:
-        bench = Workbench(client, second.worker_urls[0], tmp_path, lambda stem: f"{stem}-{uuid4().hex[:8]}")
-        yield dataclasses.replace(bench, numbers=bench.count())
-        for name in client.names():
-            client.delete(name)
-        bench.session.close()
+    with workbench(second, tmp_path) as bench:
+        yield bench

@@ -15,7 +15,7 @@ import pytest
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.offsets import to_json
 from gitops_connect.sandbox.cluster import Sandbox
-from kip875.workbench import ALL, LAST, Kind, Subject, Workbench, await_that, lines, source_offsets
+from kip875.workbench import ALL, LAST, Kind, Subject, Workbench, lines, source_offsets
 
 pytestmark = pytest.mark.e2e
 
@@ -24,24 +24,24 @@ CLIENTS = ("producer", "consumer", "admin")
 
 def view_and_alter(bench: Workbench, subject: Subject) -> None:
     """View and alter the offsets, and check the effect: the numbers after the new offset are reprocessed."""
-    await_that(subject.seen, lambda seen: seen == ALL)
+    bench.await_that(subject.seen, lambda seen: seen == ALL)
     bench.await_offsets(subject.name, subject.offsets(LAST))
     bench.stop(subject.name)
     bench.alter(subject.name, subject.offsets(5))
-    assert bench.offsets(subject.name) == subject.offsets(5)
-    bench.resume(subject.name)
-    await_that(subject.seen, lambda seen: seen == [*ALL, *range(6, LAST + 1)])
+    assert bench.client.offsets(subject.name) == subject.offsets(5)
+    bench.run(subject.name)
+    bench.await_that(subject.seen, lambda seen: seen == [*ALL, *range(6, LAST + 1)])
     bench.stop(subject.name)
-    assert bench.offsets(subject.name) == subject.offsets(LAST)
+    assert bench.client.offsets(subject.name) == subject.offsets(LAST)
 
 
 def view_alter_and_reset(bench: Workbench, subject: Subject) -> None:
     view_and_alter(bench, subject)
     for _ in range(2):
         bench.reset(subject.name)
-        assert bench.offsets(subject.name) == {}
-    bench.resume(subject.name)
-    await_that(subject.seen, lambda seen: seen == [*ALL, *range(6, LAST + 1), *ALL])
+        assert bench.client.offsets(subject.name) == {}
+    bench.run(subject.name)
+    bench.await_that(subject.seen, lambda seen: seen == [*ALL, *range(6, LAST + 1), *ALL])
 
 
 def targeting(cluster: Sandbox) -> dict[str, str]:
@@ -58,12 +58,12 @@ def kept(bench: Workbench, subject: Subject, topic: str, **more: str) -> list[ob
         records = [line.split(" ", 3) for line in lines(file)]
         return [json.loads(value) for _, _, key, value in records if json.loads(key)[0] == subject.name]
 
-    found: list[object] = await_that(offsets, lambda found: None in found)
+    found: list[object] = bench.await_that(offsets, lambda found: None in found)
     return found[: found.index(None)]
 
 
 def test_can_view_alter_and_reset_the_offsets_of_a_sink_with_an_overridden_consumer_group_id(bench: Workbench) -> None:
-    group = {"consumer.override.group.id": bench.named("group")}
+    group = {"consumer.override.group.id": bench.name("group")}
     subject = bench.subject(Kind.SINK, **group)
     other = bench.subject(Kind.SINK, TargetState.STOPPED, **group)
     bench.await_offsets(other.name, subject.offsets(LAST))  # it never ran: its offsets are the group's
@@ -71,7 +71,7 @@ def test_can_view_alter_and_reset_the_offsets_of_a_sink_with_an_overridden_consu
 
 
 def test_can_view_alter_and_reset_the_offsets_of_a_source_with_a_custom_offsets_topic(second_bench: Workbench) -> None:
-    bench, topic = second_bench, second_bench.named("own-offsets")
+    bench, topic = second_bench, second_bench.name("own-offsets")
     subject = bench.subject(Kind.SOURCE, **{"offsets.storage.topic": topic})
     bench.watch(subject)
     view_alter_and_reset(bench, subject)
@@ -81,7 +81,7 @@ def test_can_view_alter_and_reset_the_offsets_of_a_source_with_a_custom_offsets_
 
 
 def test_can_view_and_alter_the_offsets_of_an_exactly_once_source_with_a_custom_offsets_topic(bench: Workbench) -> None:
-    subject = bench.subject(Kind.SOURCE, **{"offsets.storage.topic": bench.named("own-offsets")})
+    subject = bench.subject(Kind.SOURCE, **{"offsets.storage.topic": bench.name("own-offsets")})
     bench.watch(subject)
     view_and_alter(bench, subject)
 
@@ -95,16 +95,16 @@ def test_a_tombstone_never_reaches_the_custom_offsets_topic_of_an_exactly_once_s
     The worker writes its own offsets topic first, and then the connector's; but the transaction for the connector's
     topic has been committed by then (`ConnectorOffsetBackingStore`).
     """
-    topic = bench.named("own-offsets")
+    topic = bench.name("own-offsets")
     name = bench.subject(Kind.SOURCE, TargetState.STOPPED, **{"offsets.storage.topic": topic}).name
-    bench.alter(name, source_offsets(a=5))
-    body = json.dumps({"offsets": [*to_json(source_offsets(a=None))]})
+    bench.alter(name, source_offsets(5))
+    body = json.dumps({"offsets": [*to_json(source_offsets(None))]})
     reason = f"Cannot add partition {topic}-0 to transaction"
     logs = [part.log for part in sandbox.status()]
     with contextlib.closing(http.client.HTTPConnection(bench.url.removeprefix("http://"))) as connection:
         connection.request("PATCH", f"/connectors/{name}/offsets", body, {"Content-Type": "application/json"})
-        await_that(lambda: any(reason in log.read_text() for log in logs), bool)
-    assert bench.offsets(name) == source_offsets(a=5)
+        bench.await_that(lambda: any(reason in log.read_text() for log in logs), bool)
+    assert bench.client.offsets(name) == source_offsets(5)
 
 
 def test_can_view_alter_and_reset_the_offsets_of_a_source_that_targets_a_different_kafka_cluster(
@@ -129,5 +129,5 @@ def test_can_view_alter_and_reset_the_offsets_of_a_sink_that_targets_a_different
     bench: Workbench, second: Sandbox
 ) -> None:
     target = targeting(second)
-    there = dataclasses.replace(bench, numbers=bench.count(**target))
+    there = dataclasses.replace(bench, counted=bench.count(**target))
     view_alter_and_reset(there, there.subject(Kind.SINK, **target))

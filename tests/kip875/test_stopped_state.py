@@ -10,7 +10,7 @@ from gitops_connect.errors import NotFound
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.sandbox.cluster import Sandbox
-from kip875.workbench import LAST, Kind, Workbench, await_that
+from kip875.workbench import ABSENT, LAST, Kind, Workbench
 
 pytestmark = pytest.mark.e2e
 
@@ -21,37 +21,35 @@ def running(bench: Workbench, kind: Kind) -> ConnectorName:
     return name
 
 
-def test_can_stop_a_running_connector(bench: Workbench, kind: Kind) -> None:
+@pytest.mark.parametrize(
+    ("request_before", "state", "tasks"),
+    [(None, "RUNNING", ["RUNNING"]), ("pause", "PAUSED", ["PAUSED"]), ("stop", "STOPPED", [])],
+    ids=["running", "paused", "stopped"],
+)
+def test_can_stop_a_running_a_paused_or_a_stopped_connector(
+    bench: Workbench, kind: Kind, request_before: str | None, state: str, tasks: list[str]
+) -> None:
     name = running(bench, kind)
-    assert bench.rest("PUT", f"/connectors/{name}/stop") == (204, None)
-    bench.await_state(name, "STOPPED", [])
-
-
-def test_can_stop_a_paused_connector(bench: Workbench, kind: Kind) -> None:
-    name = running(bench, kind)
-    bench.client.pause(name)
-    bench.await_state(name, "PAUSED", ["PAUSED"])
-    bench.stop(name)
-
-
-def test_can_stop_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
-    name = running(bench, kind)
-    bench.stop(name)
-    assert bench.rest("PUT", f"/connectors/{name}/stop") == (204, None)
+    if request_before:
+        getattr(bench.client, request_before)(name)
+    bench.await_state(name, state, tasks)
+    assert bench.json("PUT", f"/connectors/{name}/stop") == (204, None)
     bench.await_state(name, "STOPPED", [])
 
 
 def test_cannot_stop_a_nonexistent_connector(bench: Workbench) -> None:
-    with pytest.raises(NotFound, match="Unknown connector no-such-connector"):
-        bench.client.stop(ConnectorName("no-such-connector"))
+    error = {"error_code": 404, "message": f"Unknown connector {ABSENT}"}
+    assert bench.json("PUT", f"/connectors/{ABSENT}/stop") == (404, error)
+    with pytest.raises(NotFound, match=f"Unknown connector {ABSENT}"):
+        bench.client.stop(ABSENT)
 
 
 def test_can_delete_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
     name = running(bench, kind)
     bench.stop(name)
-    assert bench.rest("DELETE", f"/connectors/{name}") == (204, None)
-    await_that(lambda: name in bench.client.names(), lambda there: not there)
-    await_that(lambda: bench.rest("GET", f"/connectors/{name}/status")[0], lambda status: status == 404)
+    assert bench.json("DELETE", f"/connectors/{name}") == (204, None)
+    bench.await_that(lambda: name in bench.client.names(), lambda there: not there)
+    bench.await_that(lambda: bench.json("GET", f"/connectors/{name}/status")[0], lambda status: status == 404)
 
 
 def test_cannot_see_tasks_of_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
@@ -59,27 +57,27 @@ def test_cannot_see_tasks_of_a_stopped_connector(bench: Workbench, kind: Kind) -
     subject = bench.subject(kind)
     name, path = subject.name, f"/connectors/{subject.name}"
     bench.await_state(name, "RUNNING", ["RUNNING"])
-    assert [task["id"] for task in bench.rest("GET", f"{path}/tasks")[1]] == [{"connector": name, "task": 0}]
+    assert [task["id"] for task in bench.json("GET", f"{path}/tasks")[1]] == [{"connector": name, "task": 0}]
     bench.stop(name)
-    config = {"name": name, "tasks.max": "1", **subject.config}
+    config = {"name": name, **subject.config}
     entity = {"name": name, "config": config, "tasks": [], "type": kind.value}
-    assert bench.rest("GET", path) == (200, entity)
-    assert bench.rest("GET", f"{path}/config") == (200, config)
-    assert bench.rest("GET", f"{path}/tasks") == (200, [])
-    status, body = bench.rest("GET", f"{path}/status")
+    assert bench.json("GET", path) == (200, entity)
+    assert bench.json("GET", f"{path}/config") == (200, config)
+    assert bench.json("GET", f"{path}/tasks") == (200, [])
+    status, body = bench.json("GET", f"{path}/status")
     assert (status, body["connector"]["state"], body["tasks"]) == (200, "STOPPED", [])
     gone = {"error_code": 404, "message": f"No status found for task {name}-0"}
-    assert bench.rest("GET", f"{path}/tasks/0/status") == (404, gone)
+    assert bench.json("GET", f"{path}/tasks/0/status") == (404, gone)
 
 
 def test_can_resume_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
     """The connector runs until the last number."""
     subject = bench.subject(kind, TargetState.STOPPED)
     bench.await_state(subject.name, "STOPPED", [])
-    bench.resume(subject.name)
+    bench.run(subject.name)
     bench.await_offsets(subject.name, subject.offsets(LAST))
     bench.stop(subject.name)
-    bench.resume(subject.name)
+    bench.run(subject.name)
 
 
 def test_can_pause_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
@@ -88,26 +86,19 @@ def test_can_pause_a_stopped_connector(bench: Workbench, kind: Kind) -> None:
     bench.stop(name)
     bench.client.pause(name)
     bench.await_state(name, "PAUSED", [])
-    bench.resume(name)
+    bench.run(name)
 
 
-def test_stopping_a_failed_connector_updates_its_state_to_stopped(bench: Workbench, tmp_path: Path) -> None:
-    trouble = tmp_path / "trouble"
-    trouble.touch()
-    name = bench.subject(Kind.SOURCE, **{"start.fails.while": str(trouble)}).name
-    bench.await_state(name, "FAILED", [])
-    bench.stop(name)
-
-
-def test_stopping_a_connector_that_fails_during_shutdown_updates_its_state_to_stopped(
-    bench: Workbench, sandbox: Sandbox, tmp_path: Path
+@pytest.mark.parametrize("method", ["start", "stop"], ids=["failed", "fails-during-shutdown"])
+def test_stopping_a_connector_that_failed_or_that_fails_during_shutdown_updates_its_state_to_stopped(
+    bench: Workbench, sandbox: Sandbox, tmp_path: Path, method: str
 ) -> None:
     trouble = tmp_path / "trouble"
-    name = bench.subject(Kind.SOURCE, **{"stop.fails.while": str(trouble)}).name
-    bench.await_state(name, "RUNNING", ["RUNNING"])
     trouble.touch()
+    name = bench.subject(Kind.SOURCE, **{f"{method}.fails.while": str(trouble)}).name
+    bench.await_state(name, *(("FAILED", []) if method == "start" else ("RUNNING", ["RUNNING"])))
     bench.stop(name)
-    assert failed_to_stop(sandbox, trouble)
+    assert failed_to_stop(sandbox, trouble) == (method == "stop")
     trouble.unlink()
 
 
@@ -129,7 +120,7 @@ def test_can_resume_a_connector_after_it_has_failed_before_and_during_shutdown(
     bench.stop(subject.name)
     start.unlink()
     stop.unlink()
-    bench.resume(subject.name)
+    bench.run(subject.name)
     bench.await_offsets(subject.name, subject.offsets(LAST))
 
 

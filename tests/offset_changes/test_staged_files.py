@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from support.files.tables import rows
+from support.spark.large_engine import PACK
 
 from gitops_connect.model.documents import Blob, Entry
 from gitops_connect.model.manifests import LargeFile
@@ -90,7 +90,6 @@ def hold(name: str, content: bytes, directory: Path) -> None:
         assert entries == []
 
 
-PACK = {"": bytes, ".gz": gzip.compress, ".zst": lambda content: zstandard.ZstdCompressor().compress(content)}
 CONTENTS = [
     *((name, content.encode("latin-1")) for name, content in rows(__file__, "contents")),
     *(("a.json", content) for content in (BODY, BODY + b"x", BODY[:-20], gzip.compress(BODY), b"[" * 100_000)),

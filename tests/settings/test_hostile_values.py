@@ -31,7 +31,6 @@ from gitops_connect.settings.sections import (
     NotificationSettings,
     RepositorySettings,
     ServerSettings,
-    Settings,
     SkipSettings,
     SparkSettings,
 )
@@ -66,17 +65,6 @@ def test_a_number_that_makes_no_sense_is_rejected(tmp_path: Path) -> None:
                 section(cls, {setting.name: value}, "[x]", tmp_path, **given.get(cls, {}))
             tried += 1
     assert tried > 800
-
-
-def test_a_fraction_is_no_whole_number(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"\[x\] parallelism: expected a whole number, found 1.5"):
-        section(ClusterSettings, {"parallelism": 1.5}, "[x]", tmp_path, name="a", url=())
-
-
-def load(directory: Path, text: str) -> Settings:
-    file = directory / "gitops-connect.toml"
-    file.write_text(text, encoding="utf-8")
-    return load_settings(file, {})
 
 
 def quoted(text: str) -> str:
@@ -124,7 +112,9 @@ def test_sizes_are_read_as_people_and_java_write_them() -> None:
 
 def use(directory: Path, text: str) -> None:
     """Load the settings, and use them as a command does first."""
-    settings = load(directory, text)
+    file = directory / "gitops-connect.toml"
+    file.write_text(text, encoding="utf-8")
+    settings = load_settings(file, {})
     Database(settings.state.url, directory)
     for cluster in settings.clusters.values():
         client = ConnectClient(cluster, ManualClock())

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.files.manifests import OTHER, UNREAD, declared, entry, mirrored, offsets, rules, verdict
+from support.files.manifests import OTHER, UNREAD, entry, offsets, rules, verdict
 from support.files.tables import rows, table
 
 from gitops_connect.model.manifests import OffsetSchema
@@ -45,12 +45,6 @@ def test_a_schema_defines_its_class_and_its_position() -> None:
     assert (load(True).position, load({}).unit) == ((), "")
 
 
-def test_a_message_names_a_field_without_its_control_characters() -> None:
-    schema = load({"properties": {"offset": {"additionalProperties": {"type": "integer"}}}})
-    found = verdict([entry({}, {"\x1b[31m": "5", "list": "5"})], OTHER, schema=schema)
-    assert [item.summary.split()[0] for item in found.diagnostics] == ['offset."\\u001b[31m"', "offset.list"]
-
-
 @pytest.mark.parametrize(("partition", "offset", "problems"), rows(__file__, "entries"))
 def test_an_entry_is_checked_with_its_schema(partition: Any, offset: Any, problems: list[str]) -> None:
     found = verdict([entry({"shard": 0}, {"count": 0}), entry(partition, offset)], OTHER, schema=load(COUNTER))
@@ -64,21 +58,14 @@ def test_the_message_names_the_file_and_the_expectation() -> None:
     assert item.summary == f"offset.count violates {PATH}: '5' is not of type 'integer'"
 
 
-def test_a_schema_adds_to_the_shape_of_a_known_class() -> None:
-    narrow = load({"properties": {"partition": {"properties": {"topic": {"pattern": "^orders"}}}}})
-    config = {"connector.class": "MirrorSource", "source.cluster.alias": "source"}
-    values = [mirrored(0), mirrored(1, topic="other"), mirrored("2"), mirrored(3, cluster="WRONG")]
-    assert rules(verdict(values, config, schema=narrow)) == [(2, "own-schema"), (3, "type"), (4, "alias")]
-
-
-def test_a_schema_does_not_check_the_other_keys_of_an_entry() -> None:
-    closed = load({"additionalProperties": False, "properties": {"partition": True, "offset": True}})
-    assert rules(verdict([{**entry({}, {}), "note": 1}], OTHER, schema=closed)) == [(1, "unknown-field")]
-
-
-def test_a_schema_does_not_allow_null_in_a_replace() -> None:
-    found = verdict([entry({"shard": 1}, None)], OTHER, kind=OffsetChangeKind.REPLACE, schema=load(COUNTER))
-    assert rules(found) == [(1, "tombstone")]
+@pytest.mark.parametrize("row", table(__file__, "verdicts").values(), ids=table(__file__, "verdicts"))
+def test_a_verdict_with_a_schema(row: dict[str, Any]) -> None:
+    current = offsets(*row["current"]) if "current" in row else None
+    schema, kind = load(row.get("schema", COUNTER)), OffsetChangeKind(row.get("kind", "alter"))
+    found = verdict(row["entries"], row.get("config", OTHER), current, kind=kind, schema=schema)
+    assert rules(found) == [tuple(one) for one in row["rules"]]
+    assert (found.offsets is None) == bool(found.errors)
+    assert "fields" not in row or [item.summary.split()[0] for item in found.diagnostics] == row["fields"]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +137,6 @@ def test_additional_properties_are_those_that_no_pattern_names(inner: Any, broke
     assert [item.summary.split()[0] for item in found.diagnostics] == broken
 
 
-def test_without_a_schema_any_plain_value_is_accepted() -> None:
-    assert declared(verdict([entry({"shard": 1}, {"count": "5"})], OTHER)) == [({"shard": 1}, {"count": "5"})]
-
-
 def test_a_partition_that_the_schema_does_not_know_can_be_acknowledged_and_an_offset_cannot() -> None:
     schema = load(COUNTER)
     foreign, wrong = entry({"filename": "/a"}, {"count": 1}), entry({"shard": 1}, {"count": -1})
@@ -161,10 +144,3 @@ def test_a_partition_that_the_schema_does_not_know_can_be_acknowledged_and_an_of
     taken = verdict([foreign], OTHER, schema=schema, acknowledged=UNREAD)
     assert (rules(taken), taken.offsets) == ([(1, "own-schema")], offsets(foreign))
     assert verdict([wrong], OTHER, schema=schema, acknowledged=UNREAD).offsets is None
-
-
-def test_current_offsets_pass_even_if_the_schema_was_added_later() -> None:
-    schema = load(COUNTER)
-    saved, moved = entry({"filename": "/a"}, {"sum": 1}), entry({"filename": "/a"}, {"sum": 2})
-    assert rules(verdict([saved], OTHER, offsets(saved), schema=schema)) == []
-    assert verdict([moved], OTHER, offsets(saved), schema=schema).offsets is None

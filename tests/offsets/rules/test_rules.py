@@ -20,7 +20,6 @@ from support.files.manifests import (
     mirrored,
     offsets,
     rules,
-    sunk,
     verdict,
 )
 from support.files.tables import rows, table
@@ -34,31 +33,19 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "manifest-rules.md"
 ROW = re.compile(r"^\| \[`(manifest/[a-z-]+)`\]", re.MULTILINE)
 """A row of a table of that page, and the rule that it documents."""
 
-MYSQL = {"connector.class": "io.debezium.connector.mysql.MySqlConnector", "topic.prefix": "shop"}
-POSTGRES = {"connector.class": "PostgresConnector", "database.server.name": "shop"}
-ORACLE = {"connector.class": "Oracle", "topic.prefix": "shop"}
-SHOP = {"server": "shop"}
-BINLOG = {"file": "mysql-bin.000003", "pos": 4}
-
+CONFIGS: Mapping[str, Any] = {"mirror": MIRROR, "sink": SINK, "other": OTHER, **table(__file__, "configs")}
 
 WRONG: list[Any] = [
     *entries("wrong", 1),
-    ("entry", MIRROR, [], "this entry is a list, expected a mapping with a partition and an offset"),
-    ("entry", OTHER, "text", 'this entry is the string "text", expected'),
-    ("no-partition", MIRROR, {"offset": {"offset": 1}}, "this entry has no partition"),
-    ("no-partition", SINK, entry(None, {"kafka_offset": 1}), "this entry has no partition"),
-    ("no-offset", MIRROR, {"partition": mirrored()["partition"]}, "this entry has no offset"),
-    ("type", MIRROR, entry("text", {"offset": 1}), 'partition is the string "text", expected a mapping'),
-    ("type", MIRROR, entry(mirrored()["partition"], 5), "offset is the number 5, expected a mapping"),
+    *((rule, CONFIGS[config], value, words) for rule, config, value, words in rows(__file__, "wrong")),
     ("range", OTHER, entry({}, {"a": 10**5000}), "offset.a is a number of 16610 bits, expected at most"),
     ("value", MIRROR, mirrored(topic="\ud800"), "partition.topic cannot be written as JSON"),
     ("value", OTHER, entry({"\udfff": 1}, {}), "half of a surrogate pair"),
     ("value", OTHER, entry({}, {"a": float("nan")}), "offset.a cannot be written as JSON: nan"),
     ("value", OTHER, entry({}, {"a": float("inf")}), "offset.a cannot be written as JSON: inf"),
     ("value", OTHER, entry({}, {1: 2}), "offset.1 cannot be written as JSON"),
-    ("unknown-field", MIRROR, {**mirrored(), "note": 1}, '"note" is not a field of an entry'),
 ]
-"""Rule, config, value, and a part of the message: those of families, and values that YAML cannot contain."""
+"""Rule, config, value, and a part of the message: those of families and of any class, and values that are not YAML."""
 
 
 @pytest.mark.parametrize(("rule", "config", "value", "words"), WRONG)
@@ -78,16 +65,6 @@ def test_a_broken_rule_is_named_at_its_line(rule: str, config: Mapping[str, str]
 def test_what_is_as_it_should_be_is_not_spoken_of(config: Mapping[str, str], value: Any) -> None:
     assert rules(verdict([value], config)) == []
     assert len(declared(verdict([value], config))) == 1
-
-
-CONFIGS: Mapping[str, Mapping[str, str] | None] = {
-    "mirror": MIRROR,
-    "sink": SINK,
-    "mysql": MYSQL,
-    "oracle": ORACLE,
-    "postgres": {"connector.class": "PostgresConnector"},
-    "none": None,
-}
 
 
 @pytest.mark.parametrize("row", table(__file__, "verdicts").values(), ids=table(__file__, "verdicts"))
@@ -150,17 +127,9 @@ def test_what_connect_refuses_or_is_read_wrongly_is_not_acknowledged(config: Map
     assert "acknowledge" not in "".join(item.hint for item in found.diagnostics)
 
 
-def test_hints_say_what_to_write() -> None:
-    for value, config, hint in (
-        (mirrored("0"), MIRROR, "write 0, without quotes"),
-        (mirrored(0, 7.0), MIRROR, "write 7, without a fraction"),
-        (sunk(topic=5), SINK, 'write "5", in quotes'),
-        (entry(SHOP, {**BINLOG, "evnt": 1}), MYSQL, "did you mean 'event'?"),
-    ):
-        assert verdict([value], config).diagnostics.items[0].hint == hint
-
-
-POSTGRES_NOW = {"lsn": 600, "lsn_proc": 600, "lsn_commit": 580, "txId": 7, "ts_usec": 5}
+@pytest.mark.parametrize(("config", "value", "hint"), rows(__file__, "hints"))
+def test_a_hint_says_what_to_write(config: str, value: Any, hint: str) -> None:
+    assert verdict([value], CONFIGS[config]).diagnostics.items[0].hint == hint
 
 
 @pytest.mark.parametrize(("config", "current", "declared", "fields"), cases_with_config("contradictions", 0))
@@ -179,8 +148,9 @@ def test_a_change_that_another_field_makes_ineffective_is_an_error(
 
 
 def test_a_contradiction_says_what_decides_and_what_to_do() -> None:
-    current = offsets(entry(SHOP, POSTGRES_NOW))
-    found = verdict([entry(SHOP, {**POSTGRES_NOW, "lsn": 590})], POSTGRES, current).diagnostics.items[0]
+    shop, current = {"server": "shop"}, {"lsn": 600, "lsn_proc": 600}
+    changed = entry(shop, {**current, "lsn": 590})
+    found = verdict([changed], CONFIGS["postgres"], offsets(entry(shop, current))).diagnostics.items[0]
     assert found.summary == (
         "offset.lsn is changed from 600 to 590, but lsn_proc stays 600: the connector resumes from lsn_proc"
     )

@@ -38,15 +38,6 @@ CONTEXT = context_of(MIRROR)
 JDBC = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}
 
 
-def test_what_is_right_comes_out_canonical() -> None:
-    found = verdict([mirrored(1, 7), entry(mirrored(2)["partition"], None)], MIRROR)
-    assert dict(found.offsets or {}) == {
-        '{"cluster":"source","partition":1,"topic":"orders"}': '{"offset":7}',
-        '{"cluster":"source","partition":2,"topic":"orders"}': None,
-    }
-    assert not found.diagnostics.items
-
-
 def test_twenty_are_named_and_the_rest_is_counted() -> None:
     entries = [mirrored(number, -1) for number in range(SHOWN + 1235)] + [mirrored(cluster="WRONG")]
     found = verdict(entries, MIRROR)
@@ -78,13 +69,6 @@ def test_of_very_many_findings_few_are_explained_and_all_are_counted() -> None:
     assert 0 < _Fraction.asked <= SHOWN
 
 
-def test_the_same_mistake_in_other_entries_is_found_in_each_at_its_own_line() -> None:
-    entries = [entry({"cluster": "source", "topicc": "orders", "partition": n}, {"offset": 1}) for n in range(3)]
-    found = verdict([*entries, entry({"cluster": "source", "partition": 9, "x": 1}, {"offset": 1})], MIRROR)
-    assert rules(found) == [(1, "shape"), (2, "shape"), (3, "shape"), (4, "shape"), (4, "shape")]
-    assert found.counts == {"manifest/shape": 5}
-
-
 def test_an_error_is_not_hidden_behind_many_warnings_of_its_rule() -> None:
     entries = [mirrored(number, zone="a") for number in range(SHOWN + 5)] + [entry({"cluster": "z"}, {"offset": 1})]
     found = verdict(entries, MIRROR, acknowledged=UNREAD)
@@ -97,14 +81,6 @@ def test_an_error_is_not_hidden_behind_many_warnings_of_its_rule() -> None:
 def test_twenty_exactly_leave_no_rest() -> None:
     found = verdict([mirrored(number, -1) for number in range(SHOWN)], MIRROR)
     assert len(found.diagnostics) == SHOWN
-
-
-@pytest.mark.parametrize("kind", [OffsetChangeKind.ALTER, OffsetChangeKind.REPLACE, OffsetChangeKind.SEED])
-def test_a_manifest_without_entries_is_an_error(kind: OffsetChangeKind) -> None:
-    """Connect refuses an empty alter; an empty replace would have the effect of a reset."""
-    found = verdict([], MIRROR, kind=kind)
-    assert rules(found) == [(1, "empty")]
-    assert found.offsets is None
 
 
 def test_what_could_not_be_read_is_said_along_with_the_rest() -> None:

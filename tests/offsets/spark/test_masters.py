@@ -1,4 +1,4 @@
-"""The same verdicts on this machine, a standalone master and a Spark Connect server, also after Spark was lost."""
+"""The same verdicts in this process, and on local, standalone and remote Sparks, also after Spark was lost."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from typing import Any
 
 import psutil
 import pytest
-from support.spark.large_engine import on_spark
-from support.spark.manifests_held import planted
+from support.spark.large_engine import assert_alike, on_spark, said_by_large
+from support.spark.manifests_held import planted, planted_cases
 from support.spark.services import Place, connect_server, executors_python, running, standalone
 
 from gitops_connect.errors import SparkFailed, SparkUnusable
+from gitops_connect.model.differences import Direction
+from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import start_session
@@ -128,6 +130,15 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def on_this_machine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return on_spark(spark, planted(tmp_path_factory.mktemp("local") / "manifests"))
+
+
+def test_several_manifests_in_one_job_get_the_verdicts_of_the_small_engine(on_this_machine: Any) -> None:
+    for case, verdict in zip(planted_cases(), on_this_machine, strict=True):
+        expected, found = assert_alike(case, verdict), said_by_large(verdict)
+        for direction in Direction:
+            far = [move.distance for move in expected.largest if move.direction is direction][:SHOWN]
+            assert [move.distance for move in found.largest if move.direction is direction] == far
+        assert set(found.largest) <= set(expected.largest)
 
 
 def test_the_python_of_the_executors_has_its_dependencies_but_not_gitops_connect(python: Path, tmp_path: Path) -> None:

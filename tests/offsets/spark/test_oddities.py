@@ -98,14 +98,6 @@ def test_an_odd_line_among_others(name: str, suffix: str, tmp_path: Path) -> Non
         assert rest == sorted(expected)
 
 
-def test_a_line_that_is_not_utf8_hides_no_other_fault(tmp_path: Path) -> None:
-    content = among(line(b"-1"), line(topic=b'"\xe9"'), line(topic=b"1"), line(topic=b'"\xc3\xa9"') * 2)
-    expected = [("duplicate", 7), ("encoding", 4), ("negative", 3), ("type", 5)]
-    for said in both(Case(content, MIRROR), tmp_path):
-        assert found(said) == expected
-        assert dict(said.counts) == {f"manifest/{rule}": 1 for rule, _ in expected}
-
-
 @pytest.mark.parametrize("current", [None, offsets(entry({"a\x1b": 1}, {"b\0": 1}))])
 def test_a_message_has_no_control_characters(current: Any, tmp_path: Path) -> None:
     """Field names come from the file, and messages go to terminals and logs."""

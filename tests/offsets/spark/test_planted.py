@@ -63,16 +63,14 @@ def _at_lines(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def checked(*several: Planted, split_size: int = SPLIT_SIZE) -> None:
     with TemporaryDirectory() as directory:
         filed = [one.filed(Path(directory) / str(number)) for number, one in enumerate(several)]
-        both(several, in_process(filed, split_size=split_size, violations=Path(directory)))
+        verdicts = in_process(filed, split_size=split_size, violations=Path(directory))
         violations = violations_in(Path(directory))
-    found, expected = (
-        Counter(one[:4] for one in violations.elements()),
-        sum((one.all_named() for one in several), Counter()),
-    )
+    both(several, verdicts)
+    found = Counter(one[:4] for one in violations.elements())
+    expected = sum((one.all_named() for one in several), Counter())
     assert not [*(found - expected), *(expected - found)]
-    said = {(*place(one), one.summary) for planted in several for one in planted.by_small().diagnostics}
-    if all(planted.unreadable <= SHOWN for planted in several):
-        assert not [one for one in said if one not in violations and not OF_THE_REST.fullmatch(one[-1])]
+    said = {(*place(one), one.location.column, one.summary) for verdict in verdicts for one in verdict.diagnostics}
+    assert not [one for one in said if one not in violations and not OF_THE_REST.fullmatch(one[-1])]
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.files.manifests import MIRROR, UNREAD, mirrored, offsets
+from support.files.manifests import MIRROR, mirrored, offsets
 from support.spark.large_engine import Case, filed, in_process, jsonl, line_of, on_spark
 
 from gitops_connect.model.diagnostics import Location
@@ -50,26 +47,6 @@ def named(verdict: LargeVerdict) -> list[Any]:
         (one.rule, one.severity.value, one.location.file, one.location.line, one.location.column, one.summary)
         for one in verdict.diagnostics
     ]
-
-
-@settings(max_examples=max(40, settings().max_examples // 2))
-@given(
-    st.lists(st.lists(st.sampled_from([None, None, *SPOILED]), max_size=SHOWN), min_size=1, max_size=3),
-    st.sampled_from([1, 200, 10**6]),
-    st.booleans(),
-)
-def test_the_file_contains_the_violations_of_the_verdicts(chosen: Any, split_size: int, is_known: bool) -> None:
-    cases = []
-    for number, rules in enumerate(chosen):
-        lines = [jsonl([mirrored(n)]) if rule is None else SPOILED[rule](n) for n, rule in enumerate([None, *rules])]
-        current = offsets(mirrored(1), mirrored(3), mirrored(70)) if is_known else None
-        cases.append(Case(b"".join(lines), MIRROR, current, acknowledged=UNREAD, name=f"m{number}.jsonl"))
-    with TemporaryDirectory() as name:
-        directory = Path(name)
-        manifests = [filed(case, directory / str(number)) for number, case in enumerate(cases)]
-        verdicts = in_process(manifests, split_size=split_size, violations=directory / "offenders")
-        found = violation_rows(directory / "offenders")
-        assert sorted(found) == sorted(row for verdict in verdicts for row in named(verdict))
 
 
 def test_all_planted_faults_are_reported_on_spark(spark: Any, tmp_path: Path) -> None:

@@ -82,13 +82,14 @@ class Planted:
         return small_verdict(replace(manifest, location=WHOLE), self.context, self.kind)
 
 
-def violations_in(directory: Path) -> Counter[tuple[str, int, str, Severity, str]]:
-    """The places and messages of all violations, as the large engine wrote them to that directory."""
+def violations_in(directory: Path) -> Counter[tuple[str, int, str, Severity, int, str]]:
+    """The places, columns and messages of all violations, as the large engine wrote them to that directory."""
     rows = parquet.read_table(directory / "violations.parquet").to_pylist()
-    return Counter(
-        (row["file"], row["line"], row["rule"].removeprefix("manifest/"), Severity(row["severity"]), row["message"])
-        for row in rows
-    )
+    found: Counter[tuple[str, int, str, Severity, int, str]] = Counter()
+    for row in rows:
+        rule, severity = row["rule"].removeprefix("manifest/"), Severity(row["severity"])
+        found[row["file"], row["line"], rule, severity, row["column"], row["message"]] += 1
+    return found
 
 
 def place(one: Diagnostic) -> Place:
