@@ -29,7 +29,7 @@ from gitops_connect.observe import must_move, observe_at_rest, observe_positions
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
 from gitops_connect.plan.planner import plan_contained
-from gitops_connect.plan.rollbacks import in_effect
+from gitops_connect.plan.rollbacks import in_effect, restorable
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime
 from gitops_connect.tracing.spans import span
@@ -80,13 +80,14 @@ def _observe(
     untrusted, client = options.untrusted, runtime.clients[cluster]
     ownership = runtime.ledger.ownership(cluster)
     histories = runtime.ledger.configs.of(cluster)
-    desired = in_effect(declared.states[cluster], histories)
+    desired, earlier = in_effect(declared.states[cluster], histories), restorable(declared.states[cluster], histories)
     if untrusted:
-        resolved = secret_values.check_references(desired, runtime.settings)
+        resolved, earlier = secret_values.check_references(desired, runtime.settings), replace(earlier, connectors=())
     else:
         resolved = secret_values.resolve(desired, runtime.settings, runtime.environment)
+    restored = secret_values.resolve(earlier, runtime.settings, runtime.environment)
     desired = resolved.desired
-    client.conceal(resolved.values)
+    client.conceal(resolved.values | restored.values)
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
     if untrusted:
         desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
@@ -102,7 +103,7 @@ def _observe(
         invalid=resolved.unresolved | {problem.connector for problem in unsupported if problem.connector},
         quoted=passwords.known,
         undescribed=passwords.undescribed,
-        secrets=resolved.values,
+        secrets=resolved.values | restored.values,
         key=runtime.ledger.key,
         families=runtime.families,
         restarts=runtime.ledger.restarts.of(cluster),
@@ -110,6 +111,7 @@ def _observe(
         conditions=runtime.ledger.status.conditions.of(cluster),
         positions=_positions(runtime, desired, observed),
         config_histories=histories,
+        restored={one.name: one for one in restored.desired.connectors if one.name not in restored.unresolved},
         author=declared.checkout.author,
         suspensions=runtime.suspensions(cluster),
         stopped=runtime.ledger.stopped.of(cluster),

@@ -11,7 +11,7 @@ from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
-from gitops_connect.plan.connector_steps import Steps, compose, plan_connector
+from gitops_connect.plan.connector_steps import Steps, compose, plan_connector, rolled_back_words
 from gitops_connect.plan.holds import suspension_of, why_observed_only
 from gitops_connect.plan.precedence import PASSES, HoldKind, Intent, denied_by
 from gitops_connect.plan.reviewed import blocked, missing_review
@@ -49,12 +49,19 @@ class HeldConnector:
     def admitted(self) -> ConnectorPlan:
         """The plan with the steps that are applied, or, if none is, with all steps, which are only shown."""
         denied = denied_by(self.holds) & {one.intent for one in self.wanted}
-        if not denied:
-            return replace(self.planned, applicable=bool(self.wanted) or not self.holds)
-        steps, _ = compose(self.situation, self.declared, self.offset_changes, denied_by(self.holds))
+        planned, declared = self.planned, self.declared
+        is_waiting = Intent.CONFIGURE in denied or declared.name in self.situation.invalid
+        restored = self.situation.restored.get(declared.name) if is_waiting else None
+        if restored is not None and restored.rolled_back is not None:
+            declared = restored
+            note = f"{rolled_back_words(restored.rolled_back)}; the declared config waits: the earlier one is in effect"
+            planned = replace(planned, notes=(*planned.notes, note))
+        elif not denied:
+            return replace(planned, applicable=bool(self.wanted) or not self.holds)
+        steps, _ = compose(self.situation, declared, self.offset_changes, denied_by(self.holds))
         if not steps:
-            return replace(self.planned, applicable=False)
-        return only(self.planned, steps, self.why, is_partial=bool(denied & _OF_THE_DOCUMENT))
+            return replace(planned, applicable=False)
+        return only(planned, steps, self.why, is_partial=bool(denied & _OF_THE_DOCUMENT))
 
 
 def hold(situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan) -> HeldConnector:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
 from gitops_connect.connect.validation import installed_versions
 from gitops_connect.model.canonical import digest
+from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
@@ -138,10 +139,8 @@ def _further_notes(
 ) -> Iterator[str]:
     if why := why_paused(by_hand):
         yield f"{why}: it stays in this state until someone resumes it, or its document changes its state or config"
-    if (found := desired.rolled_back) is not None:
-        keys, when = ", ".join(found.keys), f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
-        what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
-        yield f"{what}, because the connector did not work with it: {found.reason}; commit another config"
+    if desired.rolled_back is not None:
+        yield f"{rolled_back_words(desired.rolled_back)}; commit another config"
     if any(step.config for step in steps):
         yield from _version_note(situation, desired)
     version = situation.observed.version
@@ -150,6 +149,12 @@ def _further_notes(
     if uncompared_keys := uncompared(situation, desired):
         why = "no secret is read before the merge, and the ledger does not know which ones were applied"
         yield f"not compared, because {why}: {', '.join(uncompared_keys)}"
+
+
+def rolled_back_words(found: RolledBack) -> str:
+    keys, when = ", ".join(found.keys), f"{found.at:%Y-%m-%d %H:%M:%S} UTC"
+    what = f"its config of {origin(found.revision)} was rolled back at {when} (changed keys: {keys})"
+    return f"{what}, because the connector did not work with it: {found.reason}"
 
 
 def _version_note(situation: Situation, desired: DesiredConnector) -> Iterator[str]:
@@ -266,7 +271,7 @@ class _Change:
         changed, blocked = self._offset_changes(), self.offset_changes.blocked
         if changed:
             before, after = self._around()
-        configure, is_invalid = self._configure(config), self.desired.name in self.situation.invalid
+        configure, is_invalid = self._configure(config), self._is_invalid()
         if is_invalid and (configure or after):
             notes = (*notes, "its config has errors: only stop and pause are planned")
         elif blocked and after:
@@ -276,6 +281,11 @@ class _Change:
         holds = [HoldKind.INVALID] * is_invalid + [HoldKind.OFFSET_CHANGE] * (bool(blocked) or self._must_wait(changed))
         denied = self.denied | denied_by(holds)
         return tuple(one for one in (*before, *configure, *changed, *after) if one.intent not in denied), notes
+
+    def _is_invalid(self) -> bool:
+        """Whether Connect rejects the config. A restored config has worked before."""
+        is_restored = self.desired.rolled_back is not None and self.desired.name in self.situation.restored
+        return self.desired.name in self.situation.invalid and not is_restored
 
     def _runs_on(self) -> bool:
         """Whether the connector need not be stopped for offset changes that would change nothing.

@@ -35,11 +35,24 @@ def in_effect(desired: DesiredState, histories: Histories) -> DesiredState:
     return replace(desired, connectors=tuple(_in_effect(one, histories.get(one.name)) for one in desired.connectors))
 
 
+def restorable(desired: DesiredState, histories: Histories) -> DesiredState:
+    """The connectors that have a third config since the rollback, with the earlier one: for the time that it waits."""
+    restored = ((one, _restored(one, histories.get(one.name))) for one in in_effect(desired, histories).connectors)
+    connectors = tuple(after for before, after in restored if after is not None and before.rolled_back is None)
+    return replace(desired, connectors=connectors)
+
+
 def _in_effect(desired: DesiredConnector, history: ConfigHistory | None) -> DesiredConnector:
+    restored = _restored(desired, history)
+    if restored is None or restored.rolled_back is None:
+        return desired
+    return restored if declared_config(desired).digest == restored.rolled_back.digest else desired
+
+
+def _restored(desired: DesiredConnector, history: ConfigHistory | None) -> DesiredConnector | None:
+    """The connector with the config that worked last; None if no config was rolled back."""
     if history is None or history.healthy is None or history.rolled_back is None:
-        return desired
-    if declared_config(desired).digest != history.rolled_back.digest:
-        return desired
+        return None
     secrets = {key: SecretReference(SecretSource(kind), name) for key, (kind, name) in history.healthy.secrets.items()}
     return replace(desired, config=history.healthy.config, secrets=secrets, rolled_back=history.rolled_back)
 
@@ -58,8 +71,7 @@ def rollback_options(situation: Situation, desired: DesiredConnector) -> Rollbac
 
 def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
     """The connectors whose config is on trial and does not work, with their history after the rollback."""
-    unhealthy = {one.name: one for one in plan.unhealthy}
-    waiting = _waiting(plan)
+    unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _config_waits(situation, plan)
     found = {}
     for desired in situation.desired.connectors:
         history, problem = situation.config_histories.get(desired.name), unhealthy.get(desired.name)
@@ -78,10 +90,11 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     return found
 
 
-def _waiting(plan: Plan) -> frozenset[ConnectorName]:
-    """The connectors whose declared config is not applied, because a hold keeps it."""
+def _config_waits(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
+    """The connectors whose declared config is not applied, because it is invalid, or because a hold keeps it."""
     shown = ((one.name, (*one.held, *(() if one.applicable else one.steps))) for one in plan.connectors)
-    return frozenset(name for name, steps in shown if any(step.action is Action.CONFIGURE for step in steps))
+    held = (name for name, steps in shown if any(step.action is Action.CONFIGURE for step in steps))
+    return situation.invalid.union(held)
 
 
 def _on_trial(desired: DesiredConnector, trial: ConfigTrial, *, is_waiting: bool) -> DeclaredConfig | None:
@@ -102,7 +115,7 @@ def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTria
 
 def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
     """The histories that change without a step: trials that are over, and configs that wait or no longer wait."""
-    unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _waiting(plan)
+    unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _config_waits(situation, plan)
     busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster}
     changed = {}
     for desired in situation.desired.connectors:

@@ -102,7 +102,8 @@ class Situation:
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
     requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
     current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
-    that were rolled back. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
+    that were rolled back. `restored` are the connectors whose document has a third config since a rollback, with the
+    config that worked last. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
     gitops-connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of
     reviews, and the plans that were reviewed. `invalid` are connectors whose config Connect rejects, or which lack a
     secret. `plugins` are those of a worker, if a config is sent. `key` is the key of all digests that cover a secret.
@@ -135,6 +136,7 @@ class Situation:
     conditions: Conditions = field(default_factory=dict)
     positions: Mapping[ConnectorName, OffsetPosition] = field(default_factory=dict)
     config_histories: Mapping[ConnectorName, ConfigHistory] = field(default_factory=dict)
+    restored: Mapping[ConnectorName, DesiredConnector] = field(default_factory=dict)
     author: str = ""
     suspensions: Suspensions = field(default_factory=Suspensions)
     stopped: Mapping[ConnectorName, TargetState] = field(default_factory=dict)

@@ -24,7 +24,14 @@ from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, ReviewMode, Reviews
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.rollbacks import begin_trial, declared_config, find_rollbacks, in_effect, next_histories
+from gitops_connect.plan.rollbacks import (
+    begin_trial,
+    declared_config,
+    find_rollbacks,
+    in_effect,
+    next_histories,
+    restorable,
+)
 from gitops_connect.plan.situation import Policy, Situation
 
 ORDERS = ConnectorName("orders")
@@ -273,3 +280,35 @@ def test_a_rollback_lets_no_other_change_pass_the_review() -> None:
     given = at(2, stopped, seen("orders", config=GOOD), back, **manual)
     assert plan(given).steps == ()
     assert plan(replace(given, reviews=NO_REVIEWS)).steps != ()
+
+
+NEWER = {"topic": "newer"}
+WAITS: dict[str, dict[str, Any]] = {
+    "for its review": {"reviews": Reviews(ReviewMode.MANUAL)},
+    "because it is invalid": {"invalid": frozenset({ORDERS})},
+}
+
+
+@pytest.mark.parametrize("why", WAITS)
+def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
+    bad = declared_config(orders(BAD))
+    trial = ConfigTrial(bad.digest, Revision("bad"), NOW, was_healthy=True, config=bad)
+    before = ConfigHistory(declared_config(orders(GOOD)), trial)
+    first = at(1, orders(NEWER), FAILED, before, **WAITS[why])
+    after = rolled_back(first)
+    assert after is not None
+    assert after.rolled_back is not None
+    assert (after.rolled_back.revision, after.rolled_back.keys) == ("bad", ("topic",))
+    histories = {ORDERS: after}
+    restored = {one.name: one for one in restorable(first.desired, histories).connectors}
+    second = replace(first, config_histories=histories, restored=restored)
+    (step,) = plan(second).steps
+    assert (step.action, step.config["topic"]) == (Action.CONFIGURE, "good")
+    assert next_histories(second, plan(second)).get(ORDERS, after).rolled_back is not None
+    third = replace(second, observed=replace(second.observed, connectors={ORDERS: seen("orders", config=GOOD)}))
+    assert plan(third).steps == ()
+    released = replace(third, reviews=NO_REVIEWS, invalid=frozenset())
+    (step,) = plan(released).steps
+    assert step.config["topic"] == "newer"
+    began = begin_trial(released, plan(released), orders(NEWER))
+    assert (began.rolled_back, began.trial and began.trial.was_healthy) == (None, True)
