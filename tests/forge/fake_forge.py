@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from support.loopback import HttpHandler, http_server
 
 from forge.descriptions import Description
 from gitops_connect.settings.sections import ForgeKind
@@ -32,35 +32,11 @@ class Asked:
 def answering(answer: Callable[[Asked], HttpAnswer]) -> Iterator[str]:
     """Answer until the block ends. The value is the URL."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
+    def handle(request: HttpHandler) -> None:
+        request.send(*answer(Asked(request.command, request.path, request.headers, request.body())))
 
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            status, headers, content = answer(Asked(self.command, self.path, self.headers, body))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are http.server's
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-            """Write nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_server(handle) as url:
+        yield url
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import http.server
 import itertools
 import os
 import subprocess
@@ -18,7 +17,7 @@ from support.git.git_web_servers import SMART, Parts, endless_references, web_se
 from support.git.http_server import GitServer, serving
 from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Path_, Upstream
-from support.loopback import in_thread, make_certificate
+from support.loopback import HttpHandler, http_server, make_certificate
 
 from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
 from gitops_connect.model.clock import Duration
@@ -136,17 +135,15 @@ def test_a_commit_is_had_by_its_id_or_else_by_everything(
         over_http(commit="0123456789" * 4).fetch()
 
 
-def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path, open_repository: Open) -> None:
-    class Silent(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-            pass
+def test_a_server_of_plain_files_is_read_too(upstream: Upstream, open_repository: Open) -> None:
+    def answer(request: HttpHandler) -> None:
+        file = upstream.directory.parent / request.path.partition("?")[0].lstrip("/")
+        request.send(*((200, {}, file.read_bytes()) if file.is_file() else (404, {}, b"")))
 
     upstream.commit({"x.yaml": "1\n"})
     upstream.git("update-server-info")
-    handler = partial(Silent, directory=str(upstream.directory.parent))
-    plain = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    with in_thread(plain):
-        source = open_repository(f"http://127.0.0.1:{plain.server_port}/o.git")
+    with http_server(answer) as url:
+        source = open_repository(f"{url}/o.git")
         assert contents(source.fetch()) == {"x.yaml": b"1\n"}
         upstream.commit({"x.yaml": "2\n"})
         upstream.git("update-server-info")

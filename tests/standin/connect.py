@@ -6,14 +6,14 @@ import json
 import re
 import socket
 import ssl
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
 from threading import Event, Thread
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote
+
+from support.loopback import HttpHandler, HttpServer
 
 from standin import offsets, plugins
 from standin.cluster import Cluster, Target
@@ -212,16 +212,11 @@ class StandIn:
         return Reply(201, info)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
+class _Server(HttpServer):
     def __init__(self, standin: StandIn, tls: ssl.SSLContext | None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler, tls)
         self.standin = standin
         self.open: set[socket.socket] = set()
-        if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_side=True)
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
@@ -239,25 +234,14 @@ class _Server(ThreadingHTTPServer):
             except OSError:  # the client has closed it already
                 continue
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print the traceback of a bug. Clients that disconnect are part of the tests."""
-        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):
-            super().handle_error(request, client_address)
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(HttpHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the name is BaseHTTPRequestHandler's
-        """Write nothing."""
-
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         standin = self.server.standin
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.loads(content) if content else None
-        call = Call(self.command, self.path, body, dict(self.headers))
+        content = self.body()
+        call = Call(self.command, self.path, json.loads(content) if content else None, dict(self.headers))
         standin.calls.append(call)
         fault = standin.faults.meet(call.method, call.path)
         if fault is None:
@@ -286,8 +270,6 @@ class _Handler(BaseHTTPRequestHandler):
                     return
                 self.wfile.write(part)
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
-
     def _answer(self, call: Call) -> Reply:
         """Jetty and an authentication filter answer before Connect does."""
         standin = self.server.standin
@@ -302,17 +284,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, reply: Reply, *, cut: bool = False) -> None:
         is_text = isinstance(reply.body, str)
         content = b"" if reply.body is None else (reply.body if is_text else _written(reply.body)).encode()
-        self.send_response(reply.status)
-        for header, value in reply.headers.items():
-            self.send_header(header, value)
-        if not is_text and content:
-            self.send_header("Content-Type", "application/json")
-        if reply.status != 204:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut else content)
-        if cut:
-            self.close_connection = True
+        headers = {**reply.headers, **({"Content-Type": "application/json"} if content and not is_text else {})}
+        self.send(reply.status, headers, content, len(content) // 2 if cut else None)
+        self.close_connection = self.close_connection or cut
 
 
 def _written(body: Any) -> str:

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.sandbox.java import find_java
+from gitops_connect.sandbox.launch import choose_port
 
 _DIES_WITH_ITS_PARENT = 1
 """PR_SET_PDEATHSIG."""
@@ -148,12 +148,6 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @dataclass
 class Place:
     """A Spark to run on: the values for `[spark]`, and its services."""
@@ -187,7 +181,7 @@ def running(place: Place) -> Iterator[Place]:
 def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
     """A master and its workers with one core each, not yet started."""
     directory.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = choose_port((), ())
     spark_class = str(_spark_home() / "bin" / "spark-class")
     here = ("--host", "127.0.0.1", "--webui-port", "0")
     master = f"spark://127.0.0.1:{port}"
@@ -212,7 +206,7 @@ def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
 def connect_server(directory: Path, python: Path) -> Place:
     """A Spark Connect server with two local cores, not yet started."""
     directory.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = choose_port((), ())
     confs = {
         "spark.master": "local[2]",
         "spark.connect.grpc.binding.address": "127.0.0.1",
