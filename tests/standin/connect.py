@@ -9,7 +9,7 @@ import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from threading import Event, Thread
+from threading import TIMEOUT_MAX, Event, Thread
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote
 
@@ -17,7 +17,7 @@ from support.loopback import HttpHandler, HttpServer
 
 from standin import offsets, plugins
 from standin.cluster import Cluster, Target
-from standin.faults import Fault, Faults, Kind, Parts
+from standin.faults import Fault, Faults, Parts
 from standin.plugins import Refused
 
 _AMBIGUOUS = re.compile(r"%(2F|25|5C|0[0-9A-F]|1[0-9A-F])", re.IGNORECASE)
@@ -87,7 +87,7 @@ class StandIn:
 
     def answer(self, method: str, path: str, status: int, body: Any, **more: Any) -> None:
         """The next requests that match (`times`, else one) get this answer; with `effect`, after being carried out."""
-        self.faults.add(Fault(Kind.ANSWER, method, path, status=status, body=body, **more))
+        self.faults.add(Fault(method, path, status=status, body=body, **more))
 
     def refuse(self, method: str, path: str, status: int, message: str, **more: Any) -> None:
         """The next requests that match get this error, in the form of Connect's errors."""
@@ -95,19 +95,19 @@ class StandIn:
 
     def drop(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match lose their connection; with `effect`, after being carried out."""
-        self.faults.add(Fault(Kind.DROP, method, path, **more))
+        self.stream(method, path, lambda: iter(()), **more)
 
     def hang(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match get no answer at all."""
-        self.faults.add(Fault(Kind.HANG, method, path, **more))
+        self.stream(method, path, lambda: iter([b""]), pause=TIMEOUT_MAX, **more)
 
     def truncate(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match are carried out, and get half of their answer."""
-        self.faults.add(Fault(Kind.TRUNCATE, method, path, effect=True, **more))
+        self.faults.add(Fault(method, path, is_cut=True, **more))
 
     def stream(self, method: str, path: str, parts: Parts, **more: Any) -> None:
         """The next requests that match get these bytes, `pause` seconds apart, until their client disconnects."""
-        self.faults.add(Fault(Kind.STREAM, method, path, parts=parts, **more))
+        self.faults.add(Fault(method, path, parts=parts, **more))
 
     def carry_out(self, call: Call) -> Reply:
         """Do what Connect does with a request, and return its answer."""
@@ -244,29 +244,19 @@ class _Handler(HttpHandler):
         call = Call(self.command, self.path, json.loads(content) if content else None, dict(self.headers))
         standin.calls.append(call)
         fault = standin.faults.meet(call.method, call.path)
-        if fault is None:
-            self._send(self._answer(call))
-            return
-        reply = self._answer(call) if fault.effect else None
-        match fault.kind:
-            case Kind.ANSWER:
-                self._send(Reply(fault.status, fault.body, fault.headers))
-            case Kind.TRUNCATE:
-                assert reply is not None
-                self._send(reply, cut=True)
-            case Kind.HANG:
-                standin.closing.wait()
-                self.close_connection = True
-            case Kind.DROP:
-                self.close_connection = True
-            case Kind.STREAM:
-                self._stream(fault)
+        reply = self._answer(call) if fault is None or fault.effect or fault.is_cut else None
+        if fault is not None and fault.parts is not None:
+            self._stream(fault.parts, fault.pause)
+        elif fault is not None and not fault.is_cut:
+            self._send(Reply(fault.status, fault.body, fault.headers))
+        elif reply is not None:
+            self._send(reply, cut=fault is not None)
 
-    def _stream(self, fault: Fault) -> None:
+    def _stream(self, parts: Parts, pause: float) -> None:
         self.close_connection = True
         with suppress(OSError):  # the client has disconnected
-            for part in fault.parts():
-                if self.server.standin.closing.wait(fault.pause):
+            for part in parts():
+                if self.server.standin.closing.wait(pause):
                     return
                 self.wfile.write(part)
 
