@@ -215,11 +215,8 @@ def test_an_answer_that_cannot_be_used_is_a_named_error(kind: ForgeKind, name: s
 
 def test_the_token_is_not_sent_to_another_host_and_no_cookie_is_kept(kind: ForgeKind) -> None:
     with StandIn() as other, StandIn() as forge_server:
-        answer = (
-            f"HTTP/1.1 307 No\r\nLocation: {other.url}/user\r\nSet-Cookie: a=b; Path=/\r\n"
-            "Content-Length: 0\r\nConnection: close\r\n\r\n"  # the stand-in closes it, and must say so
-        )
-        forge_server.stream(".*", ".*", lambda: iter([answer.encode()]), times=2)
+        headers = {"Location": f"{other.url}/user", "Set-Cookie": "a=b; Path=/"}
+        forge_server.answer(".*", ".*", 307, "", headers=headers, times=2)
         with closing(forge_of(kind, forge_server.url, TOKEN)) as forge:
             for _ in range(2):
                 with pytest.raises(ForgeRefused, match="redirects to"):
