@@ -28,7 +28,8 @@ def test_files_of_a_branch_are_read_with_gits_own_ids_and_followed(upstream: Ups
     checkout = source.fetch()
     assert checkout.revision == revision
     assert contents(checkout) == {"a/empty.yaml": b"", "a/x.json": b"\xff\n\n", "b.yaml": b"b: 1\n"}
-    assert [entry.blob_id for entry in checkout.entries] == [upstream.blob_id(entry.path) for entry in checkout.entries]
+    ids = [upstream.git("rev-parse", f"main:{entry.path}") for entry in checkout.entries]
+    assert [entry.blob_id for entry in checkout.entries] == ids
     assert checkout.complete
     assert checkout.rewritten is None
     assert source.fetch() is checkout
