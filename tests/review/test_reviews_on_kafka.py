@@ -49,7 +49,7 @@ class Reviewed:
         assert self.daemon.wait("command_rejected")["author"] == self.project.reader
         self.project.comment(number, f"gitops-connect approve {'0' * 64}", self.project.owner)
         self.daemon.wait("approval_rejected")
-        assert self.daemon.all("step_applied", action="alter") == []
+        assert [one for one in self.daemon.steps() if one["action"] == "alter"] == []
 
 
 @pytest.fixture
