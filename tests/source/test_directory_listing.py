@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from gitops_connect.errors import SourceRefused
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.source.directory_listing import FoundFile, PathKind, arrange
+from gitops_connect.source import directory_listing
+from gitops_connect.source.directory_listing import FoundFile, PathKind, arrange, bounded
 
 
 def file(path: bytes, blob_id: str = "b") -> FoundFile:
@@ -74,3 +76,10 @@ def test_a_submodule_is_a_warning_and_a_pipe_an_error() -> None:
         ("pipe", Severity.ERROR),
         ("sub", Severity.WARNING),
     ]
+
+
+def test_too_many_files_are_refused_before_they_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory_listing, "MOST_FILES", 3)
+    endless = (file(b"%d" % number) for number in iter(int, 1))
+    with pytest.raises(SourceRefused, match=r"directory x: more than 3 files.*\[repository\] path"):
+        list(bounded(endless, "directory x"))
