@@ -1,66 +1,18 @@
-"""Web servers in this process: one answers with what a function returns, one with exchanges in a fixed order."""
+"""A web server in this process that answers with exchanges in a fixed order."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from support.loopback import HttpHandler, http_server
+
 from forge.descriptions import Description
 from gitops_connect.settings.sections import ForgeKind
-
-HttpAnswer = tuple[int, Mapping[str, str], bytes]
-"""The status, the headers and the content."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request; `target` is its path with its query."""
-
-    method: str
-    target: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
-@contextmanager
-def answering(answer: Callable[[Asked], HttpAnswer]) -> Iterator[str]:
-    """Answer until the block ends. The value is the URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            status, headers, content = answer(Asked(self.command, self.path, self.headers, body))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are http.server's
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-            """Write nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +53,22 @@ class FakeForge:
 
     @contextmanager
     def running(self) -> Iterator[FakeForge]:
-        with answering(self._checked) as url:
+        with http_server(self._checked) as url:
             self.url = url + self._prefix
             yield self
 
-    def _checked(self, asked: Asked) -> HttpAnswer:
+    def _checked(self, request: HttpHandler) -> None:
         """A problem fails the test, and is answered with 500."""
-        self.authorizations.append(asked.headers["Authorization"])
-        body = json.loads(asked.body) if asked.body else None
+        self.authorizations.append(request.headers["Authorization"])
+        content = request.body()
+        body = json.loads(content) if content else None
         try:
-            return self._answer(asked.method, asked.target, body)
+            request.send(*self._answer(request.command, request.path, body))
         except (AssertionError, LookupError) as error:
-            self.problems.append(f"{asked.method} {asked.target} {body}: {error!r}")
-            return 500, {}, b"{}"
+            self.problems.append(f"{request.command} {request.path} {body}: {error!r}")
+            request.send(500, {}, b"{}")
 
-    def _answer(self, method: str, target: str, body: Any) -> HttpAnswer:
+    def _answer(self, method: str, target: str, body: Any) -> tuple[int, dict[str, str], bytes]:
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query))
         path = parts.path.removeprefix(self._prefix)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from standin.connect import StandIn
+from standin.fixtures import standin
 from support.cluster.manual_clock import ManualClock
 from support.files.tables import rows
 
-from forge.fake_forge import Asked, HttpAnswer, answering
 from forge.worlds import TOKEN, forge_of
 from gitops_connect import errors
 from gitops_connect.errors import ForgeRefused, ForgeUnavailable, UsageError
@@ -24,64 +24,40 @@ from gitops_connect.sandbox.launch import choose_port
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeKind, ForgeSettings, RepositorySettings, Settings
 
-
-class Server:
-    """Answers every request with `status`, `headers` and `body`, and counts the requests."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.status = 200
-        self.headers: dict[str, str] = {}
-        self.body: object = {}
-        self.requests: list[str] = []
-
-    def answer(self, asked: Asked) -> HttpAnswer:
-        self.requests.append(asked.target)
-        return self.status, self.headers, self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+__all__ = ["standin"]
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    found = Server()
-    with answering(found.answer) as found.url:
+def forge(kind: ForgeKind, standin: StandIn) -> Iterator[Forge]:
+    with closing(forge_of(kind, standin.url, TOKEN)) as found:
         yield found
 
 
-@pytest.fixture
-def forge(kind: ForgeKind, server: Server) -> Iterator[Forge]:
-    found = forge_of(kind, server.url, TOKEN)
-    yield found
-    found.close()
-
-
-def test_each_answer_is_one_request_and_one_named_error(kind: ForgeKind, server: Server, forge: Forge) -> None:
+def test_each_answer_is_one_request_and_one_named_error(kind: ForgeKind, standin: StandIn, forge: Forge) -> None:
     name = {ForgeKind.GITHUB: "GitHub", ForgeKind.GITLAB: "GitLab", ForgeKind.GITEA: "Gitea"}[kind]
     for name_of_error, status, text, words, headers, retry_at in rows(__file__, "answers"):
         error = getattr(errors, name_of_error)
-        server.status, server.headers, server.requests = status, headers, []
-        server.body = {"message": f"{words} {TOKEN} {'-' * 440} {TOKEN}"}
+        standin.calls.clear()
+        standin.refuse("GET", ".*", status, f"{words} {TOKEN} {'-' * 440} {TOKEN}", headers=headers)
         with pytest.raises(error) as raised:
             forge.open_pull_requests()
         message = str(raised.value)
         assert type(raised.value) is error, message
-        assert message.startswith(f"{name} {server.url}, repository platform/connectors: cannot list the open "), (
+        assert message.startswith(f"{name} {standin.url}, repository platform/connectors: cannot list the open "), (
             message
         )
         assert text in message
         assert words in message
         assert TOKEN[:8] not in message
         assert getattr(raised.value, "retry_at", None) == (retry_at and datetime.fromisoformat(retry_at)), message
-        assert len(server.requests) == 1
+        assert len(standin.calls) == 1
 
 
-def test_an_answer_that_is_not_of_the_forge(server: Server, forge: Forge) -> None:
-    server.body = b"<html>Please log in</html>"
+def test_an_answer_that_is_not_of_the_forge(standin: StandIn, forge: Forge) -> None:
+    standin.answer("GET", ".*", 200, "<html>Please log in</html>")
     with pytest.raises(ForgeRefused, match="the answer is not that of"):
         forge.open_pull_requests()
-    server.status, server.headers = 302, {"Location": "https://login.example.org/"}
-    with pytest.raises(ForgeRefused):
-        forge.open_pull_requests()
-    assert len(server.requests) == 2
+    assert len(standin.calls) == 1
 
 
 def test_a_forge_that_cannot_be_reached(kind: ForgeKind) -> None:
@@ -91,8 +67,8 @@ def test_a_forge_that_cannot_be_reached(kind: ForgeKind) -> None:
             forge.open_pull_requests()
 
 
-def test_tls_that_fails(kind: ForgeKind, server: Server, tmp_path: Path) -> None:
-    url = server.url.replace("http:", "https:")
+def test_tls_that_fails(kind: ForgeKind, standin: StandIn, tmp_path: Path) -> None:
+    url = standin.url.replace("http:", "https:")
     for ca_file, error, words in (
         (None, ForgeRefused, "the TLS handshake failed: .*check \\[forge\\] ca_file and url"),
         (tmp_path / "missing.pem", UsageError, "\\[forge\\] ca_file: the file cannot be used: .*missing.pem"),
@@ -101,11 +77,11 @@ def test_tls_that_fails(kind: ForgeKind, server: Server, tmp_path: Path) -> None
             forge.open_pull_requests()
 
 
-def test_a_token_is_read_for_each_request(kind: ForgeKind, server: Server, tmp_path: Path) -> None:
+def test_a_token_is_read_for_each_request(kind: ForgeKind, standin: StandIn, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
-    forge = forge_of(kind, server.url, Credential(file=file))
-    server.body = []
+    forge = forge_of(kind, standin.url, Credential(file=file))
+    standin.answer("GET", ".*", 200, [])
     forge.open_pull_requests()
     file.write_text("not\nvalid")
     with pytest.raises(UsageError, match="cannot be sent") as raised:
@@ -114,9 +90,9 @@ def test_a_token_is_read_for_each_request(kind: ForgeKind, server: Server, tmp_p
     forge.close()
 
 
-def test_a_private_key_that_is_none(server: Server) -> None:
+def test_a_private_key_that_is_none(standin: StandIn) -> None:
     key = Credential(value="no-key-but-a-secret")
-    forge = forge_of(ForgeKind.GITHUB, server.url, None, app_id=1, installation_id=2, private_key=key)
+    forge = forge_of(ForgeKind.GITHUB, standin.url, None, app_id=1, installation_id=2, private_key=key)
     for ask in (forge.user, forge.open_pull_requests):
         with pytest.raises(UsageError, match="expected the private key of a GitHub app") as raised:
             ask()

@@ -16,9 +16,9 @@ from standin.connect import StandIn
 from standin.faults import Parts
 from standin.raw_answers import drops, endless, head, whole, worker
 from support.files.tables import table
+from support.loopback import HttpHandler, http_server
 
 from forge.exchanges import GITEA_ANSWERS, HEAD, MERGED, exchanges
-from forge.fake_forge import Asked, HttpAnswer, answering
 from forge.worlds import TOKEN, forge_of
 from gitops_connect.errors import ForgeRefused, ForgeUnavailable, GitopsConnectError
 from gitops_connect.forge.forge import Forge
@@ -100,16 +100,17 @@ class Answering:
 
     @contextmanager
     def running(self) -> Iterator[str]:
-        with answering(self._answer) as url:
+        with http_server(self._answer) as url:
             yield f"{url}{self._prefix}"
 
-    def _answer(self, request: Asked) -> HttpAnswer:
-        parts = urlsplit(request.target)
-        asked = f"{request.method} {parts.path.removeprefix(self._prefix)}"
+    def _answer(self, request: HttpHandler) -> None:
+        request.body()
+        parts = urlsplit(request.path)
+        asked = f"{request.command} {parts.path.removeprefix(self._prefix)}"
         self.requests.append(asked)
         self.before(parts.query)
         body = self.bodies.get(asked)
-        return 404 if body is None else 200, self.headers, body or b""
+        request.send(404 if body is None else 200, self.headers, body or b"")
 
 
 def assert_typed(value: Any) -> None:
@@ -214,11 +215,8 @@ def test_an_answer_that_cannot_be_used_is_a_named_error(kind: ForgeKind, name: s
 
 def test_the_token_is_not_sent_to_another_host_and_no_cookie_is_kept(kind: ForgeKind) -> None:
     with StandIn() as other, StandIn() as forge_server:
-        answer = (
-            f"HTTP/1.1 307 No\r\nLocation: {other.url}/user\r\nSet-Cookie: a=b; Path=/\r\n"
-            "Content-Length: 0\r\nConnection: close\r\n\r\n"  # the stand-in closes it, and must say so
-        )
-        forge_server.stream(".*", ".*", lambda: iter([answer.encode()]), times=2)
+        headers = {"Location": f"{other.url}/user", "Set-Cookie": "a=b; Path=/"}
+        forge_server.answer(".*", ".*", 307, "", headers=headers, times=2)
         with closing(forge_of(kind, forge_server.url, TOKEN)) as forge:
             for _ in range(2):
                 with pytest.raises(ForgeRefused, match="redirects to"):

@@ -10,7 +10,6 @@ The token belongs to gitops. Pull request 1 has comments of wendy, on more than 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import requests
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from support.cluster.manual_clock import ManualClock
+from support.waiting import await_that
 
 from forge.descriptions import Description
 from forge.exchanges import FORKED, HEAD, MERGED, OTHER, exchanges
@@ -135,11 +135,10 @@ def try_merge(
     server: GiteaServer, repository: str, number: int, user: str | None = None, *, how: str = "merge"
 ) -> requests.Response:
     """The answer to a merge, as soon as Gitea has checked that there are no conflicts, also after other merges."""
-    path, until = f"/repos/{repository}/pulls/{number}", time.monotonic() + 60
-    while True:
-        if server.ask("GET", path)["mergeable"]:
-            response = server.send("POST", f"{path}/merge", {"Do": how}, user=user)
-            if "try again later" not in response.text:
-                return response
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    path = f"/repos/{repository}/pulls/{number}"
+
+    def merged() -> requests.Response | None:
+        is_checked = server.ask("GET", path)["mergeable"]
+        return server.send("POST", f"{path}/merge", {"Do": how}, user=user) if is_checked else None
+
+    return await_that(merged, lambda answer: answer is not None and "try again later" not in answer.text)

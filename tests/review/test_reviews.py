@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -107,36 +106,6 @@ def test_two_pull_requests_that_are_merged(
         for name in ("orders-back", "more-back"):
             daemon.wait("step_applied", action="alter", offset_change=name)
         project.await_status(merged, "success", "apply")
-
-
-def test_a_skip_that_became_a_rewind_waits_for_an_approval(
-    project: Project, daemon: AsProcess, standin: StandIn
-) -> None:
-    set_position(project, standin, 20)
-    head = project.push("topic", "skip", move=rewind(project, 40))
-    number = project.open("topic")
-    project.await_comment(number, lambda body: "skip" in body)
-    project.await_status(head, "success")
-    daemon.send(signal.SIGSTOP)  # it would plan the pull request again
-    set_position(project, standin, 100)
-    merged = project.merge(number)
-    daemon.send(signal.SIGCONT)
-    status = project.await_status(merged, "failure", "apply")
-    assert status["description"] == "blocked on local: not reviewed"
-    (blocked,) = project.at.await_that(
-        lambda: [one for one in project.comments(number) if "Blocked" in one["body"]], lambda found: len(found) == 1
-    )
-    digest = re.search(r"gitops-connect approve ([0-9a-f]{64})", blocked["body"])
-    assert digest is not None
-    assert standin.count("PATCH") == 0
-    project.comment(number, digest[0], project.reader)
-    assert daemon.wait("command_rejected")["author"] == project.reader
-    project.comment(number, f"gitops-connect approve {'0' * 64}", project.owner)
-    daemon.wait("approval_rejected")
-    assert standin.count("PATCH") == 0
-    project.comment(number, digest[0], project.owner)
-    daemon.wait("step_applied", action="alter")
-    project.await_status(merged, "success", "apply")
 
 
 def test_a_conflict_and_two_pull_requests_for_the_same_offsets_are_named(project: Project, daemon: AsProcess) -> None:

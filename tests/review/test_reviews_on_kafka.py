@@ -43,6 +43,14 @@ class Reviewed:
         done = subprocess.run(command, cwd=event.parent, env=job, capture_output=True, text=True, check=False)
         assert (done.returncode, text in done.stdout + done.stderr) == (code, True), done
 
+    def expect_no_approval(self, number: int, approve: str) -> None:
+        """Neither a person who may only read approves the plan, nor the owner who names another one."""
+        self.project.comment(number, approve, self.project.reader)
+        assert self.daemon.wait("command_rejected")["author"] == self.project.reader
+        self.project.comment(number, f"gitops-connect approve {'0' * 64}", self.project.owner)
+        self.daemon.wait("approval_rejected")
+        assert [one for one in self.daemon.steps() if one["action"] == "alter"] == []
+
 
 @pytest.fixture
 def reviewed(gitea: GiteaServer, really: Workplace) -> Iterator[Reviewed]:
@@ -135,11 +143,10 @@ def test_offsets_that_moved_after_the_review_wait_for_an_approval(reviewed: Revi
     approve = re.search(r"gitops-connect approve [0-9a-f]{64}", found[1]["body"])
     assert approve is not None
     at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES + MORE_LINES)
-    assert reviewed.daemon.all("step_applied", action="alter") == []
-
+    reviewed.expect_no_approval(number, approve[0])
     project.comment(number, approve[0], project.owner)
     project.await_status(merged, "success", "apply")
     assert reviewed.daemon.all("plan_approved")[0]["author"] == project.owner
     at.await_that(copy.read_text, lambda text: text == LINES + MORE_LINES + "five\nsix\n")
     lines.await_position(len(LINES + MORE_LINES))
-    assert len(project.comments(number)) == 3
+    assert len(project.comments(number)) == 5

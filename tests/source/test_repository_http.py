@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import gzip
-import http.server
 import itertools
 import os
 import subprocess
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from support.git.git_web_servers import SMART, Parts, endless_references, web_server
 from support.git.http_server import GitServer, serving
 from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Path_, Upstream
-from support.loopback import in_thread, make_certificate
+from support.loopback import HttpHandler, http_server, make_certificate
+from support.waiting import await_that
 
 from gitops_connect.errors import GitopsConnectError, SourceRefused, SourceUnavailable
 from gitops_connect.model.clock import Duration
@@ -136,17 +135,15 @@ def test_a_commit_is_had_by_its_id_or_else_by_everything(
         over_http(commit="0123456789" * 4).fetch()
 
 
-def test_a_server_of_plain_files_is_read_too(upstream: Upstream, tmp_path: Path, open_repository: Open) -> None:
-    class Silent(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-            pass
+def test_a_server_of_plain_files_is_read_too(upstream: Upstream, open_repository: Open) -> None:
+    def answer(request: HttpHandler) -> None:
+        file = upstream.directory.parent / request.path.partition("?")[0].lstrip("/")
+        request.send(*((200, {}, file.read_bytes()) if file.is_file() else (404, {}, b"")))
 
     upstream.commit({"x.yaml": "1\n"})
     upstream.git("update-server-info")
-    handler = partial(Silent, directory=str(upstream.directory.parent))
-    plain = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    with in_thread(plain):
-        source = open_repository(f"http://127.0.0.1:{plain.server_port}/o.git")
+    with http_server(answer) as url:
+        source = open_repository(f"{url}/o.git")
         assert contents(source.fetch()) == {"x.yaml": b"1\n"}
         upstream.commit({"x.yaml": "2\n"})
         upstream.git("update-server-info")
@@ -207,22 +204,10 @@ def test_a_password_that_the_settings_do_not_name_is_not_lent(
     assert server.behaviour.logins == []
 
 
-def command_lines() -> Iterator[str]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                yield (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-
-
-def wait_until_none_mention(text: str) -> bool:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if not any(text in line for line in command_lines()):
-            return True
-        time.sleep(0.01)
-    return False
+def processes_with(text: str) -> list[str]:
+    """The command lines of all processes that contain the text."""
+    lines = (" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+    return [line for line in lines if text in line]
 
 
 @pytest.mark.usefixtures("filled")
@@ -232,13 +217,13 @@ def test_a_server_that_hangs_is_given_up_and_git_leaves_nothing_running(server: 
     with ThreadPoolExecutor(1) as pool:
         fetching = pool.submit(source.fetch)
         assert server.behaviour.arrived.wait(10)
-        lines = list(command_lines())
+        lines = processes_with(f"127.0.0.1:{server.port}")
         error = fetching.exception()
-    assert any(f"127.0.0.1:{server.port}" in line for line in lines)
-    assert not any("s3cret" in line for line in lines)
+    assert lines
+    assert "s3cret" not in str(lines)
     assert isinstance(error, SourceUnavailable)
     assert "no answer within [repository] timeout" in str(error)
-    assert wait_until_none_mention(f"127.0.0.1:{server.port}")
+    await_that(lambda: not processes_with(f"127.0.0.1:{server.port}"))
 
 
 @pytest.mark.parametrize("bytes_sent", [0, 200])

@@ -6,18 +6,18 @@ import json
 import re
 import socket
 import ssl
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
-from threading import Event, Thread
+from threading import TIMEOUT_MAX, Event, Thread
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote
 
+from support.loopback import HttpHandler, HttpServer
+
 from standin import offsets, plugins
 from standin.cluster import Cluster, Target
-from standin.faults import Fault, Faults, Kind, Parts
+from standin.faults import Fault, Faults, Parts
 from standin.plugins import Refused
 
 _AMBIGUOUS = re.compile(r"%(2F|25|5C|0[0-9A-F]|1[0-9A-F])", re.IGNORECASE)
@@ -87,7 +87,7 @@ class StandIn:
 
     def answer(self, method: str, path: str, status: int, body: Any, **more: Any) -> None:
         """The next requests that match (`times`, else one) get this answer; with `effect`, after being carried out."""
-        self.faults.add(Fault(Kind.ANSWER, method, path, status=status, body=body, **more))
+        self.faults.add(Fault(method, path, status=status, body=body, **more))
 
     def refuse(self, method: str, path: str, status: int, message: str, **more: Any) -> None:
         """The next requests that match get this error, in the form of Connect's errors."""
@@ -95,19 +95,19 @@ class StandIn:
 
     def drop(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match lose their connection; with `effect`, after being carried out."""
-        self.faults.add(Fault(Kind.DROP, method, path, **more))
+        self.stream(method, path, lambda: iter(()), **more)
 
     def hang(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match get no answer at all."""
-        self.faults.add(Fault(Kind.HANG, method, path, **more))
+        self.stream(method, path, lambda: iter([b""]), pause=TIMEOUT_MAX, **more)
 
     def truncate(self, method: str, path: str, **more: Any) -> None:
         """The next requests that match are carried out, and get half of their answer."""
-        self.faults.add(Fault(Kind.TRUNCATE, method, path, effect=True, **more))
+        self.faults.add(Fault(method, path, is_cut=True, **more))
 
     def stream(self, method: str, path: str, parts: Parts, **more: Any) -> None:
         """The next requests that match get these bytes, `pause` seconds apart, until their client disconnects."""
-        self.faults.add(Fault(Kind.STREAM, method, path, parts=parts, **more))
+        self.faults.add(Fault(method, path, parts=parts, **more))
 
     def carry_out(self, call: Call) -> Reply:
         """Do what Connect does with a request, and return its answer."""
@@ -212,16 +212,11 @@ class StandIn:
         return Reply(201, info)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
+class _Server(HttpServer):
     def __init__(self, standin: StandIn, tls: ssl.SSLContext | None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler, tls)
         self.standin = standin
         self.open: set[socket.socket] = set()
-        if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_side=True)
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
@@ -239,54 +234,31 @@ class _Server(ThreadingHTTPServer):
             except OSError:  # the client has closed it already
                 continue
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print the traceback of a bug. Clients that disconnect are part of the tests."""
-        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):
-            super().handle_error(request, client_address)
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(HttpHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the name is BaseHTTPRequestHandler's
-        """Write nothing."""
-
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         standin = self.server.standin
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.loads(content) if content else None
-        call = Call(self.command, self.path, body, dict(self.headers))
+        content = self.body()
+        call = Call(self.command, self.path, json.loads(content) if content else None, dict(self.headers))
         standin.calls.append(call)
         fault = standin.faults.meet(call.method, call.path)
-        if fault is None:
-            self._send(self._answer(call))
-            return
-        reply = self._answer(call) if fault.effect else None
-        match fault.kind:
-            case Kind.ANSWER:
-                self._send(Reply(fault.status, fault.body, fault.headers))
-            case Kind.TRUNCATE:
-                assert reply is not None
-                self._send(reply, cut=True)
-            case Kind.HANG:
-                standin.closing.wait()
-                self.close_connection = True
-            case Kind.DROP:
-                self.close_connection = True
-            case Kind.STREAM:
-                self._stream(fault)
+        reply = self._answer(call) if fault is None or fault.effect or fault.is_cut else None
+        if fault is not None and fault.parts is not None:
+            self._stream(fault.parts, fault.pause)
+        elif fault is not None and not fault.is_cut:
+            self._send(Reply(fault.status, fault.body, fault.headers))
+        elif reply is not None:
+            self._send(reply, cut=fault is not None)
 
-    def _stream(self, fault: Fault) -> None:
+    def _stream(self, parts: Parts, pause: float) -> None:
         self.close_connection = True
         with suppress(OSError):  # the client has disconnected
-            for part in fault.parts():
-                if self.server.standin.closing.wait(fault.pause):
+            for part in parts():
+                if self.server.standin.closing.wait(pause):
                     return
                 self.wfile.write(part)
-
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 -- the names are BaseHTTPRequestHandler's
 
     def _answer(self, call: Call) -> Reply:
         """Jetty and an authentication filter answer before Connect does."""
@@ -302,17 +274,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, reply: Reply, *, cut: bool = False) -> None:
         is_text = isinstance(reply.body, str)
         content = b"" if reply.body is None else (reply.body if is_text else _written(reply.body)).encode()
-        self.send_response(reply.status)
-        for header, value in reply.headers.items():
-            self.send_header(header, value)
-        if not is_text and content:
-            self.send_header("Content-Type", "application/json")
-        if reply.status != 204:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut else content)
-        if cut:
-            self.close_connection = True
+        headers = {**reply.headers, **({"Content-Type": "application/json"} if content and not is_text else {})}
+        self.send(reply.status, headers, content, len(content) // 2 if cut else None)
+        self.close_connection = self.close_connection or cut
 
 
 def _written(body: Any) -> str:

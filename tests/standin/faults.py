@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from threading import Lock
 from typing import Any
 
@@ -13,21 +12,13 @@ Parts = Callable[[], Iterator[bytes]]
 """Makes the bytes that are sent for one request, from the status line on."""
 
 
-class Kind(Enum):
-    """The kind of fault. HANG: no answer until the stand-in is closed. STREAM: raw bytes instead of an answer."""
-
-    ANSWER = "answer"
-    DROP = "drop"
-    HANG = "hang"
-    TRUNCATE = "truncate"
-    STREAM = "stream"
-
-
 @dataclass
 class Fault:
-    """Meant for the next `times` requests whose method and path with query match; with `effect`, after their effect."""
+    """Meant for the next `times` requests whose method and path with query match; with `effect`, after their effect.
 
-    kind: Kind
+    They get `status`, `body` and `headers`, or these `parts`; if `is_cut`, they get half of their own answer.
+    """
+
     method: str
     path: str
     times: int = 1
@@ -35,7 +26,8 @@ class Fault:
     status: int = 500
     body: Any = ""
     headers: dict[str, str] = field(default_factory=dict)
-    parts: Parts = lambda: iter(())
+    is_cut: bool = False
+    parts: Parts | None = None
     pause: float = 0.0
     """Seconds before each part."""
 

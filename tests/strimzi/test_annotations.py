@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from support.files.document_files import MemoryFiles
+from support.files.document_files import files as memory_files
+from support.files.mirror_resources import new_shape, resource_text
+from support.files.strimzi_resources import LABEL, SPEC, kafka_connector
 from support.files.tables import rows
 
 from gitops_connect.documents.desired_state import Requests
@@ -17,8 +19,8 @@ from gitops_connect.model.strimzi import AnnotationAction, StrimziOptions, revie
 from gitops_connect.strimzi.annotations import AnnotatedResource, find_annotated, with_requests
 from gitops_connect.strimzi.translation import TranslationCache, translate
 
-MIRROR = "east->west.MirrorSourceConnector"
-ENTRY = "east--west.MirrorSourceConnector.json"
+MIRROR = "a->b.MirrorSourceConnector"
+ENTRY = "a--b.MirrorSourceConnector.json"
 OFFSETS, NAME = "strimzi.io/connector-offsets", "strimzi.io/mirrormaker-connector"
 OPTIONS = StrimziOptions()
 ADDED = "0123456789ab"
@@ -29,30 +31,12 @@ SOURCE_OFFSETS = {
 
 
 def mirror_maker(annotations: Mapping[str, str], **source: object) -> str:
-    value = {
-        "apiVersion": "kafka.strimzi.io/v1",
-        "kind": "KafkaMirrorMaker2",
-        "metadata": {"name": "my-mm2", "namespace": "kafka", "annotations": annotations},
-        "spec": {
-            "replicas": 1,
-            "target": {"alias": "west", "bootstrapServers": "west:9092", "groupId": "g", **TOPICS},
-            "mirrors": [{"source": {"alias": "east", "bootstrapServers": "east:9092"}, "sourceConnector": source}],
-        },
-    }
-    return json.dumps(value, indent=1)
-
-
-TOPICS = {one: one for one in ("configStorageTopic", "offsetStorageTopic", "statusStorageTopic")}
+    return resource_text(new_shape({"sourceConnector": source}), annotations=annotations)
 
 
 def connector(annotations: Mapping[str, str], **spec: object) -> str:
-    value = {
-        "apiVersion": "kafka.strimzi.io/v1",
-        "kind": "KafkaConnector",
-        "metadata": {"name": "orders", "labels": {"strimzi.io/cluster": "west"}, "annotations": annotations},
-        "spec": {"class": "FileStreamSource", "config": {}, **spec},
-    }
-    return json.dumps(value, indent=1)
+    fields = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in spec.items())
+    return kafka_connector(SPEC + fields, metadata=f"{LABEL}  annotations: {json.dumps(annotations)}\n")
 
 
 RESOURCES = {"mirror": mirror_maker, "connector": connector}
@@ -67,7 +51,7 @@ def config_map(entry: str, offsets: object, name: str = "found", namespace: str 
 
 def requested(files: Mapping[str, str], addition: str | None = ADDED) -> tuple[Documents, Requests]:
     loaded = translate(
-        load(MemoryFiles({path: text.encode() for path, text in files.items()}), ParseCache()),
+        load(memory_files(files), ParseCache()),
         OPTIONS,
         TranslationCache(),
     )
@@ -99,8 +83,8 @@ def test_an_alter_has_the_offsets_of_the_config_map_at_their_places(partition: d
     files = {"mm2.json": mirror_maker(ALTER, **FROM), "maps/found.yaml": config_map(ENTRY, offsets)}
     document, problem = only_change(files)
     assert problem == ""
-    name = f"my-mm2.east--west.MirrorSourceConnector.alter.{ADDED}"
-    assert document.value["metadata"] == {"name": name, "cluster": "my-mm2"}
+    name = f"mm2.a--b.MirrorSourceConnector.alter.{ADDED}"
+    assert document.value["metadata"] == {"name": name, "cluster": "mm2"}
     spec = document.value["spec"]
     assert (spec["connector"], spec["operation"], spec["offsets"]) == (MIRROR, "alter", offsets["offsets"])
     lines = files["maps/found.yaml"].splitlines()
@@ -114,13 +98,13 @@ def test_a_reset_needs_no_config_map() -> None:
     assert (document.value["spec"]["operation"], problem) == ("reset", "")
     assert "offsets" not in document.value["spec"]
     assert document.location.file == "mm2.json"
-    assert reviewed_name(document.value["metadata"]["name"]) == "my-mm2.east--west.MirrorSourceConnector.reset"
+    assert reviewed_name(document.value["metadata"]["name"]) == "mm2.a--b.MirrorSourceConnector.reset"
 
 
 @pytest.mark.parametrize(("kind", "spec", "expected"), rows(__file__, "listings"))
 def test_a_list_names_the_entry(kind: str, spec: dict[str, object], expected: list[str]) -> None:
     annotations = {OFFSETS: "list", **({NAME: MIRROR} if kind == "mirror" else {})}
-    (one,) = requested({"a.json": RESOURCES[kind](annotations, **spec)})[1].listings
+    (one,) = requested({"a.yaml": RESOURCES[kind](annotations, **spec)})[1].listings
     assert [one.config_map, one.namespace, one.entry, one.problem] == expected
 
 
@@ -143,7 +127,7 @@ def test_of_several_config_maps_the_nearest_one_counts() -> None:
 
 @pytest.mark.parametrize("entry", ["offsets.json", "orders.json"])
 def test_a_kafka_connector_has_two_names_for_its_entry(entry: str) -> None:
-    files = {"a.json": connector({OFFSETS: "alter"}, **FROM), "found.yaml": config_map(entry, OFFSET_LIST)}
+    files = {"a.yaml": connector({OFFSETS: "alter"}, **FROM), "found.yaml": config_map(entry, OFFSET_LIST)}
     document, problem = only_change(files)
     assert (document.value["metadata"]["name"], problem) == (f"orders.alter.{ADDED}", "")
 
@@ -153,7 +137,7 @@ def test_what_is_wrong_with_annotations(
     kind: str, annotations: dict[str, str], action: str, name: str | None, message: str
 ) -> None:
     text = RESOURCES[kind](annotations)
-    documents, requests = requested({"a.json": text})
+    documents, requests = requested({"a.yaml": text})
     (warning,) = requests.warnings
     assert (warning.action, warning.connector) == (AnnotationAction(action), name)
     assert message in warning.message
@@ -167,7 +151,7 @@ def test_a_restart_is_a_field_of_the_connector(
     kind: str, annotation: str, value: str, expected: Mapping[str, object]
 ) -> None:
     text = RESOURCES[kind]({f"strimzi.io/{annotation}": value})
-    documents, requests = requested({"a.json": text})
+    documents, requests = requested({"a.yaml": text})
     spec = spec_of(documents)
     assert {key: spec[key] for key in ("restart", "restartTasks") if key in spec} == expected
     (field,) = expected
@@ -178,7 +162,7 @@ def test_a_restart_is_a_field_of_the_connector(
 
 @pytest.mark.parametrize("annotations", [{OFFSETS: "reset"}, {"strimzi.io/restart": "true"}])
 def test_an_annotation_whose_commit_is_unknown_has_no_effect(annotations: Mapping[str, str]) -> None:
-    documents, requests = requested({"a.json": connector(annotations)}, addition=None)
+    documents, requests = requested({"a.yaml": connector(annotations)}, addition=None)
     (warning,) = requests.warnings
     assert "has no effect: it was added too long ago" in warning.message
     assert not requests.changes
@@ -186,7 +170,7 @@ def test_an_annotation_whose_commit_is_unknown_has_no_effect(annotations: Mappin
 
 
 def test_a_resource_without_such_annotations_is_not_touched() -> None:
-    files = {"a.json": connector({"strimzi.io/pause-reconciliation": "true", "other": "1"})}
+    files = {"a.yaml": connector({"strimzi.io/pause-reconciliation": "true", "other": "1"})}
     assert requested(files)[1] == Requests()
 
 
@@ -198,7 +182,7 @@ def test_a_restart_policy_for_all_connectors(
     value = json.loads(mirror_maker({}, **own))
     if policy is not None:
         value["spec"]["autoRestartConnectorsAndTasks"] = policy
-    documents, _ = requested({"a.json": json.dumps(value)})
+    documents, _ = requested({"a.yaml": json.dumps(value)})
     restarts = spec_of(documents)["autoRestart"]
     assert isinstance(restarts, dict)
     assert restarts["enabled"] is enabled

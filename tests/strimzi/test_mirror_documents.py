@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.files.document_files import LOCAL
-from support.files.mirror_resources import PLAINTEXT, new_shape, old_shape
+from support.files.mirror_resources import PLAINTEXT, new_shape, old_shape, resource_text
 from support.files.strimzi_resources import read
 from support.files.tables import rows
 
@@ -25,9 +25,7 @@ CONVERTERS = dict.fromkeys(("key.converter", "value.converter", "header.converte
 def declared(
     spec: Mapping[str, Any], api: str = "v1", clusters: str = "mm2", **options: Any
 ) -> tuple[DesiredState, Diagnostics]:
-    metadata = {"name": "mm2", "namespace": "kafka"}
-    value = {"apiVersion": f"kafka.strimzi.io/{api}", "kind": "KafkaMirrorMaker2", "metadata": metadata, "spec": spec}
-    return read(json.dumps(value, indent=1), StrimziOptions(clusters={clusters: LOCAL}, **options))
+    return read(resource_text(spec, api), StrimziOptions(clusters={clusters: LOCAL}, **options))
 
 
 @pytest.mark.parametrize("name", ["mm2", "kafka/mm2"])

@@ -16,6 +16,8 @@ from support.files.mirror_resources import (
 )
 from support.files.tables import rows
 
+from gitops_connect.strimzi.connector_document import with_worker_converters
+
 PATTERNS = {
     "topicsPattern": "orders-.*",
     "topicsExcludePattern": "orders-old-.*",
@@ -116,3 +118,16 @@ def test_each_key_has_the_field_that_it_comes_from() -> None:
     assert found.places["producer.interceptor.classes"] == ("spec", "tracing")
     assert "refresh.topics.interval.seconds" not in found.places
     assert all(place in document.positions for place in found.places.values())
+
+
+def test_converters_of_the_connector_and_of_the_target_are_kept_and_the_others_are_of_bytes() -> None:
+    mirror = {"sourceConnector": {"config": {"key.converter": "com.example.Mine"}}}
+    json = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": False}
+    document = resource(new_shape(mirror, target={"config": {**json, "value.converters": "x"}}))
+    (connector,) = expanded(document).connectors
+    added = with_worker_converters(connector)
+    header = {"header.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
+    assert added.config == {**connector.config, **json, **header}
+    assert added.config["key.converter"] == "com.example.Mine"
+    assert added.places["value.converter"] == ("spec", "target", "config", "value.converter")
+    assert added.places["header.converter"] == connector.pointer

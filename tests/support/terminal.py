@@ -6,12 +6,13 @@ import os
 import pty
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
 from acceptance.workplace import Workplace
+
+from support.waiting import await_that
 
 DEADLINE = 30.0
 
@@ -49,10 +50,7 @@ class Terminal:
 
     def wait(self, text: str) -> None:
         """Wait until the text is on the screen."""
-        until = time.monotonic() + DEADLINE
-        while text not in self.seen:
-            assert time.monotonic() < until, f"never shown: {text!r}; but {self.seen}"
-            time.sleep(0.02)
+        await_that(lambda: self.seen, lambda seen: text in seen)
 
     def type(self, text: str) -> None:
         os.write(self._screen, text.encode())

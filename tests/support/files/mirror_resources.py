@@ -18,11 +18,17 @@ PLAINTEXT = table(__file__, "plaintext")
 """What the config of each connector of these two clusters has at least."""
 
 
+def resource_text(
+    spec: Mapping[str, Any], api: str = "v1", namespace: str | None = "kafka", **metadata: Mapping[str, str]
+) -> str:
+    """A resource named mm2, as JSON with a line for each field."""
+    known = {"name": "mm2", **({"namespace": namespace} if namespace else {}), **metadata}
+    value = {"apiVersion": f"kafka.strimzi.io/{api}", "kind": "KafkaMirrorMaker2", "metadata": known, "spec": spec}
+    return json.dumps(value, indent=1)
+
+
 def resource(spec: Mapping[str, Any], api: str = "v1", namespace: str | None = "kafka") -> Document:
-    """A resource named mm2. Its document is JSON with a line for each field, so that it has positions."""
-    metadata = {"name": "mm2"} | ({"namespace": namespace} if namespace else {})
-    value = {"apiVersion": f"kafka.strimzi.io/{api}", "kind": "KafkaMirrorMaker2", "metadata": metadata, "spec": spec}
-    (document,) = parse(Blob("mm2.json", "1", json.dumps(value, indent=1).encode())).documents
+    (document,) = parse(Blob("mm2.json", "1", resource_text(spec, api, namespace).encode())).documents
     return document
 
 

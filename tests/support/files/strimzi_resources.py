@@ -15,12 +15,7 @@ LABEL = "  labels: {strimzi.io/cluster: local}\n"
 SPEC = "  class: com.example.Orders\n"
 
 
-def kafka_connector(
-    spec: str = SPEC,
-    name: str = "orders",
-    version: str = "v1",
-    metadata: str = "  labels: {strimzi.io/cluster: local}\n",
-) -> str:
+def kafka_connector(spec: str = SPEC, name: str = "orders", version: str = "v1", metadata: str = LABEL) -> str:
     """A `KafkaConnector`; `spec` and `metadata` are further lines, indented by two."""
     head = f"apiVersion: kafka.strimzi.io/{version}\nkind: KafkaConnector\n"
     return f"{head}metadata:\n  name: {name}\n{metadata}spec:\n{spec}"

@@ -33,7 +33,6 @@ class MemoryForge:
 
     open: list[PullRequest] = field(default_factory=list)
     merged: dict[Revision, PullRequest] = field(default_factory=dict)
-    parents: dict[Revision, Revision] = field(default_factory=dict)
     comments_of: dict[int, list[Comment]] = field(default_factory=dict)
     statuses: dict[tuple[Revision, str], list[CommitStatus]] = field(default_factory=dict)
     before: Callable[[str], None] = lambda _method: None
@@ -60,7 +59,7 @@ class MemoryForge:
 
     def first_parent(self, commit: Revision) -> Revision | None:
         self._answer()
-        return self.parents.get(commit)
+        return None
 
     def comments(self, number: int) -> Sequence[Comment]:
         self._answer()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from support.loopback import in_thread
+from support.loopback import HttpHandler, http_server
 
 SMART = {"Content-Type": "application/x-git-upload-pack-advertisement"}
 """The headers of Git's protocol."""
@@ -19,25 +18,18 @@ Parts = Callable[[], Iterator[bytes]]
 def web_server(headers: dict[str, str], parts: Parts) -> Iterator[str]:
     """Answer every request with these headers and parts, until the client disconnects."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(OSError):
-                for part in parts():
-                    self.wfile.write(part)
+    def answer(request: HttpHandler) -> None:
+        request.close_connection = True
+        request.send_response(200)
+        for name, value in headers.items():
+            request.send_header(name, value)
+        request.end_headers()
+        with suppress(OSError):
+            for part in parts():
+                request.wfile.write(part)
 
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-            """Write nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    with in_thread(server):
-        yield f"http://127.0.0.1:{server.server_port}/repository.git"
+    with http_server(answer) as url:
+        yield f"{url}/repository.git"
 
 
 def pkt(line: bytes) -> bytes:

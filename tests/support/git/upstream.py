@@ -34,13 +34,11 @@ Content = str | bytes | Link | Submodule
 Path_ = str | bytes
 
 
-def run_git(*arguments: str, stdin: bytes = b"", directory: Path | None = None) -> str:
+def run_git(*arguments: str, stdin: bytes = b"") -> str:
     """Run git without this machine's configuration, and return its output."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = {**kept, **IDENTITY, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-    done = subprocess.run(
-        ["git", *arguments], input=stdin, cwd=directory, env=environment, capture_output=True, check=False
-    )
+    done = subprocess.run(["git", *arguments], input=stdin, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
 
@@ -89,10 +87,6 @@ class Upstream:
     def set_branch(self, branch: str, commit: str) -> None:
         self.git("update-ref", f"refs/heads/{branch}", commit)
         self.tips[branch] = commit
-
-    def blob_id(self, path: str, revision: str = "main") -> str:
-        """Git's object id of a file's content."""
-        return self.git("rev-parse", f"{revision}:{path}")
 
 
 def _import(path: Path_, content: Content) -> bytes:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.waiting import await_that
+
 DEADLINE = 30.0
 _FLAGS = (
     "--headless",
@@ -94,10 +96,7 @@ class Browser:
 
     def await_that(self, expression: str) -> None:
         """Wait until the expression is true."""
-        until = time.monotonic() + DEADLINE
-        while not self.evaluate(expression):
-            assert time.monotonic() < until, f"never true: {expression}"
-            time.sleep(0.05)
+        await_that(lambda: self.evaluate(expression))
 
     def press(self, key: str, **more: Any) -> None:
         """Press one key."""

@@ -138,7 +138,7 @@ def conditions(names: Collection[ConnectorName], since: datetime, *, ready: bool
     return found
 
 
-def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
+def fill_ledger(ledger: Ledger, clock: ManualClock) -> None:
     """An applied, a failed and an open offset change, and steps of two authors."""
     now = clock.now()
     for cluster in (CLUSTER, PROD):
@@ -147,11 +147,11 @@ def fill_ledger(ledger: Ledger, clock: ManualClock, steps: int = 30) -> None:
     planned = made_up_plan(CLUSTER)
     ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
     ledger.reviews.approve(Approval(12, review_digest([planned]), "grace", now, "comment 4711 on pull request 12"))
-    for number in range(steps):
+    for number in range(30):
         ledger.status.record_step(
             JournalEntry(
                 cluster=(CLUSTER, PROD)[number % 2],
-                at=now - timedelta(minutes=5 * (steps - number)),
+                at=now - timedelta(minutes=5 * (30 - number)),
                 revision=Revision(f"{number % 16:x}" * 40),
                 author=("Ada Lovelace", "Grace Hopper")[number % 2],
                 connector=ConnectorName("orders"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from gitops_connect.server.listen_address import ListenAddress, open_socket
+from support.waiting import await_that
 
 
 @contextmanager
@@ -21,8 +21,7 @@ def served(app: Starlette) -> Iterator[str]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
         thread.start()
-        while not server.started:
-            time.sleep(0.01)
+        await_that(lambda: server.started)
         try:
             yield f"http://127.0.0.1:{opened.getsockname()[1]}"
         finally:

@@ -10,17 +10,16 @@ import contextlib
 import ctypes
 import importlib.util
 import os
-import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitops_connect.sandbox.java import find_java
+from gitops_connect.sandbox.launch import choose_port
+from support.waiting import await_that
 
 _DIES_WITH_ITS_PARENT = 1
 """PR_SET_PDEATHSIG."""
@@ -39,42 +38,29 @@ class Service:
     directory: Path
     environment: Mapping[str, str]
     ready: str
-    """The pattern of the log line that it writes when it is ready."""
-    process: subprocess.Popen[str] | None = field(default=None, init=False)
-    _up: threading.Event = field(default_factory=threading.Event, init=False)
+    """A part of the log line that it writes when it is ready."""
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
         assert self.process is None
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.process = subprocess.Popen(
-            self.command,
-            cwd=self.directory,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            preexec_fn=_tie,  # noqa: PLW1509 - of the tests, and no thread holds a lock that this needs
-        )
-        up = threading.Event()
-        threading.Thread(target=self._keep, args=(self.process, up), daemon=True).start()
-        self._up = up
+        with (self.directory / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.directory,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_tie,  # noqa: PLW1509 - of the tests, and no thread holds a lock that this needs
+            )
 
     def wait(self) -> None:
-        assert self._up.wait(_READY_TIMEOUT), f"not up: {self.log}"
-        assert self.process is not None
-        assert self.process.poll() is None, self.log
-
-    def _keep(self, process: subprocess.Popen[str], up: threading.Event) -> None:
-        assert process.stdout is not None
-        with (self.directory / "log").open("a") as log, process.stdout:
-            for line in process.stdout:
-                log.write(line)
-                log.flush()
-                if re.search(self.ready, line):
-                    up.set()
-        up.set()
+        process = self.process
+        assert process is not None
+        await_that(lambda: self.ready in self.log or process.poll() is not None, seconds=_READY_TIMEOUT)
+        assert process.poll() is None, self.log
 
     @property
     def log(self) -> str:
@@ -148,12 +134,6 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @dataclass
 class Place:
     """A Spark to run on: the values for `[spark]`, and its services."""
@@ -187,7 +167,7 @@ def running(place: Place) -> Iterator[Place]:
 def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
     """A master and its workers with one core each, not yet started."""
     directory.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = choose_port((), ())
     spark_class = str(_spark_home() / "bin" / "spark-class")
     here = ("--host", "127.0.0.1", "--webui-port", "0")
     master = f"spark://127.0.0.1:{port}"
@@ -212,7 +192,7 @@ def standalone(directory: Path, python: Path, workers: int = 2) -> Place:
 def connect_server(directory: Path, python: Path) -> Place:
     """A Spark Connect server with two local cores, not yet started."""
     directory.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = choose_port((), ())
     confs = {
         "spark.master": "local[2]",
         "spark.connect.grpc.binding.address": "127.0.0.1",
