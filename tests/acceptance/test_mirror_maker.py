@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
-from acceptance.workplace import Workplace
+from acceptance.workplace import Workplace, run_apart
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
@@ -38,9 +37,7 @@ def source(tmp_path: Path) -> Iterator[Sandbox]:
 
 def run_sandbox(sandbox: Sandbox, *arguments: str, given: str = "") -> list[str]:
     command = [sys.executable, "-m", "gitops_connect.cli.main", "sandbox", *arguments, "--dir", str(sandbox.directory)]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return run_apart(command, input=given).expect(0).out.splitlines()
 
 
 class Mirrors:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 
 import pytest
+from acceptance.workplace import Ran, run_apart
 
 from gitops_connect.cli.interrupts import interruptible
 
@@ -35,5 +35,4 @@ with interruptible(lambda: None, second):
     signal.raise_signal({int(number)})
     print("still there")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (-number, "", "left\n")
+    assert run_apart([sys.executable, "-c", program]) == Ran(-number, "", "left\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 import zstandard
-from acceptance.workplace import Ran, Workplace
+from acceptance.workplace import Ran, Workplace, run_apart
 
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
@@ -60,9 +59,7 @@ def many_offsets(declared: Workplace) -> Workplace:
 def apart(at: Workplace, *arguments: str) -> Ran:
     """Run a command in a new process: a process has one Spark session, which other tests may use."""
     environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.directory / "cache")}
-    command = at.command("offsets", *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return run_apart(at.command("offsets", *arguments), timeout=300, env=environment)
 
 
 def violations(report: Path) -> list[dict[str, Any]]:
