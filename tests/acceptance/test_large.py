@@ -9,19 +9,15 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from acceptance.large_place import FROM, MANY, LargePlace, line, lines, place, text_of, worker
+from acceptance.large_place import FROM, MANY, LargePlace, line, lines, text_of, worker
+from acceptance.large_place import place as at
 from acceptance.workplace import Ran
 
-__all__ = ["place", "worker"]
+__all__ = ["at", "worker"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 HALF = MANY // 2
-
-
-@pytest.fixture
-def at(place: LargePlace) -> LargePlace:
-    return place
 
 
 @pytest.fixture
@@ -56,7 +52,6 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
     assert not list(at.spark.glob("work-*")), "nothing is left behind"
 
 
-@pytest.mark.thorough
 def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
     _declare_the_first(at)
     at.applied()
@@ -119,7 +114,6 @@ def _refuse_a_rewind(at: LargePlace) -> None:
     assert at.current_offsets() == lines(1_000)
 
 
-@pytest.mark.thorough
 def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> None:
     """Two reconciliations, each of which changes the offsets of two connectors."""
     content, outside = lines(7), at.directory / "outside.jsonl"
@@ -165,7 +159,6 @@ def _from_uri(file: Path, digest: str) -> str:
     return f'operation: alter\nmanifest: {{uri: "file:{file}", sha256: "{digest}"}}'
 
 
-@pytest.mark.thorough
 def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: LargePlace) -> None:
     stems = ("half", "none", "gone")
     at.deploy("connectors.yaml", *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in stems))
@@ -195,7 +188,6 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
     assert not at.current_offsets("gone")
 
 
-@pytest.mark.thorough
 def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     at.manifest("offsets/first.jsonl", lines(11))
     at.commit("many.yaml", at.runner(spec="initialOffsets: {manifest: {path: offsets/first.jsonl}}"))

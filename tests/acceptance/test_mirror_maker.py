@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
-from acceptance.workplace import Workplace, run_apart
+from acceptance.workplace import Workplace, change, run_apart
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
@@ -89,12 +89,8 @@ class Mirrors:
 
     def rewind(self) -> str:
         partition = f"{{cluster: {self.source_alias}, topic: {TOPIC}, partition: 0}}"
-        return (
-            "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
-            f"metadata: {{name: rewind-{self.place.suffix}, cluster: local}}\n"
-            f"spec:\n  connector: {self.connector}\n  operation: alter\n  acknowledge: [rewind]\n"
-            f"  offsets: [{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]\n"
-        )
+        offsets = f"[{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]"
+        return change("rewind", self.connector, f"operation: alter\nacknowledge: [rewind]\noffsets: {offsets}")
 
     def require_sync(self) -> None:
         """A plan is empty, and the one after it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from acceptance.workplace import Workplace
-from exchange.test_import import HOSTILE, create, imported, require_adopted
+from exchange.test_import import create, imported, require_adopted
+from exchange.writers import HOSTILE
 from standin.connect import StandIn
 
 pytestmark = pytest.mark.slow

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from exchange.writers import WRITERS
+from exchange.writers import HOSTILE, WRITERS, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitops_connect.exchange.readers.reader import read
 from gitops_connect.model.documents import Blob
 
-HOSTILE = [
-    *("", " ", "  a", "a  ", "\t", "#a", "a #b", "!a", "a=b", "a:b", "=", ":", "a\\", "\\", "\\n", "\\u0041", "\\\\"),
-    *("a\nb", "a\nb\n", "\n", "\na", "a\r\nb", "a\rb", "a\n b", "'", "''", "it's", '"', '""', "`", "${file:/a:b}", "$"),
-    *("$$", "${", "}", "$${a}", "%{if}", "%%{", "{{ a }}", "//", "/* a */", "--", "-- a", ";", ",", ")", "<<EOT", "ä"),
-    *("é\u0301", "\U0001f600", "\u2028", "\u0085", "\ufeff", "\x00", "\x7f", "true", "null", "1.10", "1e5", "0777"),
-    *("${secrets:a/b:c}", "a\tb", "- a", "[a]", "{a}", "*a", "&a", "@a", "a: b", "yes", "2026-11-23", "\f"),
-]
-characters = st.characters(exclude_categories=["Cs"])
-texts = st.one_of(st.sampled_from(HOSTILE), st.text(characters, max_size=12))
 keys = st.one_of(
     st.from_regex(r"[a-z][a-z0-9._-]{0,12}", fullmatch=True),
     st.sampled_from(["a b", "a=b", "a:b", "ä", "#a", "!a", "'", '"', "\\", "${x:y}", "a.b", "A"]),
