@@ -153,8 +153,7 @@ class TestTheCommand:
         standin.cluster.create("pin", {"connector.class": "org.example.fixtures.PinSource", "pin": "4711"}, None)
         create(standin, "gone", file="hunter22")
         standin.cluster.connectors["gone"].config["connector.class"] = "org.example.Gone"
-        ran = imported(at)
-        assert (ran.code, "no worker has its plugin" in ran.err) == (0, True)
+        ran = imported(at).expect(0, err="no worker has its plugin")
         found = read_back((out / "orders.yaml").read_text())
         assert kept.items() <= found.config.items()
         assert found.secrets.keys() == shown.keys()
@@ -185,15 +184,13 @@ class TestTheCommand:
         assert sorted(file.name for file in out.iterdir()) == ["orders-a.yaml", "orders-b.yaml", "returns.yaml"]
         ran = imported(at, "--selector", "orders-*", "--selector", "oders", "--force")
         assert (ran.code, ran.err) == (1, "error: cluster local has no connector that matches 'oders'\n")
-        ran = imported(at)
-        assert (ran.code, "orders-a.yaml exists already" in ran.err) == (64, True)
+        imported(at).expect(64, err="orders-a.yaml exists already")
         assert not (out / "parcels.yaml").exists()
         assert imported(at, "--force").code == 0
         assert (out / "parcels.yaml").exists()
         create(standin, "clear", **{"my.password": "x"})
         at.settings(more='[clusters.other]\nurl = ["http://127.0.0.1:1"]')
-        ran = imported(at)
-        assert (ran.code, "choose one of local, other with --cluster" in ran.err) == (64, True)
+        imported(at).expect(64, err="choose one of local, other with --cluster")
         assert '"LOCAL_CLEAR_MY_PASSWORD"' in imported(at, "--cluster", "local", "--force").out
 
     def test_a_connector_that_cannot_be_written_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
@@ -233,13 +230,11 @@ class TestTheCommand:
         entry = {"partition": {"filename": "in.txt"}, "offset": {"position": 20}}
         at.rest("PATCH", "/connectors/orders/offsets", {"offsets": [entry]})
         standin.refuse("GET", "/connectors/secret/offsets", 403, "Forbidden", times=ALWAYS)
-        ran = imported(at, "--with-offsets")
-        assert (ran.code, "error: connector secret: its offsets could not be read" in ran.err) == (1, True)
+        imported(at, "--with-offsets").expect(1, err="error: connector secret: its offsets could not be read")
         assert sorted(file.name for file in out.glob("*.yaml")) == ["fresh.yaml", "orders.yaml", "secret.yaml"]
         assert [file.name for file in (out / "offsets").iterdir()] == ["orders.jsonl"]
         assert json.loads((out / "offsets" / "orders.jsonl").read_text()) == entry
-        same = at.run("offsets", "diff", "orders", str(out / "offsets" / "orders.jsonl"))
-        assert same.code == 0, same
+        at.run("offsets", "diff", "orders", str(out / "offsets" / "orders.jsonl")).expect(0)
 
     def test_offsets_that_do_not_fit_into_memory_are_streamed(self, at: Workplace, standin: StandIn, out: Path) -> None:
         create(standin, "orders", "STOPPED", file="in.txt")

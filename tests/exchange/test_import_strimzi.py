@@ -17,8 +17,7 @@ def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: Stan
     create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
     create(standin, "paused.orders", "PAUSED")
     create(standin, "stopped", "STOPPED", **{"connector.plugin.version": "4.3.0"})
-    ran = imported(at, "--format", "strimzi")
-    assert (ran.code, ran.out) == (0, "")
+    imported(at, "--format", "strimzi").expect(0, out="")
     text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
     assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
     assert "  state: stopped\n  version: " in text
@@ -40,8 +39,7 @@ def test_what_cannot_be_a_resource_is_named(at: Workplace, standin: StandIn) -> 
     create(standin, "capitals", **{"Tasks.Max": "3"})
     create(standin, "tasks", **{"tasks.max": "04"})
     create(standin, "spaces", **{"a key": "x"})
-    ran = imported(at, "--format", "strimzi")
-    assert ran.code == 1
+    ran = imported(at, "--format", "strimzi").expect(1)
     assert [file.name for file in (at.repository / "clusters" / "local").iterdir()] == ["orders.yaml"]
     assert "error: connector Orders_2: the name of a Kubernetes resource has lower case letters" in ran.err
     assert "error: connector capitals: a KafkaConnector cannot declare its config keys Tasks.Max" in ran.err
