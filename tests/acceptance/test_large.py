@@ -95,7 +95,12 @@ def _record_what_is_there(at: LargePlace) -> None:
 
 
 def _undo(at: LargePlace, change: str) -> None:
-    at.apart("offsets", "undo", change, "--out", str(at.repository / "undo.yaml")).expect(0)
+    at.run("offsets", "undo", change).expect(
+        64, out="", err=f"{MANY:,} offsets do not fit into one document; write to a file with --out"
+    )
+    out = at.repository / "undo.yaml"
+    said = f"Wrote {out} and ./undo.jsonl.zst (replace, {MANY:,} offsets, acknowledges skip"
+    at.apart("offsets", "undo", change, "--out", str(out)).expect(0, out="", err=said)
     at.commit("undone.txt", "by now")
     at.applied()
 

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from standin.connect import StandIn
 from standin.raw_answers import ALWAYS
+from support.files.tables import rows
 
 from gitops_connect.documents.fields import connector_of
 from gitops_connect.documents.yaml import parse
@@ -234,7 +235,6 @@ class TestTheCommand:
         assert sorted(file.name for file in out.glob("*.yaml")) == ["fresh.yaml", "orders.yaml", "secret.yaml"]
         assert [file.name for file in (out / "offsets").iterdir()] == ["orders.jsonl"]
         assert json.loads((out / "offsets" / "orders.jsonl").read_text()) == entry
-        at.run("offsets", "diff", "orders", str(out / "offsets" / "orders.jsonl")).expect(0)
 
     def test_offsets_that_do_not_fit_into_memory_are_streamed(self, at: Workplace, standin: StandIn, out: Path) -> None:
         create(standin, "orders", "STOPPED", file="in.txt")
@@ -245,3 +245,38 @@ class TestTheCommand:
         (file,) = (out / "offsets").iterdir()
         with file.open() as lines:
             assert [json.loads(line) for line in lines] == entries
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["", 'strimzi = ["here/kc", "my-connect"]'])
+def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: StandIn, cluster: str) -> None:
+    at.settings(cluster)
+    create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
+    create(standin, "paused.orders", "PAUSED")
+    create(standin, "stopped", "STOPPED", **{"connector.plugin.version": "4.3.0"})
+    imported(at, "--format", "strimzi").expect(0, out="")
+    text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
+    assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
+    assert "  state: stopped\n  version: " in text
+    require_adopted(at, "orders", "paused.orders", "stopped")
+
+
+@pytest.mark.slow
+def test_secrets_become_references_that_the_workers_of_strimzi_have(at: Workplace, standin: StandIn) -> None:
+    create(standin, "orders", **{"my.password": "hunter22"})
+    ran = imported(at, "--format", "strimzi")
+    assert (ran.code, ran.out) == (0, "${strimzienv:ORDERS_MY_PASSWORD}  # orders: my.password\n")
+    text = (at.repository / "clusters" / "local" / "orders.yaml").read_text()
+    assert 'my.password: "${strimzienv:ORDERS_MY_PASSWORD}"' in text
+    assert "hunter22" not in text + ran.out + ran.err
+
+
+@pytest.mark.slow
+def test_what_cannot_be_a_resource_is_named(at: Workplace, standin: StandIn) -> None:
+    create(standin, "orders")
+    expected = []
+    for name, config, problem in rows(__file__, "no resources"):
+        create(standin, name, **config)
+        expected.append(f"error: connector {name}: {problem}")
+    imported(at, "--format", "strimzi").expect(1, err=expected)
+    assert [file.name for file in (at.repository / "clusters" / "local").iterdir()] == ["orders.yaml"]
