@@ -11,7 +11,6 @@ import zstandard
 
 from acceptance.large_place import FROM, MANY, LargePlace, line, lines, text_of, worker
 from acceptance.large_place import place as at
-from acceptance.workplace import Ran
 
 __all__ = ["at", "worker"]
 
@@ -42,7 +41,10 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
     )
     assert not at.current_offsets()
 
-    _require_chunks(at.applied())
+    err = at.applied().err
+    sent = [int(one.split()[1].replace(",", "")) for one in err.splitlines() if one.startswith("1-first: ")]
+    assert sent == sorted(sent)
+    assert (sent[-1], len(sent) > 2) == (MANY, True)
     assert at.states() == {"many": "RUNNING"}
     saved = at.directory / "saved.jsonl"
     assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
@@ -62,7 +64,14 @@ def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
     at.applied()
     assert at.current_offsets() == [line(0, 1), *lines(999, range(1, MANY))]
 
-    _undo(at, "2-back")
+    at.run("offsets", "undo", "2-back").expect(
+        64, out="", err=f"{MANY:,} offsets do not fit into one document; write to a file with --out"
+    )
+    out = at.repository / "undo.yaml"
+    said = f"Wrote {out} and ./undo.jsonl.zst (replace, {MANY:,} offsets"
+    at.apart("offsets", "undo", "2-back", "--out", str(out)).expect(0, out="", err=said)
+    at.commit("undone.txt", "by now")
+    at.applied()
     assert at.current_offsets() == lines(1_000)
     assert at.states() == {"many": "RUNNING"}
     for name in ("1-first", "2-back", "undo-2-back"):
@@ -77,12 +86,6 @@ def _declare_the_first(at: LargePlace) -> None:
     at.commit("first.yaml", at.change("1-first", FROM.format("offsets/first.jsonl")))
 
 
-def _require_chunks(ran: Ran) -> None:
-    sent = [int(one.split()[1].replace(",", "")) for one in ran.err.splitlines() if one.startswith("1-first: ")]
-    assert sent == sorted(sent)
-    assert (sent[-1], len(sent) > 2) == (MANY, True)
-
-
 def _record_what_is_there(at: LargePlace) -> None:
     at.commit("same.yaml", at.change("1-same", FROM.format("offsets/first.jsonl")))
     ran = at.applied().expect(err="record applied")
@@ -92,17 +95,6 @@ def _record_what_is_there(at: LargePlace) -> None:
     at.run("offsets", "undo", "1-same").expect(
         err="1-same changed nothing (every offset already matched: nothing was sent)"
     )
-
-
-def _undo(at: LargePlace, change: str) -> None:
-    at.run("offsets", "undo", change).expect(
-        64, out="", err=f"{MANY:,} offsets do not fit into one document; write to a file with --out"
-    )
-    out = at.repository / "undo.yaml"
-    said = f"Wrote {out} and ./undo.jsonl.zst (replace, {MANY:,} offsets, acknowledges skip"
-    at.apart("offsets", "undo", change, "--out", str(out)).expect(0, out="", err=said)
-    at.commit("undone.txt", "by now")
-    at.applied()
 
 
 def _refuse_a_rewind(at: LargePlace) -> None:

@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -128,11 +129,20 @@ def failing() -> Iterator[list[BaseException]]:
     def fail(name: str = "", cluster: str = "") -> None:
         raise errors[0]
 
-    main.app.command()(fail)
+    with one_more(fail):
+        yield errors
+
+
+@contextmanager
+def one_more(command: Callable[..., None]) -> Iterator[None]:
+    """Add a command to the program."""
+    main.app.command()(command)
     main.command_line.cache_clear()
-    yield errors
-    main.app.registered_commands.pop()
-    main.command_line.cache_clear()
+    try:
+        yield
+    finally:
+        main.app.registered_commands.pop()
+        main.command_line.cache_clear()
 
 
 @pytest.mark.slow
@@ -183,13 +193,9 @@ def test_colors_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     def show() -> None:
         seen.append(os.environ.get("NO_COLOR"))
 
-    main.app.command()(show)
-    main.command_line.cache_clear()
-    try:
-        assert (run("show").code, run("show", "--no-color").code, run("--no-color", "show").code) == (0, 0, 0)
-    finally:
-        main.app.registered_commands.pop()
-        main.command_line.cache_clear()
+    with one_more(show):
+        for words in (["show"], ["show", "--no-color"], ["--no-color", "show"]):
+            run(*words).expect(0)
     assert seen == [None, "1", "1"]
     assert "NO_COLOR" not in os.environ
 

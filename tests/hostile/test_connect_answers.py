@@ -16,7 +16,7 @@ from standin.faults import Parts
 from standin.raw_answers import ALWAYS, drops, endless, head, whole
 
 from hostile.packed import bomb, gigabyte
-from hostile.place import BOUNDS, SOURCE, Bounds, Place, document, graded
+from hostile.place import BOUNDS, SOURCE, Place, document, graded
 
 PLAN = ("plan", "repository")
 LIST = r"/connectors\?.*"
@@ -34,9 +34,7 @@ class Row:
     parts: Parts
     says: str
     command: tuple[str, ...] = PLAN
-    method: str = "GET"
     pause: float = 0.0
-    bounds: Bounds = BOUNDS
 
 
 def endless_chunk_headers() -> Iterator[bytes]:
@@ -114,8 +112,8 @@ def test_an_answer(row: Row, tmp_path: Path) -> None:
     with StandIn() as hostile, StandIn() as fine:
         place = place_of(tmp_path, hostile, fine)
         next(row.parts())  # the first bomb takes a second to make, and the client waits for two
-        hostile.stream(row.method, row.path, row.parts, times=ALWAYS, pause=row.pause)
-        ran = place.run(*row.command, bounds=row.bounds)
+        hostile.stream("GET", row.path, row.parts, times=ALWAYS, pause=row.pause)
+        ran = place.run(*row.command, bounds=BOUNDS)
     assert row.says in ran.err
     assert ran.code == 1
     if row.command == PLAN:
