@@ -225,7 +225,8 @@ class Workplace:
         """Poll until Connect reports exactly these states for this test's connectors."""
         self.await_that(self.states, lambda found: found == states)
 
-    def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
+    @staticmethod
+    def await_that(look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
         until = time.monotonic() + DEADLINE
         while not good(found := look()):
             assert time.monotonic() < until, f"never happened; last seen: {found}"

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import requests
-from acceptance.workplace import MIRROR, SINK, SOURCE, change, run_apart
+from acceptance.workplace import DEADLINE, MIRROR, SINK, SOURCE, Workplace, change, run_apart
 from death.gate import Gate
 from support.files.tables import table
 
 from gitops_connect.sandbox.cluster import Sandbox
 from guides.reader import Reader
 
-DEADLINE = 60.0
+await_that = Workplace.await_that
 MANY_OFFSETS = {"mirror-orders"}
 """Connect cannot remove so many offsets in one request. Its guide has a cluster of its own."""
 REPOSITORY = '[repository]\nurl = "."\npath = "connectors"\n'
@@ -155,27 +155,21 @@ class Place:
 
     def await_offset(self, connector: str, offset: int) -> None:
         """Wait until the connector has exactly this one offset."""
-        self.await_that(lambda: self._offsets(connector) == [offset])
+        await_that(lambda: self._offsets(connector), lambda found: found == [offset])
 
     def await_failed_task(self, connector: str) -> None:
         path = f"/connectors/{connector}/status"
-        self.await_that(lambda: self.rest("GET", path)["tasks"][0]["state"] == "FAILED")
+        await_that(lambda: self.rest("GET", path)["tasks"][0]["state"], lambda state: state == "FAILED")
 
     def _offsets(self, connector: str) -> list[int]:
         entries = self.rest("GET", f"/connectors/{connector}/offsets")["offsets"]
         return [number for entry in entries for number in entry["offset"].values()]
 
-    def await_that(self, happened: Callable[[], bool]) -> None:
-        until = time.monotonic() + DEADLINE
-        while not happened():
-            assert time.monotonic() < until, "never happened"
-            time.sleep(0.1)
-
     def clean(self) -> None:
         """Remove all connectors and their offsets for the next reader."""
         for name in self.rest("GET", "/connectors"):
             self.rest("PUT", f"/connectors/{name}/stop")
-            self.await_that(lambda name=name: not self.rest("GET", f"/connectors/{name}/status")["tasks"])  # type: ignore[misc]
+            await_that(partial(self.rest, "GET", f"/connectors/{name}/status"), lambda found: not found["tasks"])
             if name not in MANY_OFFSETS:
                 self.rest("DELETE", f"/connectors/{name}/offsets")
             self.rest("DELETE", f"/connectors/{name}")
