@@ -26,10 +26,7 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
 
-
-@pytest.fixture(autouse=True)
-def _in_a_directory_of_the_test(empty_directory: Path) -> None:
-    pass
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 
 def convert(*arguments: str) -> Ran:

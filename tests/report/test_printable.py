@@ -27,6 +27,8 @@ from support.server.made_up import World
 from gitops_connect.cli.logs import JsonFormatter, TextFormatter
 from gitops_connect.daemon.notifications import _notification
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.report import problems
+from gitops_connect.report.code_scanning import code_quality, sarif, workflow_commands
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.yaml_text import in_json
 
@@ -145,6 +147,17 @@ def test_the_log_and_notifications() -> None:
     assert TextFormatter().format(library).isprintable()
     sent = _notification("step_failed", logging.ERROR, record.fields, 0, "")
     assert is_printable(sent.title + sent.body)
+
+
+def test_problems_in_every_format() -> None:
+    odd = ODD + HALF
+    item = Diagnostic(Severity.ERROR, "rule", f"what{odd}", Location(f"a{odd}"), f"hint{odd}", f"one{odd}")
+    found = Diagnostics.of([item])
+    for text in map("".join, (problems.problems_json(found, documents=1), sarif(found), code_quality(found))):
+        assert is_printable(text)
+        json.loads(text)
+    assert is_printable("".join(workflow_commands(found)))
+    assert is_printable(problems.problems_text(found))
 
 
 @pytest.mark.slow
