@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.workplace import MIRROR, Ran, Workplace, change
+from acceptance.workplace import MIRROR, Ran, Workplace, change, run_apart
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
@@ -75,15 +75,8 @@ class LargePlace(Workplace):
 
     def apart(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ran:
         """Run one command in a new process."""
-        done = subprocess.run(
-            self.command(*arguments),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=COMMAND_TIMEOUT,
-            env={**os.environ, **(environment or {})},
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        variables = {**os.environ, **(environment or {})}
+        return run_apart(self.command(*arguments), timeout=COMMAND_TIMEOUT, env=variables)
 
     def applied(self, *arguments: str) -> Ran:
         """Apply the last commit; the command must succeed."""

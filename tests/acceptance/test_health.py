@@ -1,8 +1,9 @@
-"""Connectors that do not work, and commits that are not applied: the output of plan, status and describe."""
+"""Connectors that do not work: the output of plan, status and describe, and restarts by a document or a command."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from acceptance.workplace import SINK, Workplace
 from gitops_connect.sandbox.cluster import Sandbox
 
+REQUESTED = 'restart: {id: "%s", onlyFailed: true}'
 GOOD = "No changes. Your connectors match the configuration."
 
 
@@ -78,17 +80,35 @@ def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sa
     assert at.run("status", "--exit-code").code == 1
 
 
-@pytest.mark.e2e
-def test_a_failed_task_of_a_source_that_connect_cannot_start(real: Workplace) -> None:
-    """The connector is RUNNING, because its class starts; its task cannot convert the lines that it reads."""
-    at = real
-    source = at.source("source", **{"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"})
-    at.deploy("source.yaml", source.replace("  config:", "  state: stopped\n  config:"))
-    (at.directory / "in.txt").write_text("one\n")
-    at.commit("source.yaml", source)
-    at.run("apply", "--yes")
-    line = at.await_that(lambda: assess(at, "source"), lambda found: found["health"] == "Degraded")
-    assert line["message"].startswith("task 0 is FAILED: ")
-    assert " Caused by: org.apache.kafka.connect.errors.DataException: " in line["message"], (
-        "the first line says little"
+@pytest.mark.on_kafka
+def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> None:
+    fail(at)
+    sink = broken_sink(at)
+    at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 1}\n"))
+    at.run("plan").expect(out=("! restart", "spec.restart.id is '1'"))
+    first = at.run("apply", "--yes")
+    assert (first.code, at.tasks("sink")) == (0, ["FAILED"])
+    assert "task 0 is FAILED again: " in first.out
+    (at.directory / "missing").mkdir()
+    assert "No changes." in at.run("apply", "--yes").out, "this id was carried out"
+    at.commit("sink.yaml", sink.replace("spec:\n", f"spec:\n  {REQUESTED % 2}\n"))
+    assert at.run("apply", "--yes").code == 0
+    assert at.tasks("sink") == ["RUNNING"]
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.on_kafka
+def test_commands_restart_parts_and_report_what_fails_again(at: Workplace) -> None:
+    name = at.name("sink")
+    fail(at)
+    at.run("restart", "connector", name, "--failed").expect(
+        1, err="task 0 is FAILED again: org.apache.kafka.connect.errors.ConnectException: Couldn't find or"
     )
+    (at.directory / "missing").mkdir()
+    suggested = re.search(r"then run: gitops-connect (.+)", at.run("plan").out)
+    assert suggested is not None
+    restart = ["restart", "connector", name]
+    for command in (suggested[1].split(), [*restart, "--task", "0"], restart):
+        ran = at.run(*command)
+        assert (ran.code, ran.out) == (0, f"{name} on local was restarted.\n")
+        assert at.tasks("sink") == ["RUNNING"]

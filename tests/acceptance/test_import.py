@@ -1,22 +1,24 @@
-"""What `import` writes from a real Connect is what the worker stores: the first plan only adopts."""
+"""What `import` writes is what the worker stores, and it accepts what `convert` writes: no later plan has a step."""
 
 from __future__ import annotations
 
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from exchange.test_import import require_adopted
+from exchange.writers import HOSTILE, WRITERS
 
-from acceptance.workplace import MIRROR, SOURCE, Ran, Workplace
+from acceptance.workplace import MIRROR, SOURCE, Workplace
 
-pytestmark = pytest.mark.e2e
-
-VALUES = [
-    *("true", "0777", "1.10", "12:30", " x ", "", "a\nb\n", " a\r\n\tb", "a: #b", "~"),
-    *("\x00\x1b\x7f\u2028", "\U0001f600"),
-]
+VALUES = {f"x.{number}": value for number, value in enumerate(HOSTILE) if not value.startswith("${file:")}
+"""A real worker would read the file."""
+STRIMZI = (
+    "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n"
+    "metadata: {{name: {0}, labels: {{strimzi.io/cluster: other}}}}\n"
+    "spec:\n  class: {1}\n  tasksMax: 1\n  state: paused\n  config: {{topic: lines, file: {2}}}\n"
+)
 
 
 def create(at: Workplace, stem: str, state: str, plugin: str, **config: str) -> None:
@@ -24,21 +26,9 @@ def create(at: Workplace, stem: str, state: str, plugin: str, **config: str) -> 
     at.rest("POST", "/connectors", body)
 
 
-def imported(at: Workplace, *options: str) -> Ran:
-    return at.run("import", "--out", str(at.repository), "--selector", f"*-{at.suffix}", *options).expect(0)
-
-
-def planned(at: Workplace) -> Any:
-    at.git("add", "--all")
-    at.git("commit", "--quiet", "--message", "imported")
-    assert at.run("validate").code == 0
-    (cluster,) = json.loads(at.run("plan", "-o", "json").out)["clusters"]
-    return cluster
-
-
-def test_the_first_plan_only_adopts_and_the_second_is_empty(real: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = str(real.directory / "in.txt")
-    hostile = {f"x.{number}": value for number, value in enumerate(VALUES)}
+@pytest.mark.on_kafka
+def test_the_first_plan_only_adopts_and_the_second_is_empty(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = str(at.directory / "in.txt")
     parts = {
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "transforms": "a",
@@ -46,34 +36,51 @@ def test_the_first_plan_only_adopts_and_the_second_is_empty(real: Workplace, mon
         "transforms.a.static.field": "host",
         "transforms.a.static.value": "me",
     }
-    create(real, "orders", "RUNNING", SOURCE, file=file, topic=real.name("orders"), **hostile, **parts)
-    create(real, "paused", "PAUSED", SOURCE, file=file, topic=real.name("paused"), **{"my.password": "hunter23"})
-    aliases = {"source.cluster.alias": "a", "target.cluster.alias": "b"}
-    create(
-        real, "mirror", "STOPPED", MIRROR, **aliases, **{"ssl.key.password": "hunter24", "ssl.keystore.key": "hunter25"}
-    )
-    real.await_states(orders="RUNNING", paused="PAUSED", mirror="STOPPED")
+    create(at, "orders", "RUNNING", SOURCE, file=file, topic=at.name("orders"), **VALUES, **parts)
+    create(at, "paused", "PAUSED", SOURCE, file=file, topic=at.name("paused"), **{"my.password": "hunter23"})
+    url = "jdbc:sqlserver://db;password=hunter26"
+    secrets = {"ssl.key.password": "hunter24", "ssl.keystore.key": "hunter25", "x.url": url}
+    create(at, "mirror", "STOPPED", MIRROR, **{"source.cluster.alias": "a", "target.cluster.alias": "b"}, **secrets)
+    at.await_states(orders="RUNNING", paused="PAUSED", mirror="STOPPED")
     entry = {"partition": {"cluster": "a", "topic": "t", "partition": 0}, "offset": {"offset": 20}}
-    real.set_offsets("mirror", entry)
-    ran = imported(real, "--with-offsets")
-    manifest = Path(real.repository, "clusters", "local", "offsets", f"{real.name('mirror')}.jsonl")
+    at.set_offsets("mirror", entry)
+    selected = ("--selector", f"*-{at.suffix}", "--with-offsets")
+    ran = at.run("import", "--out", str(at.repository), *selected).expect(0)
+    manifest = Path(at.repository, "clusters", "local", "offsets", f"{at.name('mirror')}.jsonl")
     assert json.loads(manifest.read_text()) == entry
-    assert real.run("offsets", "diff", real.name("mirror"), str(manifest)).code == 0
-    suffix = real.suffix.upper()
+    assert at.run("offsets", "diff", at.name("mirror"), str(manifest)).code == 0
+    suffix = at.suffix.upper()
     values = {
         f"PAUSED_{suffix}_MY_PASSWORD": "hunter23",
         f"MIRROR_{suffix}_SSL_KEY_PASSWORD": "hunter24",
         f"MIRROR_{suffix}_SSL_KEYSTORE_KEY": "hunter25",
+        f"MIRROR_{suffix}_X_URL": url,
     }
     assert set(tomllib.loads(ran.out)["secrets"]["env"]) == values.keys()
-    assert not [one for one in real.repository.rglob("*.yaml") if "hunter" in one.read_text()]
+    written = "".join(one.read_text() for one in at.repository.rglob("*.yaml"))
+    assert "hunter" not in written + ran.out + ran.err
     for variable, value in values.items():
         monkeypatch.setenv(variable, value)
-    real.settings(more=ran.out)
-    plan = planned(real)
-    steps = [step for one in plan["resource_changes"] for step in one["steps"]]
-    assert {(step["action"], step["endpoint"]) for step in steps} == {("adopt", None)}
-    assert plan["adopted"] == [real.name(stem) for stem in ("mirror", "orders", "paused")]
-    real.apply()
-    assert real.config("orders").items() >= hostile.items()
-    assert real.run("plan", "--detailed-exitcode").code == 0
+    at.settings(more=ran.out)
+    require_adopted(at, *(at.name(stem) for stem in ("mirror", "orders", "paused")))
+    at.apply()
+    assert at.config("orders").items() >= VALUES.items()
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.timeout(300)
+def test_converted_files_of_each_format_are_applied_once(at: Workplace) -> None:
+    old, file = at.directory / "old", str(at.directory / "in.txt")
+    old.mkdir()
+    names = {at.name(f"converted-{number}"): path for number, path in enumerate(WRITERS)}
+    for name, path in names.items():
+        config = {"connector.class": SOURCE, "topic": "lines", "file": file, **VALUES}
+        (old / f"{name}.{path.partition('.')[2]}").write_bytes(WRITERS[path](name, config))
+    (old / "strimzi.yaml").write_text(STRIMZI.format(at.name("strimzi"), SOURCE, file))
+    at.run("convert", str(old), "--cluster", "local", "--out", str(at.repository)).expect(0)
+    at.commit_all()
+    assert at.run("validate").code == 0
+    at.apply()
+    assert at.run("plan", "--detailed-exitcode").code == 0
+    for name in names:
+        assert at.rest("GET", f"/connectors/{name}/config").items() >= VALUES.items(), name

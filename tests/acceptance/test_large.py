@@ -9,19 +9,14 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from acceptance.large_place import FROM, MANY, LargePlace, line, lines, place, text_of, worker
-from acceptance.workplace import Ran
+from acceptance.large_place import FROM, MANY, LargePlace, line, lines, text_of, worker
+from acceptance.large_place import place as at
 
-__all__ = ["place", "worker"]
+__all__ = ["at", "worker"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 HALF = MANY // 2
-
-
-@pytest.fixture
-def at(place: LargePlace) -> LargePlace:
-    return place
 
 
 @pytest.fixture
@@ -46,7 +41,10 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
     )
     assert not at.current_offsets()
 
-    _require_chunks(at.applied())
+    err = at.applied().err
+    sent = [int(one.split()[1].replace(",", "")) for one in err.splitlines() if one.startswith("1-first: ")]
+    assert sent == sorted(sent)
+    assert (sent[-1], len(sent) > 2) == (MANY, True)
     assert at.states() == {"many": "RUNNING"}
     saved = at.directory / "saved.jsonl"
     assert at.run("offsets", "get", at.name("many"), "--save", str(saved)).code == 0
@@ -56,7 +54,6 @@ def test_a_change_is_planned_sent_in_chunks_and_done_once(at: LargePlace, no_jav
     assert not list(at.spark.glob("work-*")), "nothing is left behind"
 
 
-@pytest.mark.thorough
 def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
     _declare_the_first(at)
     at.applied()
@@ -67,7 +64,14 @@ def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
     at.applied()
     assert at.current_offsets() == [line(0, 1), *lines(999, range(1, MANY))]
 
-    _undo(at, "2-back")
+    at.run("offsets", "undo", "2-back").expect(
+        64, out="", err=f"{MANY:,} offsets do not fit into one document; write to a file with --out"
+    )
+    out = at.repository / "undo.yaml"
+    said = f"Wrote {out} and ./undo.jsonl.zst (replace, {MANY:,} offsets"
+    at.apart("offsets", "undo", "2-back", "--out", str(out)).expect(0, out="", err=said)
+    at.commit("undone.txt", "by now")
+    at.applied()
     assert at.current_offsets() == lines(1_000)
     assert at.states() == {"many": "RUNNING"}
     for name in ("1-first", "2-back", "undo-2-back"):
@@ -82,12 +86,6 @@ def _declare_the_first(at: LargePlace) -> None:
     at.commit("first.yaml", at.change("1-first", FROM.format("offsets/first.jsonl")))
 
 
-def _require_chunks(ran: Ran) -> None:
-    sent = [int(one.split()[1].replace(",", "")) for one in ran.err.splitlines() if one.startswith("1-first: ")]
-    assert sent == sorted(sent)
-    assert (sent[-1], len(sent) > 2) == (MANY, True)
-
-
 def _record_what_is_there(at: LargePlace) -> None:
     at.commit("same.yaml", at.change("1-same", FROM.format("offsets/first.jsonl")))
     ran = at.applied().expect(err="record applied")
@@ -97,12 +95,6 @@ def _record_what_is_there(at: LargePlace) -> None:
     at.run("offsets", "undo", "1-same").expect(
         err="1-same changed nothing (every offset already matched: nothing was sent)"
     )
-
-
-def _undo(at: LargePlace, change: str) -> None:
-    at.apart("offsets", "undo", change, "--out", str(at.repository / "undo.yaml")).expect(0)
-    at.commit("undone.txt", "by now")
-    at.applied()
 
 
 def _refuse_a_rewind(at: LargePlace) -> None:
@@ -119,7 +111,6 @@ def _refuse_a_rewind(at: LargePlace) -> None:
     assert at.current_offsets() == lines(1_000)
 
 
-@pytest.mark.thorough
 def test_the_same_content_in_any_format_and_from_anywhere(at: LargePlace) -> None:
     """Two reconciliations, each of which changes the offsets of two connectors."""
     content, outside = lines(7), at.directory / "outside.jsonl"
@@ -165,7 +156,6 @@ def _from_uri(file: Path, digest: str) -> str:
     return f'operation: alter\nmanifest: {{uri: "file:{file}", sha256: "{digest}"}}'
 
 
-@pytest.mark.thorough
 def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: LargePlace) -> None:
     stems = ("half", "none", "gone")
     at.deploy("connectors.yaml", *(at.runner(one, "state: stopped\nonDelete: {offsets: reset}") for one in stems))
@@ -195,7 +185,6 @@ def test_what_is_not_listed_goes_and_all_goes_with_a_reset_or_a_deletion(at: Lar
     assert not at.current_offsets("gone")
 
 
-@pytest.mark.thorough
 def test_the_daemon_does_one_too_and_logs_how_far_it_is(at: LargePlace) -> None:
     at.manifest("offsets/first.jsonl", lines(11))
     at.commit("many.yaml", at.runner(spec="initialOffsets: {manifest: {path: offsets/first.jsonl}}"))

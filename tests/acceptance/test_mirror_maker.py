@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
-from acceptance.workplace import Workplace
+from acceptance.workplace import Workplace, change, run_apart
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
@@ -38,9 +37,7 @@ def source(tmp_path: Path) -> Iterator[Sandbox]:
 
 def run_sandbox(sandbox: Sandbox, *arguments: str, given: str = "") -> list[str]:
     command = [sys.executable, "-m", "gitops_connect.cli.main", "sandbox", *arguments, "--dir", str(sandbox.directory)]
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return run_apart(command, input=given).expect(0).out.splitlines()
 
 
 class Mirrors:
@@ -92,12 +89,8 @@ class Mirrors:
 
     def rewind(self) -> str:
         partition = f"{{cluster: {self.source_alias}, topic: {TOPIC}, partition: 0}}"
-        return (
-            "apiVersion: gitops-connect/v1\nkind: OffsetChange\n"
-            f"metadata: {{name: rewind-{self.place.suffix}, cluster: local}}\n"
-            f"spec:\n  connector: {self.connector}\n  operation: alter\n  acknowledge: [rewind]\n"
-            f"  offsets: [{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]\n"
-        )
+        offsets = f"[{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]"
+        return change("rewind", self.connector, f"operation: alter\nacknowledge: [rewind]\noffsets: {offsets}")
 
     def require_sync(self) -> None:
         """A plan is empty, and the one after it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support.files.tables import rows
@@ -20,19 +19,12 @@ INSTALLED = "1.0.0, 1.5.0, 2.0.0"
 
 
 @pytest.fixture(scope="module")
-def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     directory = tmp_path_factory.mktemp("versions")
     plugins = build_versions(directory, os.environ, INSTALLED.split(", "))
     options = SandboxOptions(directory / "sandbox", workers=1, heap=512, plugin_path=(plugins,), tied=True)
     with Sandbox.up(options) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def at(versions: Sandbox, tmp_path: Path) -> Iterator[Workplace]:
-    workplace = Workplace(tmp_path, versions.worker_urls)
-    yield workplace
-    workplace.clean()
+        yield sandbox.worker_urls
 
 
 def numbers(place: Workplace, spec: str = "", **config: str) -> str:
@@ -76,14 +68,11 @@ def test_without_a_version_the_newest_runs_until_one_is_declared(at: Workplace) 
 @pytest.mark.parametrize(("version", "shown"), [("9", "version 9"), ("[3,)", "version in the range [3,)")])
 def test_a_version_that_is_not_installed_is_never_sent(at: Workplace, version: str, shown: str) -> None:
     at.commit("numbers.yaml", numbers(at, f'version: "{version}"'))
-    planned = at.run("plan")
-    said = planned.out + planned.err
-    assert f"numbers.yaml:6:3: error: the worker has no {shown} of {CLASS} [connect/version-not-installed]" in said
-    assert f"use one of the installed versions: {INSTALLED}" in said
-    applied = at.run("apply", "--yes")  # Connect 4.3.1 answers 500 to each later validation
-    assert "[connect/version-not-installed]" in applied.out + applied.err
+    error = f"numbers.yaml:6:3: error: the worker has no {shown} of {CLASS} [connect/version-not-installed]"
+    at.run("plan").expect(said=(error, f"use one of the installed versions: {INSTALLED}"))
+    # Connect 4.3.1 answers 500 to each later validation.
+    applied = at.run("apply", "--yes").expect(said=("[connect/version-not-installed]", INSTALLED))
     assert "numbers: create" not in applied.out
-    assert INSTALLED in applied.out + applied.err
     assert at.states() == {}
 
 

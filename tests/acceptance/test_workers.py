@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.workplace import DEADLINE, Workplace
+from acceptance.workplace import Workplace
 from gitops_connect.sandbox.cluster import Sandbox
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -34,11 +34,8 @@ def begin_apply(at: Workplace) -> subprocess.Popen[str]:
 
 def await_some(at: Workplace, process: subprocess.Popen[str]) -> None:
     """Wait until `apply` has created the first connectors, and still runs."""
-    until = time.monotonic() + DEADLINE
-    while not any(name.endswith(at.suffix) for name in at.rest("GET", "/connectors")):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    at.await_that(lambda: process.poll() is not None or at.states(), bool)
+    assert process.poll() is None, process.communicate()
 
 
 def declare_many(at: Workplace) -> None:

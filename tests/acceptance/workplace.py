@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,12 @@ def run_here(*arguments: str) -> Ran:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run_command([*arguments])
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def run_apart(command: Sequence[str], **how: Any) -> Ran:
+    """Run one program in a new process; `how` are more arguments of `subprocess.run`."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def change(name: str, connector: str, spec: str) -> str:
@@ -219,7 +225,8 @@ class Workplace:
         """Poll until Connect reports exactly these states for this test's connectors."""
         self.await_that(self.states, lambda found: found == states)
 
-    def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
+    @staticmethod
+    def await_that(look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
         until = time.monotonic() + DEADLINE
         while not good(found := look()):
             assert time.monotonic() < until, f"never happened; last seen: {found}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+from acceptance.workplace import Ran, run_apart
 from cli_page import loaded_commands
 
 from gitops_connect.cli.main import COMMANDS
@@ -22,15 +22,19 @@ sys.exit(code)
 """
 
 
+def run(*arguments: str, before: str = "") -> Ran:
+    """Run a command; stderr ends with the names of all imported modules."""
+    return run_apart([sys.executable, "-c", before + PROGRAM, *arguments])
+
+
 def test_the_help_of_the_program_imports_no_command_and_no_library_but_that_of_the_command_line() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, "--help"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    imported = set(done.stderr.split())
+    ran = run("--help").expect(0)
+    imported = set(ran.err.split())
     assert "typer" in imported
     assert not FOREIGN & imported
     assert not {f"gitops_connect.cli.{one.module}" for one in COMMANDS.values()} & imported
     for name in COMMANDS:
-        assert f"\n  {name} " in done.stdout
+        assert f"\n  {name} " in ran.out
 
 
 def test_the_help_of_the_program_has_the_first_sentence_of_the_help_of_each_command() -> None:
@@ -42,19 +46,13 @@ def test_the_help_of_the_program_has_the_first_sentence_of_the_help_of_each_comm
 
 @pytest.mark.slow
 def test_a_command_whose_module_cannot_be_imported_is_a_bug_of_that_command_only() -> None:
-    program = f"import sys; sys.modules['gitops_connect.cli.plan'] = None\n{PROGRAM}"
-    plan = subprocess.run([sys.executable, "-c", program, "plan"], capture_output=True, text=True, check=False)
-    assert plan.returncode == 70
-    assert "This is a bug in gitops-connect." in plan.stderr
-    assert "command: gitops-connect plan\n" in plan.stderr
-    version = subprocess.run([sys.executable, "-c", program, "version"], capture_output=True, text=True, check=False)
-    assert version.returncode == 0
+    before = "import sys; sys.modules['gitops_connect.cli.plan'] = None"
+    bug = ("This is a bug in gitops-connect.", "command: gitops-connect plan\n")
+    run("plan", before=before).expect(70, err=bug)
+    run("version", before=before).expect(0)
 
 
 @pytest.mark.slow
 def test_a_command_imports_neither_the_planner_nor_the_ledger_if_it_needs_none() -> None:
     for command, unneeded in (("get", "gitops_connect.reconcile"), ("convert", "gitops_connect.ledger.ledger")):
-        arguments = [sys.executable, "-c", PROGRAM, command, "--help"]
-        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert not {unneeded, "pyspark", "rich"} & set(done.stderr.split()), command
+        assert not {unneeded, "pyspark", "rich"} & set(run(command, "--help").expect(0).err.split()), command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-import zstandard
-from acceptance.workplace import Ran, Workplace
+from acceptance.workplace import Ran, Workplace, run_apart
 
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
@@ -60,9 +58,7 @@ def many_offsets(declared: Workplace) -> Workplace:
 def apart(at: Workplace, *arguments: str) -> Ran:
     """Run a command in a new process: a process has one Spark session, which other tests may use."""
     environment = {**os.environ, "GITOPS_CONNECT_CACHE": str(at.directory / "cache")}
-    command = at.command("offsets", *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return run_apart(at.command("offsets", *arguments), timeout=300, env=environment)
 
 
 def violations(report: Path) -> list[dict[str, Any]]:
@@ -238,23 +234,3 @@ def test_history_and_ledger_say_how_far_a_large_change_is(large_change: Callable
     at.run("offsets", "undo", "one", "--out", str(at.directory / "undo.yaml")).expect(
         1, err="offset change one is in progress; run `gitops-connect apply` to finish it"
     )
-
-
-@pytest.mark.thorough
-def test_undo_of_a_large_change_writes_what_stood_compressed_beside_the_document(
-    large_change: Callable[..., Workplace],
-) -> None:
-    at = large_change(MANY, is_settled=True)
-    assert "230,000 sent" in at.run("offsets", "history", at.name("lines")).out
-    at.run("offsets", "undo", "one").expect(
-        64, out="", err="230,000 offsets do not fit into one document; write to a file with --out"
-    )
-    out = at.directory / "undo.yaml"
-    apart(at, "undo", "one", "--out", str(out)).expect(
-        0, out="", err=f"Wrote {out} and ./undo.jsonl.zst (replace, 230,000 offsets, acknowledges rewind"
-    )
-    spec = yaml.safe_load(out.read_text())["spec"]
-    assert (spec["operation"], spec["manifest"]) == ("replace", {"path": "./undo.jsonl.zst"})
-    assert spec["acknowledge"] == ["rewind"]
-    with zstandard.open(at.directory / "undo.jsonl.zst") as stream:
-        assert stream.read().decode().splitlines() == lines(MANY)

@@ -63,20 +63,13 @@ def apply_change(at: Workplace, name: str, offset_change: str, positions: Entrie
     at.apply_change(name, "lines", f"operation: {offset_change}{offsets}\nacknowledge: [{acknowledge}]")
 
 
-def get(at: Workplace, *options: str) -> Ran:
-    return at.run("offsets", "get", at.name("lines"), *options)
-
-
-def diff(at: Workplace, file: Path, *options: str) -> Ran:
-    return at.run("offsets", "diff", at.name("lines"), str(file), *options)
+def offsets(at: Workplace, command: str, *arguments: object) -> Ran:
+    """Run a command with the mirror."""
+    return at.run("offsets", command, at.name("lines"), *map(str, arguments))
 
 
 def check(at: Workplace, file: Path, *options: str) -> Ran:
     return at.run("offsets", "check", str(file), "--connector", at.name("lines"), *options)
-
-
-def history(at: Workplace, *options: str) -> Ran:
-    return at.run("offsets", "history", at.name("lines"), *options)
 
 
 def undo(at: Workplace, *arguments: str) -> Ran:
@@ -92,26 +85,26 @@ ODD = {"partition": {"cluster": "a", "partition": 0, "topic": "a", "zone": "x"},
 
 def test_current_offsets_are_shown_and_saved(at: Workplace) -> None:
     stopped(at, b=2, a=1)
-    assert [line.split() for line in get(at).expect(0).out.splitlines()] == [
+    assert [line.split() for line in offsets(at, "get").expect(0).out.splitlines()] == [
         ["PARTITION", "OFFSET"],
         ['{"cluster":"a","partition":0,"topic":"a"}', '{"offset":1}'],
         ['{"cluster":"a","partition":0,"topic":"b"}', '{"offset":2}'],
     ]
     expected = {"offsets": entries({"a": 1, "b": 2})}
-    assert json.loads(get(at, "-o", "json").out) == expected
-    assert yaml.safe_load(get(at, "-o", "yaml").out) == expected
+    assert json.loads(offsets(at, "get", "-o", "json").out) == expected
+    assert yaml.safe_load(offsets(at, "get", "-o", "yaml").out) == expected
     whole, by_line = at.directory / "saved.json", at.directory / "saved.jsonl"
     for file in (whole, by_line):
-        get(at, "--save", str(file)).expect(0, out="")
+        offsets(at, "get", "--save", file).expect(0, out="")
         check(at, file).expect(0)
-        diff(at, file, "--replace").expect(0)
+        offsets(at, "diff", file, "--replace").expect(0)
     assert json.loads(whole.read_text()) == expected
     assert [json.loads(one) for one in by_line.read_text().splitlines()] == expected["offsets"]
     whole.write_text("mine")
-    get(at, "--save", str(whole)).expect(64, err=f"{whole} exists already; choose another file")
+    offsets(at, "get", "--save", whole).expect(64, err=f"{whole} exists already; choose another file")
     assert whole.read_text() == "mine"
     at.set_offsets("lines", FOREIGN, ODD)
-    get(at, "--save", str(whole), "--force").expect(0)
+    offsets(at, "get", "--save", whole, "--force").expect(0)
     check(at, whole, "--replace").expect(0, out="no problems")
     assert check(at, whole, "--offline").code == 4, "offline, nobody can say that what nothing reads is stored"
 
@@ -122,13 +115,13 @@ def test_the_cluster_of_a_connector(at: Workplace, standin: StandIn) -> None:
         at.settings(more=f'[clusters.twin]\nurl = ["{twin.url}"]')
         body = {"name": at.name("lines"), "config": at.config("lines") | {"name": at.name("lines")}}
         requests.post(f"{twin.url}/connectors", json=body, timeout=10).raise_for_status()
-        get(at).expect(64, err="exists on local and twin; choose one with --cluster")
-        assert get(at, "--cluster", "twin").expect(0).out.splitlines()[1:] == []
+        offsets(at, "get").expect(64, err="exists on local and twin; choose one with --cluster")
+        assert offsets(at, "get", "--cluster", "twin").expect(0).out.splitlines()[1:] == []
     at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
-    get(at).expect(0, err="note: connect cluster gone: ")
+    offsets(at, "get").expect(0, err="note: connect cluster gone: ")
     at.run("offsets", "get", "nobody").expect(1, err="error: connect cluster gone: ")
     standin.cluster.version = "3.4.0"
-    get(at).expect(1, err="Kafka Connect 3.4.0 cannot return offsets (3.5 and later can)")
+    offsets(at, "get").expect(1, err="Kafka Connect 3.4.0 cannot return offsets (3.5 and later can)")
 
 
 def test_what_is_refused_is_named(at: Workplace) -> None:
@@ -144,20 +137,20 @@ def test_what_is_refused_is_named(at: Workplace) -> None:
 
 def test_diff_as_alter_and_as_replace(at: Workplace) -> None:
     at.commit("lines.yaml", at.mirror("lines"))
-    diff(at, manifest(at, {"a": 1})).expect(1, err="does not exist on cluster local")
+    offsets(at, "diff", manifest(at, {"a": 1})).expect(1, err="does not exist on cluster local")
     stopped(at, a=100, b=5, c=7)
     file = manifest(at, {"a": 90, "b": 5, "d": 1})
-    altered = diff(at, file).expect(2)
+    altered = offsets(at, "diff", file).expect(2)
     assert altered.out.splitlines()[0].strip() == "1 rewind (10 records reprocessed), 1 new, 1 same"
     moved = '< {"cluster":"a","partition":0,"topic":"a"}: {"offset":100} -> {"offset":90}  rewind 10 records'
     assert moved in altered.out
-    diff(at, file, "--replace").expect(2, out="1 new, 1 removed, 1 same")
-    value = json.loads(diff(at, file, "--replace", "-o", "json").out)
+    offsets(at, "diff", file, "--replace").expect(2, out="1 new, 1 removed, 1 same")
+    value = json.loads(offsets(at, "diff", file, "--replace", "-o", "json").out)
     assert value["difference"]["counts"]["removed"] == 1
     assert value["acknowledge"] == ["rewind", "tombstone"]
     many = manifest(at, {f"f{number}": number for number in range(15)})
-    assert "and 5 more (--all-offsets, or -o json)" in diff(at, many).out
-    assert diff(at, many, "--all-offsets").out.count("-> ") == 15
+    assert "and 5 more (--all-offsets, or -o json)" in offsets(at, "diff", many).out
+    assert offsets(at, "diff", many, "--all-offsets").out.count("-> ") == 15
 
 
 # check
@@ -274,8 +267,8 @@ def test_check_and_diff_of_offsets_that_nothing_reads(at: Workplace) -> None:
     needed = "a document that makes this change must contain `acknowledge: [unread]`"
     for options in (("--acknowledge", "unread"), ("--acknowledge=unread", "--offline")):
         check(at, file, *options).expect(0, out=("1 warning (1 manifest/alias)", needed))
-    assert diff(at, file).code == 4
-    assert diff(at, file, "--acknowledge", "unread").code == 2
+    assert offsets(at, "diff", file).code == 4
+    assert offsets(at, "diff", file, "--acknowledge", "unread").code == 2
     check(at, wrong(at), "--acknowledge", "unread", "--replace").expect(out="acknowledge: [tombstone, unread]")
 
 
@@ -284,14 +277,14 @@ def test_check_and_diff_of_offsets_that_nothing_reads(at: Workplace) -> None:
 
 def test_history_lists_the_changes_in_the_ledger_newest_first(at: Workplace) -> None:
     stopped(at, a=100)
-    assert history(at).out.splitlines()[1:] == []
+    assert offsets(at, "history").out.splitlines()[1:] == []
     apply_change(at, "one", "alter", {"a": 90, "b": 1}, "rewind")
     apply_change(at, "two", "reset", {}, "reset")
-    ran = history(at)
+    ran = offsets(at, "history")
     rows = [line.split("   ") for line in ran.out.splitlines()]
     assert ran.code == 0
     assert [row[1].strip() for row in rows[1:]] == ["two", "one"]
-    values = json.loads(history(at, "-o", "json").out)
+    values = json.loads(offsets(at, "history", "-o", "json").out)
     assert [(one["name"], one["state"], one["offsets"]) for one in values] == [
         ("two", "applied", {"removed": 2}),
         ("one", "applied", {"new": 1, "changed": 1}),
@@ -319,9 +312,9 @@ def test_a_warning_of_connect_is_in_every_report(at: Workplace) -> None:
     lines = [json.loads(line) for line in ran.err.splitlines()]
     (step,) = [line for line in lines if line["event"] == "step_applied"]
     assert (step["level"], step["offset_change"], warning in step["message"]) == ("warning", "two", True)
-    values = json.loads(history(at, "-o", "json").out)
+    values = json.loads(offsets(at, "history", "-o", "json").out)
     assert [warning in one["warning"] for one in values] == [True, True]
-    assert history(at).out.count("warning: ") == 2
+    assert offsets(at, "history").out.count("warning: ") == 2
 
 
 @pytest.mark.parametrize(

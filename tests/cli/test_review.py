@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from acceptance.workplace import Workplace
+from server.conftest import client, ledger_directory, made, serve, url
 from support.files.tables import rows
-from support.server.made_up import World, pull_request, world, write_ledger
+from support.server.made_up import World, pull_request
 from support.server.running import served
 
 from gitops_connect.cli.daemon_requests import ci_pull_request
@@ -20,22 +21,8 @@ from gitops_connect.model.names import Revision
 from gitops_connect.server.app import application
 from gitops_connect.settings.sections import ForgeSettings
 
+__all__ = ["client", "ledger_directory", "made", "serve", "url"]
 HEAD = Revision("5" * 40)
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Iterator[World]:
-    directory = tmp_path / "daemon"
-    directory.mkdir()
-    write_ledger(directory)
-    with world(directory) as made:
-        yield made
-
-
-@pytest.fixture
-def url(made: World) -> Iterator[str]:
-    with served(application(made.served)) as url:
-        yield url
 
 
 @pytest.mark.parametrize(("environment", "number", "commit"), rows(__file__, "jobs"))

@@ -56,11 +56,6 @@ def test_5_for_a_cluster_that_another_process_works_on(at: Workplace) -> None:
         at.run("run", "--once").expect(5, err='"event": "reconciliation_postponed", "cluster": "local"')
 
 
-def test_64_for_a_cadence_without_a_pause(at: Workplace) -> None:
-    at.settings(more="[daemon]\nretry_interval = 0")
-    at.run("run").expect(64, err="[daemon] retry_interval: expected more than 0, found 0")
-
-
 def test_text_is_for_people(at: Workplace) -> None:
     at.settings(more='[daemon]\nlog_format = "text"')
     at.commit("orders.yaml", at.source("orders"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -16,14 +17,16 @@ import picture
 import pytest
 import settings_page
 import yaml
-from support.docs.docs_pages import DOCS, PAGES, ROOT, anchors, code, links
+from cli_page import loaded_commands
+from support.docs.docs_pages import DOCS, PAGES, ROOT, Code, anchors, code, links
 from support.docs.package_source import PACKAGE
 from support.files.document_files import read
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.main import run_command
+from gitops_connect.cli.main import COMMANDS, run_command
+from gitops_connect.report.comment_writer import APPROVE, HELP
 from gitops_connect.settings.settings_file import load_settings
 
 README = ROOT / "README.md"
@@ -185,3 +188,73 @@ def test_every_module_and_function_that_the_architecture_names_exists(page: str)
         if not any(re.search(rf"^\s*(?:def |class |){last}\b", one.read_text(), re.MULTILINE) for one in files):
             missing.append(f"{path}:{name}")
     assert missing == []
+
+
+COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
+IN_COMMENTS = {one.removeprefix("gitops-connect ") for one in (APPROVE, HELP)}
+"""Commands that only a comment on a pull request can have."""
+HISTORY = {"CHANGELOG.md"}
+"""Pages that also name commands of earlier versions."""
+
+
+def commands(block: Code) -> Iterator[list[str]]:
+    """The arguments of each command of a block, without comments. A Markdown document shows no commands to run."""
+    if block.language == "markdown":
+        return
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if found := COMMAND.search(line.strip()):
+            yield shlex.split(found["rest"], comments=True)
+
+
+def problem(arguments: list[str], command: Any) -> str:
+    """The first command or option that does not exist; empty if all exist."""
+    path: list[str] = []
+    known = options(command)
+    words = iter(arguments)
+    for word in words:
+        path += [] if word.startswith("-") or not hasattr(command, "commands") else [word]
+        option = word.partition("=")[0]
+        if word.startswith("-") and word != "-":
+            if option not in known:
+                return f"{' '.join(path)}: no option {option}"
+            if not known[option].is_flag and "=" not in word:
+                next(words, None)
+        elif hasattr(command, "commands"):
+            if word not in command.commands:
+                return f"no command {' '.join(path)}"
+            command = command.commands[word]
+            known |= options(command)
+    return ""
+
+
+def options(command: Any) -> dict[str, Any]:
+    """Every spelling of each option of one command."""
+    every = [*command.params, command.get_help_option(command.context_class(command))]
+    return {name: one for one in every for name in (*one.opts, *one.secondary_opts) if name.startswith("-")}
+
+
+def test_every_command_and_option_exists() -> None:
+    tree = loaded_commands()
+    found = [
+        f"{block.page}:{block.line}: gitops-connect {' '.join(arguments)}: {wrong}"
+        for page in PAGES
+        if page.name not in HISTORY
+        for block in code(page)
+        for arguments in commands(block)
+        if arguments and arguments[0] not in IN_COMMENTS and (wrong := problem(arguments, tree))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_a_wrong_command_is_found() -> None:
+    tree = loaded_commands()
+    assert problem(["plan", "--oout", "x"], tree) == "plan: no option --oout"
+    assert problem(["plans"], tree) == "no command plans"
+    assert problem(["offsets", "gett", "x"], tree) == "no command offsets gett"
+    assert not problem(["--config", "x", "offsets", "get", "orders", "--save=x"], tree)
+
+
+def test_the_docs_show_nearly_every_command() -> None:
+    """If this fails, the search misses a form in which pages write commands."""
+    shown = {tuple(arguments[:1]) for page in PAGES for block in code(page) for arguments in commands(block)}
+    assert {(name,) for name in COMMANDS} <= shown

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from acceptance.workplace import run_apart
 from support.docs.docs_pages import ROOT
 from support.docs.package_source import PACKAGE
 
 pytestmark = pytest.mark.slow
 
-
+SECTION = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add")[2].partition("\n## ")[0]
 THINGS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("how_to_add.yaml").read_text())
 
 
 def steps_of(thing: str) -> str:
     """The steps of CONTRIBUTING for it."""
-    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add")[2].partition("\n## ")[0]
-    return section.partition(f"**{thing}**")[2].partition("\n**")[0]
+    return SECTION.partition(f"**{thing}**")[2].partition("\n**")[0]
 
 
 def test_every_list_of_steps_is_tried() -> None:
-    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add")[2].partition("\n## ")[0]
-    titles = [line.split("**")[1] for line in section.splitlines() if line.startswith("**")]
+    titles = [line.split("**")[1] for line in SECTION.splitlines() if line.startswith("**")]
     assert titles == [*THINGS, "Anything else"]
 
 
@@ -51,7 +49,5 @@ def test_it_works_after_at_most_five_steps(thing: str, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     program = f"TESTS = {str(ROOT / 'tests')!r}\n{added['program']}"
-    command = [sys.executable, "-c", program]
     environment = {"PYTHONPATH": str(tmp_path), "HOME": str(work)}
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=work, env=environment)
-    assert added["expected"] in ran.stdout, ran.stderr
+    run_apart([sys.executable, "-c", program], timeout=60, cwd=work, env=environment).expect(out=added["expected"])

@@ -5,19 +5,17 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from exchange.test_import import HOSTILE
+from acceptance.workplace import SOURCE, Ran, run_here
+from exchange.writers import HOSTILE, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.files.tables import rows
 
-from gitops_connect.cli.main import run_command
 from gitops_connect.exchange.connector_documents import ConvertOptions, convert_all
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, TargetFormat
 from gitops_connect.exchange.document_text import text_of
@@ -28,29 +26,11 @@ from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
 
-CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+pytestmark = pytest.mark.usefixtures("empty_directory")
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
-Convert = Callable[..., Ran]
-
-
-@pytest.fixture
-def convert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Convert:
-    """Runs the command in a directory of the test."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Ran:
-        code = run_command(["convert", *arguments])
-        return Ran(code, *capsys.readouterr())
-
-    return run
+def convert(*arguments: str) -> Ran:
+    return run_here("convert", *arguments)
 
 
 def write(name: str, content: str) -> None:
@@ -59,14 +39,12 @@ def write(name: str, content: str) -> None:
 
 
 @pytest.mark.parametrize("row", rows(__file__, "runs"), ids=lambda row: row["case"])
-def test_what_is_converted_and_what_is_said(convert: Convert, row: dict[str, Any]) -> None:
+def test_what_is_converted_and_what_is_said(row: dict[str, Any]) -> None:
     for name, content in row["files"].items():
         write(name, content)
     for step in row["steps"]:
-        ran = convert(*step["run"])
-        assert ran.code == step.get("code", 0), ran
+        ran = convert(*step["run"]).expect(step.get("code", 0), err=step.get("err", []))
         assert ran.out == step.get("out", ran.out)
-        assert [text for text in step.get("err", []) if text not in ran.err] == [], ran.err
         assert [text for text in step.get("no_err", []) if text in ran.err] == []
         if "document" in step:
             assert yaml.safe_load(ran.out) == step["document"]
@@ -77,18 +55,17 @@ def test_what_is_converted_and_what_is_said(convert: Convert, row: dict[str, Any
             assert parse(Path(name).read_text()) == content
 
 
-def test_stdin_is_a_file(convert: Convert, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"name=orders\nconnector.class=A\n")))
-    ran = convert("-", "--to", "json")
-    assert (ran.code, json.loads(ran.out)) == (0, {"name": "orders", "config": {"connector.class": "A"}})
+    ran = convert("-", "--to", "json").expect(0)
+    assert json.loads(ran.out) == {"name": "orders", "config": {"connector.class": "A"}}
 
 
-def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -> None:
-    config = {"connector.class": CLASS, "db.password": "hunter22", "url": "jdbc:x://u:hunter23@db", "mask": "****"}
+def test_secrets_are_replaced_by_references_which_are_listed() -> None:
+    config = {"connector.class": SOURCE, "db.password": "hunter22", "url": "jdbc:x://u:hunter23@db", "mask": "****"}
     config |= {"other.password": "${file:/run/secrets:a}", "empty.password": ""}
     write("orders.json", json.dumps({"name": "orders", "config": config}))
-    ran = convert("orders.json", "--out", "out")
-    assert ran.code == 0
+    ran = convert("orders.json", "--out", "out").expect(0)
     assert ran.out.count("# orders: ") == 3
     text = Path("out/orders.yaml").read_text()
     assert "hunter" not in text + ran.out + ran.err
@@ -100,7 +77,7 @@ def test_secrets_are_replaced_by_references_which_are_listed(convert: Convert) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "content"), rows(__file__, "no_message_shows_a_secret"))
-def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) -> None:
+def test_no_message_shows_a_secret(file: str, content: str) -> None:
     if file == "a.tf":
         head = 'resource "kafka-connect_connector" "a" {\nname = "a"\nconfig = {\n"connector.class" = "A"\n'
         content = f"{head}{content}}}\n}}\n"
@@ -112,13 +89,11 @@ def test_no_message_shows_a_secret(convert: Convert, file: str, content: str) ->
         assert not ran.err.startswith("This is a bug")
 
 
-def test_a_cluster_that_is_a_path_is_no_directory(convert: Convert) -> None:
+def test_a_cluster_that_is_a_path_is_no_directory() -> None:
     head = "kind: KafkaConnector\napiVersion: kafka.jikkou.io/v1\n"
     metadata = "metadata: {name: a, labels: {kafka.jikkou.io/connect-cluster: ../x}}\n"
     write("in/a.yaml", f"{head}{metadata}spec: {{connectorClass: A}}\n")
-    ran = convert("in", "--out", "out")
-    assert ran.code == 4
-    assert "'../x' is no name of a cluster" in ran.err
+    convert("in", "--out", "out").expect(4, err="'../x' is no name of a cluster")
     assert not Path("x").exists()
     assert convert("in", "--out", "out", "--cluster", "prod").code == 0
 
@@ -134,7 +109,6 @@ def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:
     return found[0]
 
 
-texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 keys = st.from_regex(r"[a-z][a-z0-9.:=#_-]{0,10}", fullmatch=True).map(lambda key: f"x{key}")
 
 
@@ -144,7 +118,7 @@ keys = st.from_regex(r"[a-z][a-z0-9.:=#_-]{0,10}", fullmatch=True).map(lambda ke
 @example(config={f"x{number}": text for number, text in enumerate(HOSTILE)}, label="yes")
 def test_every_config_that_is_written_is_read_back(target: TargetFormat, config: dict[str, str], label: str) -> None:
     name, cluster = ConnectorName("orders"), ClusterName("prod")
-    whole = {"connector.class": CLASS, "tasks.max": "2", **config}
+    whole = {"connector.class": SOURCE, "tasks.max": "2", **config}
     labels = {} if target is TargetFormat.JSON else {"a": label}
     source = ConnectorDeclaration(name, FileFormat.JSON, Location("a"), whole, cluster=cluster, labels=labels)
     (converted,) = convert_all([source], ConvertOptions(target))

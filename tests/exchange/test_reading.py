@@ -1,16 +1,20 @@
-"""What is read from each format, and what is said of everything else."""
+"""What is read from each format, also of what Java or another writer wrote, and what is said of everything else."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from exchange.writers import HOSTILE, WRITERS, texts
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.files.tables import rows
 
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
+from gitops_connect.exchange.readers.properties import MalformedEscape, parse
 from gitops_connect.exchange.readers.reader import read
 from gitops_connect.model.documents import Blob
 
@@ -110,3 +114,40 @@ def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFor
 )
 def test_deep_and_long_files_are_refused_fast(file: str, content: str) -> None:
     reading(file, content)
+
+
+VECTORS = json.loads(Path(__file__).with_name("java_properties.json").read_text())
+
+
+def test_every_text_is_read_as_java_reads_it() -> None:
+    for text, expected in VECTORS:
+        content = text.encode("latin-1")
+        if expected is None:
+            with pytest.raises(MalformedEscape):
+                list(parse(content))
+        else:
+            assert {one.key: one.value for one in parse(content)} == expected, text
+
+
+def test_each_property_has_the_number_of_its_first_line() -> None:
+    found = list(parse(b"# a comment\n\na=1\\\n  2\r\nb=3\rc=4\n"))
+    assert [one[:3] for one in found] == [("a", "12", 3), ("b", "3", 5), ("c", "4", 6)]
+
+
+keys = st.one_of(
+    st.from_regex(r"[a-z][a-z0-9._-]{0,12}", fullmatch=True),
+    st.sampled_from(["a b", "a=b", "a:b", "ä", "#a", "!a", "'", '"', "\\", "${x:y}", "a.b", "A"]),
+).filter(lambda key: key not in ("name", "connector.class", "config", "tasks.max", "apiVersion", "kind"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", WRITERS)
+@given(config=st.dictionaries(keys, texts, max_size=4), name=texts.filter(lambda text: text.strip()))
+@example(config={f"key{number}": text for number, text in enumerate(HOSTILE)}, name="orders")
+def test_a_config_is_read_back_as_it_was(file: str, config: dict[str, str], name: str) -> None:
+    whole = {"connector.class": "org.example.Sink", **config}
+    content = WRITERS[file](name, whole)
+    reading = read(Blob(file, "", content))
+    (found,) = reading.declarations
+    assert not reading.diagnostics.errors
+    assert (found.name, found.config, found.unknown) == (name, whole, {}), content

@@ -1,10 +1,23 @@
-"""Writes a config in the syntax of each format that `convert` reads, for tests of round trips."""
+"""Hostile values, and writers of a config in the syntax of each format that `convert` reads: for round trips."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 
+from hypothesis import strategies as st
+
+HOSTILE = [
+    *("true", "False", "yes", "No", "on", "y", "null", "~", "", " ", "  x  ", "x ", "\t", "=", "<<", "- a", "? a", "*"),
+    *("0777", "1.10", "12:30", "12:30:00", "2026-11-23", "1e5", "0o17", "0x1F", "-0", "+1", ".5", ".inf", "1_000"),
+    *("a: b", "a:", ":a", "a #b", "#a", "'", '"', "\\", "\\n", "%a", "@a", "`a", "!a", "&a", "a,b", "[a]", "{a}", "|"),
+    *("---", "...", "\n---\n", "a\n---\nb", "a\nb", "a\nb\n", "a\nb\n\n", "\na", " a\nb", "a\n b", "a \nb", "a\n\nb"),
+    *("a\r\nb", "a\rb", "\n", "a\n", "\u2028", "\u0085", "\ufeff", "\x00", "\x7f", "\x1b[1m", "\U0001f600", "\u0301"),
+    *("a" * 2000, "jdbc:postgresql://db/shop?a=b", "${file:/run/secrets/db:password}", "ä", "$1", "a\tb", "*a\n&b"),
+    *("  a", "a=b", "a:b", ":", "a\\", "\\u0041", "\\\\", "''", "it's", '""', "`", "$", "$$", "${", "}", "$${a}", "\f"),
+    *("%{if}", "%%{", "{{ a }}", "//", "/* a */", "--", "-- a", ";", ",", ")", "<<EOT", "é\u0301", "${secrets:a/b:c}"),
+]
+texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
 WHITESPACE = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 Config = Mapping[str, str]
 Writer = Callable[[str, Config], bytes]

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import requests
+from acceptance.workplace import DEADLINE, MIRROR, SINK, SOURCE, Workplace, change, run_apart
 from death.gate import Gate
 from support.files.tables import table
 
 from gitops_connect.sandbox.cluster import Sandbox
 from guides.reader import Reader
 
-DEADLINE = 60.0
-FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+await_that = Workplace.await_that
 MANY_OFFSETS = {"mirror-orders"}
 """Connect cannot remove so many offsets in one request. Its guide has a cluster of its own."""
-MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
-FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 REPOSITORY = '[repository]\nurl = "."\npath = "connectors"\n'
 Steps = list[dict[str, dict[str, Any]]]
 """Methods of a `Place`, each with its arguments."""
@@ -81,12 +79,12 @@ class Place:
         """A connector that reads the lines of a file into a topic that no sink reads."""
         file = self.directory / "data" / f"{stem}.txt"
         file.write_text(lines)
-        self.connector(name, FILE_SOURCE, {"file": str(file), "topic": f"{stem}-lines"})
+        self.connector(name, SOURCE, {"file": str(file), "topic": f"{stem}-lines"})
 
     def file_sink(self, topic: str, **config: str) -> None:
         """A connector that writes the records of a topic into a file."""
         file = self.directory / "data" / f"{topic}-copy.txt"
-        self.connector(f"{topic}-sink", FILE_SINK, {"file": str(file), "topics": topic, **config})
+        self.connector(f"{topic}-sink", SINK, {"file": str(file), "topics": topic, **config})
 
     def mirror_of_many_partitions(self) -> None:
         clusters = {"source.cluster.alias": "east", "target.cluster.alias": "west"}
@@ -111,12 +109,9 @@ class Place:
     def offset_change(
         self, file: str, name: str, connector: str, partition: Mapping[str, Any], offset: Mapping[str, int]
     ) -> None:
-        self.write(
-            f"connectors/clusters/local/{file}.yaml",
-            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {name}}}\n"
-            f"spec:\n  connector: {connector}\n  operation: alter\n  acknowledge: [rewind]\n"
-            f"  offsets: [{json.dumps({'partition': partition, 'offset': offset})}]\n",
-        )
+        offsets = json.dumps([{"partition": partition, "offset": offset}])
+        spec = f"operation: alter\nacknowledge: [rewind]\noffsets: {offsets}"
+        self.write(f"connectors/clusters/local/{file}.yaml", change(name, connector, spec))
 
     def interrupted(self, file: str, name: str, connector: str) -> None:
         """An offset change whose `apply` was killed after the worker received the request, and before it answered."""
@@ -142,17 +137,7 @@ class Place:
 
     def shell(self, commands: str, text: str = "") -> None:
         """Run commands that the reader ran before they opened the guide."""
-        done = subprocess.run(
-            ["bash", "-ec", commands],
-            cwd=self.directory,
-            env=self.reader.environment,
-            input=text,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done
+        run_apart(["bash", "-ec", commands], cwd=self.directory, env=self.reader.environment, input=text).expect(0)
 
     def apply(self) -> None:
         self.commit()
@@ -170,27 +155,21 @@ class Place:
 
     def await_offset(self, connector: str, offset: int) -> None:
         """Wait until the connector has exactly this one offset."""
-        self.await_that(lambda: self._offsets(connector) == [offset])
+        await_that(lambda: self._offsets(connector), lambda found: found == [offset])
 
     def await_failed_task(self, connector: str) -> None:
         path = f"/connectors/{connector}/status"
-        self.await_that(lambda: self.rest("GET", path)["tasks"][0]["state"] == "FAILED")
+        await_that(lambda: self.rest("GET", path)["tasks"][0]["state"], lambda state: state == "FAILED")
 
     def _offsets(self, connector: str) -> list[int]:
         entries = self.rest("GET", f"/connectors/{connector}/offsets")["offsets"]
         return [number for entry in entries for number in entry["offset"].values()]
 
-    def await_that(self, happened: Callable[[], bool]) -> None:
-        until = time.monotonic() + DEADLINE
-        while not happened():
-            assert time.monotonic() < until, "never happened"
-            time.sleep(0.1)
-
     def clean(self) -> None:
         """Remove all connectors and their offsets for the next reader."""
         for name in self.rest("GET", "/connectors"):
             self.rest("PUT", f"/connectors/{name}/stop")
-            self.await_that(lambda name=name: not self.rest("GET", f"/connectors/{name}/status")["tasks"])  # type: ignore[misc]
+            await_that(partial(self.rest, "GET", f"/connectors/{name}/status"), lambda found: not found["tasks"])
             if name not in MANY_OFFSETS:
                 self.rest("DELETE", f"/connectors/{name}/offsets")
             self.rest("DELETE", f"/connectors/{name}")

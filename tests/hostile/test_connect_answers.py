@@ -16,13 +16,15 @@ from standin.faults import Parts
 from standin.raw_answers import ALWAYS, drops, endless, head, whole
 
 from hostile.packed import bomb, gigabyte
-from hostile.place import BOUNDS, SOURCE, Bounds, Place, document, graded
+from hostile.place import BOUNDS, SOURCE, Place, document, graded
 
 PLAN = ("plan", "repository")
 LIST = r"/connectors\?.*"
 VALIDATE = "/connector-plugins/.*/validate"
 OFFSETS = "/connectors/.*/offsets"
 NESTED = 100_000
+DEEP_LIST = b"[" * NESTED + b"]" * NESTED
+DEEP_MESSAGE = b'{"error_code": 500, "message": ' + DEEP_LIST + b"}"
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,7 @@ class Row:
     parts: Parts
     says: str
     command: tuple[str, ...] = PLAN
-    method: str = "GET"
     pause: float = 0.0
-    bounds: Bounds = BOUNDS
 
 
 def endless_chunk_headers() -> Iterator[bytes]:
@@ -44,16 +44,8 @@ def endless_chunk_headers() -> Iterator[bytes]:
     yield from itertools.repeat(b"X-More: " + b"y" * 4000 + b"\r\n")
 
 
-def lists(status: int = 200) -> Parts:
-    return whole(b"[" * NESTED + b"]" * NESTED, status)
-
-
-def objects(begin: bytes = b"", status: int = 200) -> Parts:
-    return whole(begin + b'{"a":' * NESTED + b"1" + b"}" * NESTED, status)
-
-
-def error_of(message: bytes) -> Parts:
-    return whole(b'{"error_code": 500, "message": ' + message + b"}", 500)
+def objects(begin: bytes = b"") -> Parts:
+    return whole(begin + b'{"a":' * NESTED + b"1" + b"}" * NESTED)
 
 
 def answer(value: Any) -> Parts:
@@ -81,11 +73,11 @@ ANSWERS = [
     Row("a byte a second without a length", LIST, partial(drops, head(200)), TOO_SLOW, pause=1),
     Row("a byte a second in the headers", "/", partial(drops, b"HTTP/1.1 200 OK\r\n", b"X: "), TOO_SLOW, pause=1),
     Row("a byte a second in an error", LIST, partial(drops, head(500)), TOO_SLOW, pause=1),
-    Row("deep lists", LIST, lists(), NO_JSON),
+    Row("deep lists", LIST, whole(DEEP_LIST), NO_JSON),
     Row("deep objects", LIST, objects(), NO_JSON),
     Row("deep root", "/", objects(), NO_JSON),
-    Row("deep error", LIST, lists(500), NO_JSON),
-    Row("deep message of an error", LIST, error_of(b"[" * NESTED + b"]" * NESTED), NO_JSON),
+    Row("deep error", LIST, whole(DEEP_LIST, 500), NO_JSON),
+    Row("deep message of an error", LIST, whole(DEEP_MESSAGE, 500), NO_JSON),
     Row("deep offsets", OFFSETS, objects(b'{"offsets":'), "not", ("offsets", "get", "orders", "--cluster", "hostile")),
     Row("redirect with control characters", LIST, redirect(b"http://a/\x1b[31m\x07"), "redirects to"),
     Row("redirect to an address that is none", LIST, redirect(b"http://[:::"), "redirects to"),
@@ -114,8 +106,8 @@ def test_an_answer(row: Row, tmp_path: Path) -> None:
     with StandIn() as hostile, StandIn() as fine:
         place = place_of(tmp_path, hostile, fine)
         next(row.parts())  # the first bomb takes a second to make, and the client waits for two
-        hostile.stream(row.method, row.path, row.parts, times=ALWAYS, pause=row.pause)
-        ran = place.run(*row.command, bounds=row.bounds)
+        hostile.stream("GET", row.path, row.parts, times=ALWAYS, pause=row.pause)
+        ran = place.run(*row.command, bounds=BOUNDS)
     assert row.says in ran.err
     assert ran.code == 1
     if row.command == PLAN:

@@ -262,10 +262,14 @@ def test_offsets_as_they_come(content: Any) -> None:
 @example("[clusters.local]\nurl = 'http://h'\ntimeout = nan")
 @example("[clusters.local]\nurl = [2026-11-21]")
 def test_settings(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "gitops-connect.toml"
+    read_settings(tmp_path, text, {})
+
+
+def read_settings(directory: Path, text: str, environment: dict[str, str]) -> None:
+    file = directory / "gitops-connect.toml"
     file.write_bytes(encoded(text))
     try:
-        load_settings(file, {})
+        load_settings(file, environment)
     except UsageError as error:
         str(error).encode("utf-8", "backslashreplace")
 
@@ -276,12 +280,7 @@ _NAMES = "REPOSITORY__URL STATE__KEY__FILE CLUSTERS__A__URL CLUSTERS__A__TIMEOUT
 @given(st.dictionaries(st.sampled_from(_NAMES.split()), st.text(max_size=20) | st.just("9" * 400), max_size=5))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_settings_by_environment(tmp_path: Path, values: dict[str, str]) -> None:
-    file = tmp_path / "gitops-connect.toml"
-    file.touch()
-    try:
-        load_settings(file, {f"GITOPS_CONNECT_{name}": value for name, value in values.items()})
-    except UsageError as error:
-        str(error).encode("utf-8", "backslashreplace")
+    read_settings(tmp_path, "", {f"GITOPS_CONNECT_{name}": value for name, value in values.items()})
 
 
 _KEYS = "type properties patternProperties pattern $ref $defs allOf enum required x-unit $id"

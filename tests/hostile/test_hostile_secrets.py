@@ -8,25 +8,13 @@ from __future__ import annotations
 import time
 
 import pytest
+from support.files.tables import rows
 
 from gitops_connect.model.masking import clear_secret, mask
 from gitops_connect.model.sensitivity import is_only_reference, is_placeholder, is_sensitive_key
 
 MIB = 1024 * 1024
 SECONDS = 60
-FIRST = ("ghp_", "eyJaaaaaaaaaa.", "${", "x-", "cookie: a")
-FORMS = """
-github_pat_ glpat- xoxb- xoxe.xoxp- AKIA AKIAAAAAAAAAAAAAAAAA: AIza ya29. sk_live_ sk- sk-ant- pypi-AgE SG.
-SG.aaaaaaaaaaaaaaaaaaaaaa. dapi hvs. aaaaaaaaaaaaaa.atlasv1. glsa_ aaa8Q~ 12345678:AA SK eyJ MII AGE-SECRET-KEY-1
-eyJaaaaaaaaaa.eyJaaaaaaaaaa. hooks.slack.com/services/ /api/webhooks/ /hooks/ /hooks/catch/1/ /with/key/ ?code=
-authorization: x-api-key: cookie: ${a: ${x:- password= password=${ password=" "password": :// http://a@
-jdbc:oracle:thin:a/ {{ $( <a *** aB webhook.url token.
-"""
-BEGINNINGS = (
-    *FORMS.split(),
-    *("\nMIIEvQIBADAN", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "authorization: bearer ", "cookie: a="),
-    *("bearer ", "bearer a", "basic ", "basic AAAAAAAA"),
-)
 
 
 def measured(beginning: str) -> float:
@@ -43,12 +31,12 @@ def measured(beginning: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beginning", FIRST)
+@pytest.mark.parametrize("beginning", rows(__file__, "first"))
 def test_a_search_takes_linear_time(beginning: str) -> None:
     assert measured(beginning) < SECONDS
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("beginning", rows(__file__, "all"))
 def test_every_search_takes_linear_time(beginning: str) -> None:
     assert measured(beginning) < SECONDS

@@ -9,20 +9,13 @@ import random
 from pathlib import Path
 
 import pytest
+from acceptance.workplace import change
 from standin.connect import StandIn
 
 from hostile.place import Bounds, Place, document, graded
 
 BOUNDS = Bounds(512, 100)
-CHANGE = """apiVersion: gitops-connect/v1
-kind: OffsetChange
-metadata: {{name: change-{number}}}
-spec:
-  connector: {connector}
-  operation: reset
-  acknowledge: [reset]
-  reason: a test
-"""
+RESET = "operation: reset\nacknowledge: [reset]\nreason: a test"
 
 
 def names(count: int, seed: int) -> list[str]:
@@ -34,7 +27,7 @@ def names(count: int, seed: int) -> list[str]:
 def undeclared(count: int) -> list[str]:
     """Connectors with long names, and as many offset changes of other connectors."""
     connectors = map(document, names(count, 1))
-    changes = (CHANGE.format(number=number, connector=name) for number, name in enumerate(names(count, 2)))
+    changes = (change(f"change-{number}", name, RESET) for number, name in enumerate(names(count, 2)))
     return [*connectors, *changes]
 
 

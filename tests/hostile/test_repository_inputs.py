@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance.workplace import change
 from standin.connect import StandIn
 from support.files.tables import table
 
@@ -16,15 +17,10 @@ from hostile.described_files import Content
 from hostile.place import Bounds, Place, document, graded
 
 SCHEMA = "offset-schemas/com.example.Counter.schema.json"
-CHANGE = """apiVersion: gitops-connect/v1
-kind: OffsetChange
-metadata: {name: move}
-spec:
-  connector: counter
-  operation: alter
-  acknowledge: [rewind, skip, tombstone, reset, unread, external]
-  reason: a test
-  manifest: {path: ../../offsets/FILE}
+CHANGE = """operation: alter
+acknowledge: [rewind, skip, tombstone, reset, unread, external]
+reason: a test
+manifest: {path: ../../offsets/FILE}
 """
 
 
@@ -69,7 +65,7 @@ def write(
     if manifest:
         place.write(SCHEMA, json.dumps(doubling() if schema == "doubling" else schema))
         place.write("clusters/local/counter.yaml", document("counter", "state: stopped", kind="com.example.Counter"))
-        place.write("clusters/local/change.yaml", CHANGE.replace("FILE", manifest))
+        place.write("clusters/local/change.yaml", change("move", "counter", CHANGE.replace("FILE", manifest)))
 
 
 KINDS = [table(__file__, kind) for kind in ("documents", "manifests", "schemas")]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import logging
 import sys
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from acceptance.workplace import run_here
 from hostile.test_connect_answers import place_of
 from hostile.test_connect_values import COMMANDS, spoil
 from report.test_values_from_outside import PLANS, with_values
@@ -26,7 +25,6 @@ from support.planner.situations import CLUSTER
 from support.server.made_up import World
 
 from gitops_connect.cli.logs import JsonFormatter, TextFormatter
-from gitops_connect.cli.main import run_command
 from gitops_connect.daemon.notifications import _notification
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.report import problems
@@ -45,13 +43,6 @@ HALF = "\ud800"
 
 def is_printable(text: str) -> bool:
     return text.replace("\n", "").isprintable()
-
-
-def run(directory: Path, command: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run_command(["--chdir", str(directory), *command.split()])
-    return code, out.getvalue(), err.getvalue()
 
 
 def documents(odd: str) -> str:
@@ -80,18 +71,18 @@ def test_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         before = {*tmp_path.rglob("*")}
         spoil(hostile, f"java.lang.Error: {ODD}{HALF}", ODD)
         for command in (*COMMANDS, *rows(__file__, "commands")):
-            code, out, err = run(tmp_path, command)
-            assert code not in (64, 70), (command, err)
-            assert [line for line in (out + err).splitlines() if not is_printable(line)] == [], command
-            assert is_printable(out + err), command
+            ran = run_here("--chdir", str(tmp_path), *command.split())
+            assert ran.code not in (64, 70), (command, ran.err)
+            assert [line for line in (ran.out + ran.err).splitlines() if not is_printable(line)] == [], command
+            assert is_printable(ran.out + ran.err), command
             if (
                 command.endswith("json")
                 and not command.startswith(("import", "ledger export ", "offsets get orders --cluster hostile --save"))
                 and "--out" not in command
             ):
-                assert not out or json.loads(out), (code, err)
+                assert not ran.out or json.loads(ran.out), ran
             elif command.endswith("-o yaml"):
-                yaml.safe_load(out)
+                yaml.safe_load(ran.out)
     for file in {*tmp_path.rglob("*")} - before:
         assert is_printable(str(file.relative_to(tmp_path)))
         if file.is_file() and not file.name.startswith("state.db"):

@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import requests
 from support.files.tables import table
 
 from gitops_connect.errors import SandboxFailed
@@ -46,15 +46,10 @@ def again(own: Sandbox, options: SandboxOptions) -> Callable[..., Sandbox]:
     return up
 
 
-def get(url: str) -> object:
-    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - our own worker
-        return json.load(answer)
-
-
-def put(url: str, value: object) -> None:
-    body = json.dumps(value).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
-    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - our own worker
+def get(url: str) -> Any:
+    answer = requests.get(url, timeout=30)
+    answer.raise_for_status()
+    return answer.json()
 
 
 def pids(sandbox: Sandbox) -> list[int | None]:
@@ -66,9 +61,7 @@ def test_it_answers_has_its_plugins_and_is_started_once(own: Sandbox, again: Cal
         ("broker", True, True),
         ("worker-1", True, True),
     ]
-    plugins = get(f"{own.worker_urls[0]}/connector-plugins")
-    assert isinstance(plugins, list)
-    classes = {plugin["class"].rpartition(".")[2] for plugin in plugins}
+    classes = {plugin["class"].rpartition(".")[2] for plugin in get(f"{own.worker_urls[0]}/connector-plugins")}
     assert {"FileStreamSourceConnector", "FileStreamSinkConnector", "MirrorSourceConnector"} <= classes
     before = pids(own)
     assert pids(again()) == before
@@ -77,7 +70,7 @@ def test_it_answers_has_its_plugins_and_is_started_once(own: Sandbox, again: Cal
 def test_what_was_killed_comes_back_on_the_same_data_and_ports(own: Sandbox, again: Callable[..., Sandbox]) -> None:
     connectors = f"{own.worker_urls[0]}/connectors"
     config = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "topic": "t"}
-    put(f"{connectors}/kept/config", config | {"file": "/nowhere"})
+    requests.put(f"{connectors}/kept/config", json=config | {"file": "/nowhere"}, timeout=30).raise_for_status()
     before = own.status()
     for part in before:
         assert part.pid is not None
@@ -88,7 +81,7 @@ def test_what_was_killed_comes_back_on_the_same_data_and_ports(own: Sandbox, aga
     after = own.status()
     assert [part.address for part in after] == [part.address for part in before]
     assert set(pids(own)).isdisjoint({part.pid for part in before})
-    assert "kept" in get(connectors)  # type: ignore[operator] # a list of names
+    assert "kept" in get(connectors)
 
 
 @pytest.mark.thorough

@@ -1,7 +1,11 @@
-"""A fake Java replaces Ivy's download: it runs as a program, and the tests check the files that it leaves."""
+"""Jars and certificates: a fake Java replaces Ivy's download, and the tests check the files that it leaves."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import ssl
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -15,13 +19,15 @@ from gitops_connect.sandbox.jars import (
     JarSet,
     Retrieval,
     cache_directory,
+    encode,
     fetch_jars,
     jar_directory,
     kafka,
     plugin_path,
     retrieve,
+    write_trust_store,
 )
-from gitops_connect.sandbox.java import Java
+from gitops_connect.sandbox.java import Java, find_java
 
 KAFKA = kafka("4.3.1")
 
@@ -148,11 +154,7 @@ def test_an_artifact_is_one_plugin_in_a_directory_of_its_own(tmp_path: Path) -> 
     assert artifact == sandbox / "maven" / "io.debezium_debezium-connector-postgres_3.3.0.Final"
     assert [path.name for path in artifact.iterdir()] == ["debezium-connector-postgres"]
     assert (artifact / "debezium-connector-postgres" / "connector.jar").exists()
-
-
-def test_a_link_follows_the_cache(tmp_path: Path) -> None:
-    sandbox = tmp_path / "sandbox"
-    for cache in ("cache", "cache", "moved"):
+    for cache in ("cache", "cache", "moved"):  # the link follows the cache
         (artifact,) = plugin_path([POSTGRES], sandbox, Cache(tmp_path / cache))
         assert (artifact / "debezium-connector-postgres").resolve().is_relative_to(tmp_path / cache)
 
@@ -165,3 +167,32 @@ def test_what_names_no_artifact_is_refused_before_anything_is_fetched(tmp_path: 
     with pytest.raises(SandboxFailed, match="expected maven:GROUP:ARTIFACT:VERSION, found"):
         plugin_path([POSTGRES, plugin], tmp_path / "sandbox", cache)
     assert not cache.asked
+
+
+def test_a_store_is_sealed_and_holds_the_certificates() -> None:
+    store = encode([b"first", b"second"])
+    assert struct.unpack(">III", store[:12]) == (0xFEEDFEED, 2, 2)
+    assert b"\x00\x00\x00\x06second" in store
+    seal = hashlib.sha1("changeit".encode("utf-16-be") + b"Mighty Aphrodite" + store[:-20]).digest()  # noqa: S324 - JKS has it so
+    assert store[-20:] == seal
+
+
+def test_it_is_what_python_trusts(tmp_path: Path) -> None:
+    options = write_trust_store(tmp_path / "trust.jks")
+    trusted = ssl.create_default_context().get_ca_certs(binary_form=True)
+    if not trusted and not options:
+        pytest.skip("this machine has no certificates at all")
+    store = (tmp_path / "trust.jks").read_bytes()
+    assert all(certificate in store for certificate in trusted)
+    assert f"-Djavax.net.ssl.trustStore={tmp_path / 'trust.jks'}" in options
+
+
+@pytest.mark.slow
+def test_java_reads_it(tmp_path: Path) -> None:
+    keytool = find_java(os.environ).path.resolve().with_name("keytool")
+    if not keytool.exists():
+        pytest.skip("this Java has no keytool")
+    write_trust_store(tmp_path / "trust.jks")
+    command = [str(keytool), "-list", "-storepass", "changeit", "-keystore", str(tmp_path / "trust.jks")]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "trustedCertEntry" in listed.stdout

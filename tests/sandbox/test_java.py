@@ -1,9 +1,8 @@
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from acceptance.workplace import Ran
+from acceptance.workplace import Ran, run_apart
 from support.files.tables import rows
 
 from gitops_connect.errors import SandboxFailed
@@ -60,8 +59,7 @@ def run(*, home: str, path: Path) -> Ran:
     # -S hides site-packages, and with it the wheel if that is installed.
     command = [sys.executable, "-S", "-m", "gitops_connect.sandbox.java"]
     environment = {"PATH": str(path), "JAVA_HOME": home, "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return run_apart(command, env=environment)
 
 
 def test_the_makefile_gets_the_path_or_instructions(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from support.server.made_up import World, world, write_ledger
+from support.server.running import served
 
 from gitops_connect.server.app import application
 
@@ -35,6 +36,13 @@ def client(serve: Serve) -> TestClient:
 def made(client: Any) -> World:
     found: World = client.made
     return found
+
+
+@pytest.fixture
+def url(made: World) -> Iterator[str]:
+    """The URL of a server over HTTP."""
+    with served(application(made.served)) as url:
+        yield url
 
 
 @pytest.fixture

@@ -37,12 +37,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield one
 
 
-@pytest.fixture
-def url(made: World) -> Iterator[str]:
-    with served(application(made.served)) as url:
-        yield url
-
-
 def open_live(chromium: Browser, url: str, **how: Any) -> None:
     chromium.open(url, **how)
     chromium.await_that("document.getElementById('connection').textContent === 'Live'")
