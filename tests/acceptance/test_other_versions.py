@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
 RELEASES = ("3.6.2", "3.9.1", *os.environ.get("GITOPS_CONNECT_RELEASES", "").split())
 END = len(LINES)
 """The position of a source that has read the whole file."""
+VERSIONS = {(3, 5): 2, (3, 6): 1, (3, 7): 1, (4, 1): 1}
+"""How many rows of `doctor` name a feature that was added in a version."""
 
 
 def since(release: str) -> tuple[int, ...]:
@@ -45,6 +48,17 @@ def lines(at: Workplace) -> Lines:
 
 def is_in_sync(place: Workplace) -> bool:
     return place.run("plan", "--detailed-exitcode").code == 0
+
+
+def test_doctor_lists_what_the_worker_cannot_do(at: Workplace, release: str) -> None:
+    ran = at.run("doctor", "-o", "json")
+    first, *others = (one for one in json.loads(ran.out) if one["part"] == "cluster local")
+    assert (ran.code, first["verdict"]) == (0, "ok")
+    assert first["found"].startswith(f"Kafka Connect {release}, ")
+    named = [found[1] for one in others if (found := re.search(r"\((\d\.\d) and later can\): ", one["found"]))]
+    missing = (added for added, rows in VERSIONS.items() for _ in range(rows) if since(release) < added)
+    assert named == [f"{major}.{minor}" for major, minor in missing]
+    assert any("KAFKA-9228" in one["found"] for one in others) is (tuple(map(int, release.split("."))) < (3, 7, 1))
 
 
 @pytest.mark.parametrize("state", ["stopped", "paused"])
