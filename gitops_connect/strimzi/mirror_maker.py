@@ -157,13 +157,21 @@ def _check_namespace(resource: Document, connectors: list[ConnectorSpec], proble
 
 
 def _declared_names(spec: Any) -> tuple[Mapping[ConnectorName, Pointer], bool]:
-    """The field that declares each connector, and whether all of them have names. The `spec` need not be valid."""
-    mirrors = _get(spec, "mirrors")
+    """The field that declares each connector, and whether all of them have names. The `spec` need not be valid.
+
+    A mirror of a cluster that is not in the list may be one with a misspelt name: which connectors it declares is
+    unknown.
+    """
+    mirrors, clusters = _get(spec, "mirrors"), _get(spec, "clusters")
     if not isinstance(mirrors, list):
         return {}, False
+    listed = {_get(one, "alias") for one in clusters} if isinstance(clusters, list) else None
     fields: dict[ConnectorName, Pointer] = {}
     complete = True
     for index, mirror in enumerate(mirrors):
+        named = [name for key in ("sourceCluster", "targetCluster") if (name := _get(mirror, key)) is not None]
+        is_unlisted = listed is not None and any(name not in listed for name in named if isinstance(name, str))
+        complete = complete and isinstance(mirror, Mapping) and not is_unlisted
         source = _alias(_get(mirror, "source"), _get(mirror, "sourceCluster"))
         target = _alias(_get(spec, "target"), _get(mirror, "targetCluster"), _get(spec, "connectCluster"))
         for key in CLASSES:
