@@ -82,10 +82,11 @@ def _observe(
     histories = runtime.ledger.configs.of(cluster)
     desired, earlier = in_effect(declared.states[cluster], histories), restorable(declared.states[cluster], histories)
     if untrusted:
-        resolved, earlier = secret_values.check_references(desired, runtime.settings), replace(earlier, connectors=())
+        resolved = secret_values.check_references(desired, runtime.settings)
+        restored = replace(resolved, desired=replace(earlier, connectors=()))
     else:
         resolved = secret_values.resolve(desired, runtime.settings, runtime.environment)
-    restored = secret_values.resolve(earlier, runtime.settings, runtime.environment)
+        restored = secret_values.resolve(earlier, runtime.settings, runtime.environment)
     desired = resolved.desired
     client.conceal(resolved.values | restored.values)
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)

@@ -119,7 +119,7 @@ class TestConfigsAreCheckedHere:
     def test_a_missing_key(self, at: Workplace) -> None:
         at.write("a.yaml", at.source("orders").replace("topic: lines", "tpic: lines"))
         ran = untrusted(at)
-        assert (ran.code, "its config has errors: the connector is not created" in ran.out) == (4, True)
+        assert (ran.code, "its config has errors; fix them, so that the connector is created" in ran.out) == (4, True)
         assert 'topic: Missing required configuration "topic" which has no default value.' in ran.err
         assert "rename 'tpic' to 'topic'" in ran.err
 

@@ -31,7 +31,7 @@ from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, clu
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.propose import Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
-from gitops_connect.report.words import problem_words, remedy, suspended_lines
+from gitops_connect.report.words import hold_lines, problem_words, remedy
 from gitops_connect.tracing.spans import ended_span, mark_failed
 
 HEARTBEAT = 3600.0
@@ -183,7 +183,7 @@ class ClusterProgress:
         unknown = {one.connector for one in outcome.diagnostics.errors}
         before, self._suspended = self._suspended, frozenset({*suspended, *(self._suspended & unknown)})
         for name in sorted(self._suspended - before):
-            message = " ".join(suspended_lines(suspended[name]))
+            message = "; ".join(hold_lines(suspended[name]))
             say(WARNING, "connector_suspended", cluster=outcome.cluster, connector=name, message=message)
         for name in sorted(before - self._suspended):
             say(INFO, "connector_resumed", cluster=outcome.cluster, connector=name)

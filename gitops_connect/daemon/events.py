@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.holds import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan, Step
@@ -60,6 +61,12 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
     return [
         *(("", warning) for warning in plan.warnings),
         *((connector.name, note) for connector in plan.connectors for note in connector.notes),
+        *(
+            (connector.name, one.words)
+            for connector in plan.connectors
+            for one in connector.holds
+            if one.kind is not HoldKind.SUSPENDED
+        ),
         *((step.connector, f"offsets: {one.message}") for step in plan.steps for one in step.offset_effects),
         *((one.connector, offset_lines.waits(one)) for one in waiting),
     ]

@@ -13,6 +13,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.holds import Hold
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
@@ -174,13 +175,12 @@ class PlannedOffsetChange:
 class ConnectorPlan:
     """The steps of one connector in the order in which they run, and further facts about it (`notes`).
 
-    `applicable` is False if the differences are only shown: mode observe, suspended, or not reviewed. `drifted` is True
-    if the document is the one that was last applied, so that the difference comes from the cluster. `out_of_sync` is
-    True if the connector differs from its document and no step can change that: a note gives the reason. `suspension`
-    is set if the connector or its cluster is suspended. If the steps are applicable nevertheless, they finish an offset
-    change. `unreviewed` is set if nobody has reviewed the change. If the steps are applicable nevertheless, they need
-    no review, and the others are left out. `held` are the steps that a hold leaves out while `steps` are applied.
-    `is_partial`: without them, the config or the state of the document is not in effect.
+    `applicable` is False if the differences are only shown. `holds` say what keeps steps from being applied or planned,
+    the strongest first; `held` are the steps that they leave out while `steps` are applied. `is_partial`: without them,
+    the config or the state of the document is not in effect. `drifted` is True if the document is the one that was last
+    applied, so that the difference comes from the cluster. `out_of_sync` is True if the connector differs from its
+    document and no step can change that: a note or a hold gives the reason. `suspension` is set if the connector or its
+    cluster is suspended, `unreviewed` if nobody has reviewed the change.
     """
 
     name: ConnectorName
@@ -193,6 +193,7 @@ class ConnectorPlan:
     offset_changes: tuple[PlannedOffsetChange, ...] = ()
     suspension: Suspension | None = None
     unreviewed: UnreviewedChange | None = None
+    holds: tuple[Hold, ...] = ()
     held: tuple[Step, ...] = ()
     is_partial: bool = False
 

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from gitops_connect.model.health import HealthReason
+from gitops_connect.model.holds import Hold
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.suspensions import Suspension
 
@@ -54,6 +55,7 @@ class ConnectorStatus:
     difference: str = ""
     since: datetime | None = None
     suspension: Suspension | None = None
+    holds: tuple[Hold, ...] = ()
 
     @property
     def message(self) -> str:
@@ -77,6 +79,7 @@ class ConnectorStatus:
             "since": None if self.since is None else self.since.isoformat(timespec="seconds"),
             "message": self.message,
             "suspension": None if self.suspension is None else self.suspension.value(),
+            "holds": [one.value() for one in self.holds],
         }
 
     def row(self) -> tuple[str, ...]:
@@ -92,7 +95,8 @@ class ConditionType(Enum):
     """What a condition is about.
 
     A connector has `Ready`, `Synced` and `Healthy`, `RestartsGivenUp` while its automatic restarts have ended, and
-    `RolledBack` while its declared config is not in effect because the connector failed with it. A cluster has `Ready`,
+    `RolledBack` while its declared config is not in effect because the connector failed with it, and `Blocked` while a
+    hold keeps something from being applied: the strongest one is the reason. A cluster has `Ready`,
     and `Stalled` while a retry cannot help. `Warning` is Strimzi's: what an annotation requests could not be done. The
     cluster has it if the annotation names no known connector.
     """
@@ -102,6 +106,7 @@ class ConditionType(Enum):
     HEALTHY = "Healthy"
     RESTARTS_GIVEN_UP = "RestartsGivenUp"
     ROLLED_BACK = "RolledBack"
+    BLOCKED = "Blocked"
     STALLED = "Stalled"
     WARNING = "Warning"
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.holds import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.connector_steps import Steps, compose, plan_connector, rolled_back_words
-from gitops_connect.plan.holds import suspension_of, why_observed_only
-from gitops_connect.plan.precedence import PASSES, HoldKind, Intent, denied_by
-from gitops_connect.plan.reviewed import blocked, missing_review
+from gitops_connect.plan.holds import holds_of, suspension_of
+from gitops_connect.plan.precedence import PASSES, Intent, denied_by
+from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollbacks import declared_config
 from gitops_connect.plan.situation import Situation
 
@@ -26,30 +27,31 @@ _OF_THE_DOCUMENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HeldConnector:
-    """A declared connector with the holds in force for it. `wanted` are the steps of `planned`, with their intents.
-
-    `why` is the message of an offset change that is held.
-    """
+    """A declared connector with the holds in force for it. `wanted` are the steps of `planned`, with their intents."""
 
     situation: Situation
     declared: DesiredConnector
     offset_changes: OffsetChangesPlan
     planned: ConnectorPlan
     wanted: Steps
-    holds: tuple[HoldKind, ...] = ()
-    why: str = ""
+    holds: tuple[Hold, ...] = ()
+
+    @property
+    def denied(self) -> frozenset[Intent]:
+        return denied_by(one.kind for one in self.holds)
 
     def admits(self, intent: Intent) -> bool:
         """Whether something is planned with this intent, and every hold lets it pass."""
-        return intent not in denied_by(self.holds) and any(one.intent is intent for one in self.wanted)
+        return intent not in self.denied and any(one.intent is intent for one in self.wanted)
 
-    def under(self, hold: HoldKind, why: str, planned: ConnectorPlan) -> HeldConnector:
-        return replace(self, planned=planned, holds=(*self.holds, hold), why=self.why or why)
+    def under(self, *holds: Hold) -> HeldConnector:
+        return replace(self, holds=(*self.holds, *holds))
 
     def admitted(self) -> ConnectorPlan:
         """The plan with the steps that are applied, or, if none is, with all steps, which are only shown."""
-        denied = denied_by(self.holds) & {one.intent for one in self.wanted}
-        planned, declared = self.planned, self.declared
+        denied = self.denied & {one.intent for one in self.wanted}
+        in_force = tuple(one for one in self.holds if denied & denied_by([one.kind]))
+        planned, declared = replace(self.planned, holds=(*in_force, *self.planned.holds)), self.declared
         is_waiting = Intent.CONFIGURE in denied or declared.name in self.situation.invalid
         restored = self.situation.restored.get(declared.name) if is_waiting else None
         if restored is not None and restored.rolled_back is not None:
@@ -58,38 +60,34 @@ class HeldConnector:
             planned = replace(planned, notes=(*planned.notes, note))
         elif not denied:
             return replace(planned, applicable=bool(self.wanted) or not self.holds)
-        steps, _ = compose(self.situation, declared, self.offset_changes, denied_by(self.holds))
+        steps, _ = compose(self.situation, declared, self.offset_changes, self.denied)
         if not steps:
             return replace(planned, applicable=False)
-        return only(planned, steps, self.why, is_partial=bool(denied & _OF_THE_DOCUMENT))
+        return only(planned, steps, is_partial=bool(denied & _OF_THE_DOCUMENT))
 
 
 def hold(situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan) -> HeldConnector:
     """Everything that a declared connector is to do, and the holds that concern only this connector."""
     planned, wanted = plan_connector(situation, declared, offset_changes)
-    suspension = suspension_of(situation, declared.name, declared)
-    found = HeldConnector(situation, declared, offset_changes, replace(planned, suspension=suspension), wanted)
-    if observed_only := why_observed_only(situation, declared):
-        note = (f"{observed_only}: the steps are shown but not applied",) if planned.steps else ()
-        noted = replace(found.planned, notes=(*planned.notes, *note))
-        return found.under(HoldKind.OBSERVE, observed_only, noted)
-    if suspension is not None:
-        return found.under(HoldKind.SUSPENDED, suspension.words, found.planned)
+    planned = replace(planned, suspension=suspension_of(situation, declared.name, declared))
+    found = HeldConnector(situation, declared, offset_changes, planned, wanted)
+    if holds := tuple(holds_of(situation, declared.name, declared)):
+        return found.under(*holds)
     by_a_commit = [one.step for one in wanted if one.intent not in PASSES[HoldKind.UNREVIEWED]]
     change = missing_review(situation.reviews, situation.desired.cluster, planned, by_a_commit)
     if change is None:
         return found
-    return found.under(HoldKind.UNREVIEWED, "not reviewed", blocked(planned, change, situation.reviews))
+    return replace(found, planned=replace(planned, unreviewed=change)).under(unreviewed(change, situation.reviews))
 
 
-def only(planned: ConnectorPlan, steps: Steps, why: str, *, is_partial: bool) -> ConnectorPlan:
+def only(planned: ConnectorPlan, steps: Steps, *, is_partial: bool) -> ConnectorPlan:
     """The plan with only these steps. Its other steps and offset changes wait."""
     applied = tuple(one.step for one in steps)
     carried_out = {step.offset_change.name for step in applied if step.offset_change is not None}
 
     def shown(one: PlannedOffsetChange) -> PlannedOffsetChange:
         is_held = one.status is OffsetChangeStatus.PLANNED and one.name not in carried_out
-        return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
+        return replace(one, status=OffsetChangeStatus.WAITING, message=planned.holds[0].words) if is_held else one
 
     return replace(
         planned,
@@ -123,14 +121,17 @@ def limit_rollout(
         because = failed.get(_rollout_of(situation, one.declared), ())
         if policy.rollout_max_failures and len(because) >= policy.rollout_max_failures:
             names = ", ".join(because[:_NAMED]) + (", …" if len(because) > _NAMED else "")
-            note = f"the rollout of this commit is stopped, because connectors failed with it: {names}; commit a fix"
+            found = Hold(
+                HoldKind.ROLLOUT, f"it has stopped, because connectors failed with it: {names}", "commit a fix"
+            )
         elif room:
             room -= 1
             yield one
             continue
         else:
-            note = f"it waits for the next reconciliation: rollout_size is {policy.rollout_size}"
-        yield one.under(HoldKind.ROLLOUT, note, replace(one.planned, notes=(*one.planned.notes, note)))
+            why = f"at most {policy.rollout_size} connectors at a time (rollout_size)"
+            found = Hold(HoldKind.ROLLOUT, why, "it follows when they work")
+        yield one.under(found)
 
 
 def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:

@@ -87,6 +87,9 @@ def _of_connector(
         ready = ConditionStatus.FALSE if ConditionStatus.FALSE in parts else ConditionStatus.UNKNOWN
         reason = status.sync.value if healthy is ConditionStatus.TRUE else status.reason.value
         yield ConditionType.READY, ready, reason, status.message, since
+    if status.holds:
+        hold = status.holds[0]
+        yield ConditionType.BLOCKED, ConditionStatus.TRUE, hold.kind.reason, hold.words, hold.since
     if unhealthy is not None and unhealthy.restarts is not None and unhealthy.restarts.gave_up:
         why = unhealthy.restarts.why_not
         yield ConditionType.RESTARTS_GIVEN_UP, ConditionStatus.TRUE, "RestartLimitReached", why, None

@@ -15,6 +15,7 @@ from gitops_connect.connect.validation import installed_versions
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
+from gitops_connect.model.holds import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeState, clear_name
@@ -22,15 +23,17 @@ from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
-from gitops_connect.plan.holds import manual_pause, suspension_of, why_observed_only, why_paused
+from gitops_connect.plan.holds import holds_of, manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.offset_change_status import requested_listings
 from gitops_connect.plan.ownership_records import drifted
-from gitops_connect.plan.precedence import HoldKind, Intent, denied_by
+from gitops_connect.plan.precedence import Intent, denied_by
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
 
-Notes = tuple[str, ...]
+Remark = str | Hold
+Notes = tuple[Remark, ...]
+"""What a reader has to know about the steps, and what keeps others from being planned."""
 
 
 class Intended(NamedTuple):
@@ -72,6 +75,10 @@ _AFTER_CONFIG: dict[tuple[TargetState | None, TargetState], Action] = {
 }
 
 
+UNREAD = Hold(HoldKind.UNREADABLE, "its state could not be read", "make sure that a worker answers")
+INVALID = Hold(HoldKind.INVALID, "its config has errors", "fix them; until then, it is only stopped or paused")
+
+
 def steady(state: WorkerState) -> TargetState | None:
     """What a reported state says about the target state that Kafka stores; FAILED says nothing about it."""
     return _STEADY.get(state)
@@ -99,22 +106,23 @@ def plan_connector(
     situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan
 ) -> tuple[ConnectorPlan, Steps]:
     """Everything that a connector is to do, as if nothing held it, and what each step is for."""
-    wanted, notes = compose(situation, declared, offset_changes)
+    wanted, remarks = compose(situation, declared, offset_changes)
     steps, observed = tuple(one.step for one in wanted), situation.observed.connectors.get(declared.name)
     by_hand = manual_pause(situation, declared)
     desired = declared if by_hand is None else replace(declared, state=by_hand)
-    notes = (*notes, *offset_changes.notes, *_further_notes(situation, desired, by_hand, steps))
+    remarks = (*remarks, *offset_changes.notes, *_further_notes(situation, desired, by_hand, steps))
     intents = {one.intent for one in wanted}
     is_changed = any(one.intent not in _NO_CHANGE and one.step.offset_change is None for one in wanted)
     differs = by_hand is not None or _is_out_of_sync(desired, observed)
     return ConnectorPlan(
         declared.name,
         steps,
-        notes,
+        tuple(one for one in remarks if isinstance(one, str)),
         declared.locate(("metadata", "name")),
         drifted=is_changed and not offset_changes.steps and drifted(situation, declared),
         out_of_sync=declared.rolled_back is not None or (intents <= {Intent.ADOPT} and differs),
         offset_changes=tuple(offset_changes.planned),
+        holds=tuple(one for one in remarks if isinstance(one, Hold)),
     ), wanted
 
 
@@ -136,9 +144,9 @@ def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps)
 
 def _further_notes(
     situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Iterable[Step]
-) -> Iterator[str]:
+) -> Iterator[Remark]:
     if why := why_paused(by_hand):
-        yield f"{why}: it stays in this state until someone resumes it, or its document changes its state or config"
+        yield Hold(HoldKind.MANUAL_PAUSE, why, "resume it, or change its state or its config in the document")
     if desired.rolled_back is not None:
         yield f"{rolled_back_words(desired.rolled_back)}; commit another config"
     if any(step.config for step in steps):
@@ -190,7 +198,7 @@ def _decide(
     """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
     if desired.name in situation.observed.unknown or (observed and _is_unread(situation, observed)):
-        return (), ("its state could not be read: nothing is planned for it",)
+        return (), (UNREAD,)
     if desired.state is TargetState.ABSENT:
         steps, notes = _absent(situation, desired) if observed else ((), ())
         return _for(Intent.DELETE, steps, denied), notes
@@ -222,9 +230,10 @@ def _create(
     situation: Situation, desired: DesiredConnector, offset_changes: OffsetChangesPlan
 ) -> tuple[tuple[Step, ...], Notes]:
     if desired.name in situation.invalid:
-        return (), ("its config has errors: the connector is not created",)
+        return (), (replace(INVALID, release="fix them, so that the connector is created"),)
     if offset_changes.blocked:
-        return (), (f"{offset_changes.blocked}: the connector is not created",)
+        release = "fix the offset change, so that the connector is created"
+        return (), (Hold(HoldKind.OFFSET_CHANGE, offset_changes.blocked, release),)
     config = diff(situation, desired, None)
     state = TargetState.STOPPED if offset_changes.steps else desired.state
     at_once = state is TargetState.RUNNING or INITIAL_STATE.is_in(situation.observed.version)
@@ -273,9 +282,10 @@ class _Change:
             before, after = self._around()
         configure, is_invalid = self._configure(config), self._is_invalid()
         if is_invalid and (configure or after):
-            notes = (*notes, "its config has errors: only stop and pause are planned")
+            notes = (*notes, INVALID)
         elif blocked and after:
-            notes = (*notes, f"{blocked}: no step that starts the connector is planned")
+            release = "fix the offset change, so that the connector is started"
+            notes = (*notes, Hold(HoldKind.OFFSET_CHANGE, blocked, release))
         if not (is_invalid or configure):
             notes = (*notes, *_not_running(self.desired, self.observed))
         holds = [HoldKind.INVALID] * is_invalid + [HoldKind.OFFSET_CHANGE] * (bool(blocked) or self._must_wait(changed))
@@ -408,8 +418,6 @@ def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
         " reconciliation creates it"
     )
     desired = situation.desired.by_name.get(name)
-    suspension, observed_only = suspension_of(situation, name, desired), why_observed_only(situation, desired)
-    if observed_only:
-        note = f"{observed_only}: its deletion with its offsets was interrupted, and is shown but not finished"
-    is_applied = not observed_only and suspension is None
-    return ConnectorPlan(name, steps, (*notes, note), applicable=is_applied, suspension=suspension)
+    suspension = suspension_of(situation, name, desired)
+    holds = tuple(holds_of(situation, name, desired))
+    return ConnectorPlan(name, steps, (*notes, note), applicable=not holds, suspension=suspension, holds=holds)

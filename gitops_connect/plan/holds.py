@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gitops_connect.model.desired import DesiredConnector, Mode, OnManualPause, TargetState
+from gitops_connect.model.holds import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
@@ -24,6 +27,27 @@ def why_observed_only(situation: Situation, desired: DesiredConnector | None) ->
     if desired is not None and desired.mode is Mode.OBSERVE:
         return "its document sets mode: observe"
     return "" if situation.policy.enforce else "the cluster is in mode observe"
+
+
+def holds_of(situation: Situation, name: ConnectorName, desired: DesiredConnector | None) -> Iterator[Hold]:
+    """What keeps gitops-connect from applying anything, or nearly anything, to a connector."""
+    if why := why_observed_only(situation, desired):
+        of_document = desired is not None and desired.mode is Mode.OBSERVE
+        release = "remove it" if of_document else 'set `mode = "enforce"` in the settings'
+        yield Hold(HoldKind.OBSERVE, why, release)
+    elif (suspension := suspension_of(situation, name, desired)) is not None:
+        yield Hold(HoldKind.SUSPENDED, suspension.words, _resume(suspension, situation, name), suspension.since)
+
+
+def _resume(suspension: Suspension, situation: Situation, name: ConnectorName) -> str:
+    match suspension.by:
+        case SuspendedBy.DOCUMENT:
+            return "remove `spec.suspend`"
+        case SuspendedBy.SETTINGS:
+            return "remove `suspend` from the settings"
+        case SuspendedBy.COMMAND:
+            what = f"cluster {situation.desired.cluster}" if suspension.whole_cluster else f"connector {name}"
+            return f"run: gitops-connect resume {what}"
 
 
 def why_shown_only(situation: Situation, desired: DesiredConnector) -> str:

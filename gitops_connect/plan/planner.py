@@ -15,6 +15,7 @@ from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
+from gitops_connect.model.status import ConditionType
 from gitops_connect.model.strimzi import AnnotationWarning, failed
 from gitops_connect.plan.admission import hold, limit_rollout
 from gitops_connect.plan.connector_changes import plan_offset_changes, plan_strays
@@ -25,13 +26,13 @@ from gitops_connect.plan.connector_steps import (
     steady,
 )
 from gitops_connect.plan.guards import refusals
-from gitops_connect.plan.holds import suspension_of
+from gitops_connect.plan.holds import holds_of, suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
-from gitops_connect.plan.reviewed import blocked, missing_review
+from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.situation import Situation
 
 
@@ -48,8 +49,13 @@ def plan(situation: Situation) -> Plan:
     finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *finished_strays])
     planned += _other_suspended(situation, {one.name for one in planned})
-    everything = sorted(add_restarts(situation, planned, unhealthy), key=lambda one: one.name)
-    shown = tuple(one for one in everything if one.steps or one.notes or one.offset_changes or _is_suspended_alone(one))
+    restarted = add_restarts(situation, planned, unhealthy)
+    everything = sorted((_dated(situation, one) for one in restarted), key=lambda one: one.name)
+    shown = tuple(
+        one
+        for one in everything
+        if one.steps or one.notes or one.holds or one.offset_changes or _is_suspended_alone(one)
+    )
     listings = tuple(listing_warnings(situation))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
     diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
@@ -81,6 +87,18 @@ def plan(situation: Situation) -> Plan:
         ),
         untrusted=situation.untrusted,
     )
+
+
+def _dated(situation: Situation, planned: ConnectorPlan) -> ConnectorPlan:
+    """The plan with the times since when its holds are in force, as far as they are known."""
+    before = situation.conditions.get((planned.name, ConditionType.BLOCKED))
+    if before is None or not planned.holds:
+        return planned
+    holds = (
+        replace(one, since=before.since) if one.since is None and one.kind.reason == before.reason else one
+        for one in planned.holds
+    )
+    return replace(planned, holds=tuple(holds))
 
 
 def _other_suspended(situation: Situation, planned: Collection[ConnectorName]) -> Iterator[ConnectorPlan]:
@@ -165,13 +183,12 @@ def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[Connect
 
 def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
     steps, notes = delete(situation, name, "no longer declared (prune is on)", situation.ownership[name].on_delete)
-    enforced = situation.policy.enforce
-    more = () if enforced else ("the cluster is in mode observe: the steps are shown but not applied",)
-    suspension = suspension_of(situation, name, None)
-    is_applied = enforced and suspension is None
-    planned = ConnectorPlan(name, steps, (*notes, *more), applicable=is_applied, suspension=suspension)
-    unreviewed = missing_review(situation.reviews, situation.desired.cluster, planned, steps) if is_applied else None
-    return planned if unreviewed is None else blocked(planned, unreviewed, situation.reviews)
+    suspension, holds = suspension_of(situation, name, None), tuple(holds_of(situation, name, None))
+    planned = ConnectorPlan(name, steps, notes, applicable=not holds, suspension=suspension, holds=holds)
+    change = None if holds else missing_review(situation.reviews, situation.desired.cluster, planned, steps)
+    if change is None:
+        return planned
+    return replace(planned, applicable=False, unreviewed=change, holds=(unreviewed(change, situation.reviews),))
 
 
 def _why_not_prune(situation: Situation) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
+from gitops_connect.model.holds import HoldKind
+
 
 class Intent(Enum):
     """What a step is for. Several steps may be for one intent, such as the stop and the alter of an offset change."""
@@ -43,24 +45,6 @@ class Intent(Enum):
     """Record an offset change as applied that would change nothing."""
 
 
-class HoldKind(Enum):
-    """The holds, the strongest first. `planner` and `connector_steps` find them."""
-
-    UNREADABLE = "unreadable"
-    """The state of the connector could not be read."""
-    OBSERVE = "observe"
-    """Mode `observe` of the document or of the cluster."""
-    SUSPENDED = "suspended"
-    DELETION_BEGUN = "deletion begun"
-    INVALID = "invalid config"
-    """Connect rejects the config, or a secret is missing."""
-    UNREVIEWED = "not reviewed"
-    ROLLOUT = "rollout"
-    """The config of a commit waits for other connectors, or the rollout has stopped. What is tied to it waits, too."""
-    OFFSET_CHANGE = "offset change blocked"
-    """An offset change cannot be applied, and the connector must not start before it."""
-
-
 _ALL = frozenset(Intent)
 _STARTS = frozenset({Intent.RETURN, Intent.RESUME, Intent.START, Intent.CREATE})
 _CONFIGS = frozenset({Intent.CONFIGURE, Intent.CORRECT, Intent.ROLL_BACK})
@@ -73,8 +57,10 @@ PASSES: Mapping[HoldKind, frozenset[Intent]] = {
     HoldKind.UNREADABLE: frozenset(),
     HoldKind.OBSERVE: frozenset(),
     HoldKind.SUSPENDED: frozenset({Intent.FINISH, Intent.RETURN}),
-    HoldKind.DELETION_BEGUN: frozenset({Intent.FINISH_DELETION}),
+    HoldKind.DELETION: frozenset({Intent.FINISH_DELETION}),
+    HoldKind.GUARD: _ALL - {Intent.DELETE, Intent.FINISH_DELETION},
     HoldKind.INVALID: _ALL - _STARTS - _CONFIGS - _NEW_OFFSETS,
+    HoldKind.MANUAL_PAUSE: _ALL - {Intent.RESUME, Intent.RESTART, Intent.AUTO_RESTART},
     HoldKind.UNREVIEWED: _ALL - _BY_A_COMMIT,
     HoldKind.ROLLOUT: _ALL - {Intent.CONFIGURE, Intent.START} - _NEW_OFFSETS,
     HoldKind.OFFSET_CHANGE: _ALL - _STARTS,

@@ -6,9 +6,9 @@ docs/reference/reviews.md has the rules. The plan of a pull request before its m
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
+from gitops_connect.model.holds import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (
@@ -107,11 +107,10 @@ def _unreviewed(
     return UnreviewedChange(cluster, planned.name, before, tuple(missing), seen)
 
 
-def blocked(planned: ConnectorPlan, change: UnreviewedChange, reviews: Reviews) -> ConnectorPlan:
-    """The plan of a connector whose steps are shown, and not applied, until the change is reviewed."""
+def unreviewed(change: UnreviewedChange, reviews: Reviews) -> Hold:
+    """The hold that shows the steps of a connector, and does not apply them, until the change is reviewed."""
     if reviews.pull_request is not None:
         way = f"comment `gitops-connect approve DIGEST` on pull request #{reviews.pull_request}, or commit a change"
     else:
         way = "merge a pull request whose plan shows this change, or commit another change"
-    note = f"blocked: not reviewed: {', '.join(change.planned)}; {way}"
-    return replace(planned, applicable=False, unreviewed=change, notes=(*planned.notes, note))
+    return Hold(HoldKind.UNREVIEWED, ", ".join(change.planned), way)

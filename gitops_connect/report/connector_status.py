@@ -99,6 +99,7 @@ def _status(
         restarted if ill is None else problem_words(ill),
         "; ".join(part for part in (reason, *map(offset_lines.waits, one.waiting)) if part),
         suspension=one.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
+        holds=one.planned.holds,
     )
 
 
@@ -190,10 +191,9 @@ def _planned(planned: ConnectorPlan) -> str:
     steps = ", ".join(step.action.value for step in planned.steps)
     done = [offset_lines.label(one) for one in planned.offset_changes if one.name in offset_lines.carried_out(planned)]
     changes = f" ({', '.join(done)})" if done else ""
-    held = [*words.suspended_lines(planned), *words.unreviewed_lines(planned)]
-    if planned.changes_cluster:
-        return ": ".join([*held, f"{drift}{steps}{changes}"])
-    return "; ".join([*held, *planned.notes])
+    held = list(words.hold_lines(planned))
+    own = [f"{drift}{steps}{changes}"] if planned.changes_cluster else planned.notes
+    return "; ".join([*own, *held])
 
 
 def connector_health(

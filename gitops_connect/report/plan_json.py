@@ -66,6 +66,9 @@ def _cluster(plan: Plan, directory: str) -> dict[str, Any]:
         "live_fingerprint": plan.fingerprint,
         "resource_changes": [_resource(one, directory) for one in plan.connectors if one.steps],
         "notes": {connector.name: list(connector.notes) for connector in plan.connectors if connector.notes},
+        "holds": [
+            {"connector": connector.name, **one.value()} for connector in plan.connectors for one in connector.holds
+        ],
         "offset_changes": offset_changes(plan, directory),
         "resource_drift": list(plan.drifted),
         "unhealthy": [unhealthy_value(one) for one in plan.unhealthy],

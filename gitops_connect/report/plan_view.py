@@ -84,7 +84,7 @@ def _lines(connector: ConnectorPlan, moves: int | None, printed: offset_lines.Re
             yield from offset_lines.planned_lines(offset_changes[step.offset_change.name], moves)
     for offset_change in offset_lines.waiting_of(connector):
         yield from offset_lines.waiting_lines(offset_change, moves, printed)
-    yield from (Line(suspended, kind=LineKind.REMARK) for suspended in words.suspended_lines(connector))
+    yield from (Line(hold, kind=LineKind.REMARK) for hold in words.hold_lines(connector))
     yield from (Line(f"note: {note}", kind=LineKind.REMARK) for note in connector.notes)
 
 

@@ -14,6 +14,7 @@ from urllib.parse import quote as url_quote
 
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.holds import HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
@@ -101,23 +102,11 @@ def quote(value: str | None) -> str:
     return f'{text[:LONGEST]}…" ({len(value or "")} characters)'
 
 
-def suspended_lines(connector: ConnectorPlan) -> Iterator[str]:
-    """One line if the connector is suspended: by whom or what, and what that prevents."""
-    if connector.suspension is None:
-        return
-    said = one_line(connector.suspension.words)
-    if not connector.steps:
-        yield said
-    elif connector.applicable:
-        yield f"{said}; it is stopped for an offset change, and first returns to its state"
-    else:
-        yield f"{said}; {plural(len(connector.steps), 'step')} would be made"
-
-
-def unreviewed_lines(connector: ConnectorPlan) -> Iterator[str]:
-    """One line if the connector is blocked because nobody has reviewed its change."""
-    if connector.unreviewed is not None and connector.steps:
-        yield f"blocked: not reviewed ({one_line(', '.join(connector.unreviewed.planned))})"
+def hold_lines(connector: ConnectorPlan) -> Iterator[str]:
+    """One line for each hold, and one for a suspension that holds nothing now."""
+    yield from (one_line(one.words) for one in connector.holds)
+    if connector.suspension is not None and not any(one.kind is HoldKind.SUSPENDED for one in connector.holds):
+        yield one_line(connector.suspension.words)
 
 
 def plural(count: int, noun: str) -> str:

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from gitops_connect import __version__
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations, Result, Snapshot
 from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.holds import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan
@@ -112,6 +113,12 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
         views,
         lambda view: sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind in view.conditions),
     )
+    holds = {(view.cluster, hold.value): 0 for view in views for hold in HoldKind}
+    for view in views:
+        for one in view.connectors:
+            for strongest in one.holds[:1]:
+                holds[view.cluster, strongest.kind.value] += 1
+    yield _gauge("connectors_blocked", "Connectors that a hold blocks.", ("cluster", "blocked_by"), holds)
     rolled_back = "Connectors whose config was rolled back."
     yield _each("connectors_rolled_back", rolled_back, plans, lambda plan: len(plan.rolled_back))
     yield _each(

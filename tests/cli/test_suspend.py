@@ -33,7 +33,7 @@ def test_a_connector_is_left_unchanged_until_it_is_resumed(at: Workplace, standi
     assert ran.out.startswith(f"{paused} on local is suspended")
     assert len(standin.calls) == requests, "Connect need not answer"
     at.run("plan", "--detailed-exitcode").expect(
-        0, out=(f"@{socket.gethostname()} since ", " UTC (INC-4711); 1 step would be made")
+        0, out=(f"@{socket.gethostname()} since ", " UTC (INC-4711); run: gitops-connect resume connector ")
     )
     (suspended,) = json.loads(at.run("plan", "-o", "json").out)["clusters"][0]["suspended"]
     assert (suspended["connector"], suspended["steps"], suspended["reason"]) == (paused, 1, "INC-4711")
@@ -41,7 +41,7 @@ def test_a_connector_is_left_unchanged_until_it_is_resumed(at: Workplace, standi
     assert at.states() == {"orders": "PAUSED"}
     shown = status(at)
     assert shown["sync"] == "OutOfSync"
-    assert str(shown["message"]).endswith("1 step would be made: drift: resume")
+    assert str(shown["message"]).startswith("drift: resume; blocked by suspension: suspended by ")
     assert isinstance(shown["suspension"], dict)
     assert at.run("resume", "connector", paused).out.startswith(f"{paused} on local is resumed")
     at.apply()

@@ -98,8 +98,8 @@ def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, stand
 def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
     """The settings have the default of `rollback` for every document."""
     stems = ("a", "b", "c")
-    cause = f"because connectors failed with it: {at.name('a')}"
-    stopped = f"the rollout of this commit is stopped, {cause}; commit a fix"
+    cause = f"it has stopped, because connectors failed with it: {at.name('a')}"
+    stopped = f"blocked by rollout: {cause}; commit a fix"
     at.settings('rollout_size = 1\nrollout_max_failures = 1\nrollback_watch = "10m"')
     at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt", "") for stem in stems))
     with InThread(at) as daemon:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from support.files.goldens import assert_golden
-from support.planner.situations import situation_of, wanted
+from support.planner.situations import said, situation_of, wanted
 
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
@@ -34,7 +34,7 @@ def test_case(path: Path) -> None:
         for step in made.steps
     ]
     assert steps == expected.get("steps", [])
-    assert {one.name: list(one.notes) for one in made.connectors if one.notes} == expected.get("notes", {})
+    assert {one.name: list(said(one)) for one in made.connectors if said(one)} == expected.get("notes", {})
     suspended = {one.name: one.suspension.words for one in made.connectors if one.suspension is not None}
     assert suspended == expected.get("suspended", {})
     assert {one.name: list(one.problems) for one in made.unhealthy} == expected.get("unhealthy", {})

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 import yaml
-from support.planner.situations import CLASS, NOW, REVISION, change, current_offsets, record, seen, situation, wanted
+from support.planner.situations import (
+    CLASS,
+    NOW,
+    REVISION,
+    change,
+    current_offsets,
+    record,
+    said,
+    seen,
+    situation,
+    wanted,
+)
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredConnector, OnManualPause, TargetState
@@ -71,7 +82,7 @@ def test_case(case: Case) -> None:
             "suspension": orders.suspension and orders.suspension.words,
             "offset_changes": {one.name: one.status.value for one in orders.offset_changes},
         }
-        for note, start in zip(orders.notes, case.get("notes", orders.notes), strict=True):
+        for note, start in zip(said(orders), case.get("notes", said(orders)), strict=True):
             assert note.startswith(start)
         assert any(case.get("says", "") in one.message for one in orders.offset_changes) or "says" not in case
     assert "why_not" not in case or case["why_not"] in restarts[0].why_not

@@ -18,6 +18,7 @@ from support.planner.situations import (
     current_offsets,
     full,
     record,
+    said,
     seen,
     situation,
     skipping,
@@ -53,7 +54,7 @@ def test_case(case: Case) -> None:
     hints = [f"if this is intended, add `acknowledge: [{one}]`" for one in case.get("needs", [])]
     assert not hints or sorted(one.hint for one in made.diagnostics) == hints
     assert {one.name: one.message for one in made.applied} == case.get("applied", {})
-    notes = [note for one in made.connectors for note in one.notes]
+    notes = [note for one in made.connectors for note in said(one)]
     texts = [*notes, *(one.message for one in made.offset_changes), *(one.summary for one in made.diagnostics)]
     assert [one for one in case.get("says", []) if not any(one in text for text in texts)] == [], texts
     assert [one for one in case.get("reasons", []) if not any(one in step.reason for step in made.steps)] == []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from support.planner.situations import (
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RolledBack
 from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.holds import HoldKind
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name
@@ -36,7 +39,7 @@ from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.precedence import PASSES, HoldKind, Intent
+from gitops_connect.plan.precedence import PASSES, Intent
 from gitops_connect.plan.rollbacks import declared_config
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
 
@@ -175,7 +178,7 @@ HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
     HoldKind.UNREADABLE: lose,
     HoldKind.OBSERVE: observe,
     HoldKind.SUSPENDED: suspend,
-    HoldKind.DELETION_BEGUN: half_deleted,
+    HoldKind.DELETION: half_deleted,
     HoldKind.INVALID: lambda made: replace(made, invalid=frozenset({ORDERS})),
     HoldKind.UNREVIEWED: lambda made: replace(made, reviews=Reviews(ReviewMode.MANUAL)),
     HoldKind.ROLLOUT: lambda made: halted(reconfigured(made)),
@@ -195,7 +198,7 @@ NEVER_MEET = {
         (HoldKind.ROLLOUT, one): "the connector is deleted, with any config"
         for one in (Intent.DELETE, Intent.FINISH_DELETION)
     },
-    (HoldKind.DELETION_BEGUN, Intent.CREATE): "a deletion of a connector that does not exist has ended",
+    (HoldKind.DELETION, Intent.CREATE): "a deletion of a connector that does not exist has ended",
     (HoldKind.UNREADABLE, Intent.CREATE): "whether the connector exists is unknown",
     (HoldKind.INVALID, Intent.ADOPT): "a connector with an invalid config is adopted only together with other steps",
 }
@@ -243,7 +246,7 @@ def test_a_deletion_that_was_begun_is_not_finished_once_the_document_only_observ
     made = half_deleted(given(wanted("orders", mode="observe"), STOPPED, applied=True))
     assert steps(made) == []
     (orders,) = plan(made).connectors
-    assert orders.notes[-1].startswith("its document sets mode: observe")
+    assert [one.kind for one in orders.holds] == [HoldKind.OBSERVE]
 
 
 def test_a_stopped_rollout_strands_no_connector_that_was_stopped_for_an_offset_change() -> None:
@@ -276,3 +279,19 @@ def test_a_listing_that_fails_every_time_prevents_no_restart() -> None:
     policy = Policy(concurrent_restarts=2, lists_offsets=True)
     made = listing(given(PLAIN, FAILED, applied=True, policy=policy))
     assert [action for action, _ in steps(made)] == [Action.LIST, Action.RESTART]
+
+
+def test_architecture_has_the_table_of_the_code() -> None:
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text()
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", text.partition("## What wins")[2], re.MULTILINE))
+
+    def words(passes: frozenset[Intent]) -> str:
+        names = [one.value for one in Intent if one in passes]
+        others = [one.value for one in Intent if one not in passes]
+        few = ", ".join(names) or "nothing"
+        return few if len(names) < len(others) else f"everything except: {', '.join(others)}"
+
+    assert {name: rows.get(name) for name in (hold.value for hold in HoldKind)} == {
+        hold.value: words(passes) for hold, passes in PASSES.items()
+    }
+    assert [*PASSES] == [*HoldKind]

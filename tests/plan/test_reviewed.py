@@ -17,6 +17,7 @@ from support.planner.situations import (
     change,
     current_offsets,
     record,
+    said,
     seen,
     situation,
     skipping,
@@ -219,7 +220,7 @@ class TestWhatIsNeverBlocked:
         assert made.applicable
         assert [step.action.value for step in made.steps] == ["configure"]
         assert made.offset_changes[0].status is OffsetChangeStatus.WAITING
-        assert made.offset_changes[0].message == "not reviewed"
+        assert made.offset_changes[0].message == said(made)[0]
         assert made.unreviewed is not None
 
     def test_a_config_is_rolled_back(self) -> None:
@@ -272,15 +273,12 @@ def test_the_status_is_out_of_sync_and_says_why() -> None:
     made = plan(now)
     (status,) = connector_statuses(made, now.desired, now.observed, {}, {})
     assert status.sync.value == "OutOfSync"
-    assert status.difference == (
-        "blocked: not reviewed (rewind of 1 partition (offset change back)): "
-        "stop, alter, resume (offset change back (alter))"
-    )
-    (note,) = only(made).notes
-    assert note == (
-        "blocked: not reviewed: rewind of 1 partition (offset change back);"
+    blocked = (
+        "blocked by missing review: rewind of 1 partition (offset change back);"
         " merge a pull request whose plan shows this change, or commit another change"
     )
+    assert said(only(made)) == (blocked,)
+    assert status.difference == f"stop, alter, resume (offset change back (alter)); {blocked}"
 
 
 def test_a_suspended_or_observed_connector_is_not_blocked_twice() -> None:

@@ -21,7 +21,7 @@ from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import Comment, PullRequest
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewedPlan, Reviews
-from gitops_connect.plan.reviewed import blocked, missing_review, reviewed_plan
+from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
 from gitops_connect.settings.sections import ClusterSettings, Settings
@@ -93,7 +93,10 @@ def _deletion(reviews: Reviews) -> Plan:
     made = plan(step("orders", Action.DELETE))
     (connector,) = made.connectors
     change = missing_review(reviews, LOCAL, connector, connector.steps)
-    return made if change is None else replace(made, connectors=(blocked(connector, change, reviews),))
+    if change is None:
+        return made
+    held = replace(connector, applicable=False, unreviewed=change, holds=(unreviewed(change, reviews),))
+    return replace(made, connectors=(held,))
 
 
 @pytest.fixture

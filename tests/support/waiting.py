@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def await_that(look: Callable[[], T], is_good: Callable[[T], object] = bool, seconds: float = 30) -> T:
-    """Look again and again until the result is good, and return it."""
+    """Call `look` until its result is good, and return it."""
     until = time.monotonic() + seconds
     while not is_good(found := look()):
         assert time.monotonic() < until, f"never happened; seen last: {found}"

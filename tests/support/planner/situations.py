@@ -37,6 +37,7 @@ from gitops_connect.model.offset_changes import (
 )
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.model.ownership import Origin, Ownership
+from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.plan.situation import Policy, Situation
 
@@ -166,3 +167,8 @@ def as_observed(desired: DesiredConnector) -> ObservedConnector:
 def skipping(most: int) -> Policy:
     """A policy that allows to skip `most` of every unit without an acknowledgement."""
     return Policy(max_skip=dict.fromkeys(DEFAULT_SKIP_LIMITS, most))
+
+
+def said(planned: ConnectorPlan) -> tuple[str, ...]:
+    """What a plan says of a connector besides its steps."""
+    return (*(one.words for one in planned.holds), *planned.notes)
