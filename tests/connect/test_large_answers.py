@@ -87,9 +87,8 @@ def test_an_answer_that_is_cut_off_is_an_error_and_leaves_no_file(
     full: StandIn, client: ConnectClient, file: Path
 ) -> None:
     full.truncate("GET", PATH)
-    with pytest.raises(
-        ConnectUnavailable, match=f"GET {PATH}: .* closed the connection before the answer was complete"
-    ):
+    cut = f"GET {PATH}: .* closed the connection before the answer was complete"
+    with pytest.raises(ConnectUnavailable, match=cut):
         client.save_offsets(NAME, file, 100)
     assert not file.exists()
 
@@ -127,10 +126,8 @@ def test_what_no_worker_answers_is_named(
 
 def test_a_file_that_cannot_be_written(full: StandIn, client: ConnectClient, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(
-        UsageError,
-        match=r"current offsets cannot be written to .*file/live.*; free some space: a large change stores",
-    ):
+    text = r"current offsets cannot be written to .*file/live.*; free some space: a large change stores"
+    with pytest.raises(UsageError, match=text):
         client.save_offsets(NAME, tmp_path / "file" / "live.jsonl", 100)
     assert isinstance(client.save_offsets(NAME, tmp_path / "new" / "live.jsonl", 100), SavedOffsets)
 
