@@ -45,8 +45,7 @@ def with_password(at: Workplace, value: str, spec: str = "state: stopped") -> st
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_masked_value_is_sent_once_for_each_new_value(at: Workplace, standin: StandIn, mask: str) -> None:
     standin.cluster.mask = mask
-    at.commit("orders.yaml", with_password(at, "one"))
-    at.apply()
+    at.deploy("orders.yaml", with_password(at, "one"))
     nothing_to_do(at, standin)
     at.commit("orders.yaml", with_password(at, "two"))
     planned = at.run("plan")
@@ -68,16 +67,14 @@ def test_a_masked_value_of_an_adopted_connector_gets_one_note(at: Workplace, sta
     assert [line.split()[2] for line in planned.out.splitlines() if line.startswith("      1 ")] == ["adopt"]
     at.apply()
     nothing_to_do(at, standin)
-    at.commit("orders.yaml", with_password(at, "two"))
-    at.apply()
+    at.deploy("orders.yaml", with_password(at, "two"))
     assert standin.cluster.connectors[at.name("orders")].config["ssl.key.password"] == "two"
     nothing_to_do(at, standin)
 
 
 def test_a_key_that_a_proxy_adds_is_ignored_if_the_document_says_so(at: Workplace, standin: StandIn) -> None:
     standin.cluster.adds = {"cloud.environment": "prod"}
-    at.commit("orders.yaml", at.source("orders", "ignore: [cloud.*]"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders", "ignore: [cloud.*]"))
     before = effects(standin)
     for _ in range(2):
         planned = at.run("plan", "--detailed-exitcode")
@@ -89,8 +86,7 @@ def test_a_key_that_a_proxy_adds_is_ignored_if_the_document_says_so(at: Workplac
 
 def test_a_key_that_a_proxy_adds_again_is_named_with_the_way_out(at: Workplace, standin: StandIn) -> None:
     at.settings(cluster='settle_timeout = "1s"')
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     standin.cluster.adds = {"cloud.environment": "prod"}
     ran = at.run("apply", "--yes")
     assert ran.code == 1
@@ -101,14 +97,12 @@ def test_an_invalid_config_does_not_prevent_a_stop_and_its_secret_is_sent_later(
     at: Workplace, standin: StandIn
 ) -> None:
     works = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
-    at.commit("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
-    at.apply()
+    at.deploy("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
     invalid = {"ssl.key.password": "two", "errors.retry.timeout": "bogus"}
     at.commit("orders.yaml", at.mirror("orders", "state: stopped", **works, **invalid))
     stopped = at.run("apply", "--yes")
     assert stopped.code != 0
     assert at.states() == {"orders": "STOPPED"}
-    at.commit("orders.yaml", at.mirror("orders", "state: stopped", **works, **{"ssl.key.password": "two"}))
-    at.apply()
+    at.deploy("orders.yaml", at.mirror("orders", "state: stopped", **works, **{"ssl.key.password": "two"}))
     assert standin.cluster.connectors[at.name("orders")].config["ssl.key.password"] == "two"
     nothing_to_do(at, standin)

@@ -178,8 +178,7 @@ class TestAllowedClasses:
 
 class TestSecretsAreCompared:
     def test_by_where_they_come_from(self, at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
-        at.commit("a.yaml", with_secret(at))
-        at.apply()
+        at.deploy("a.yaml", with_secret(at))
         assert "No changes" in untrusted(at).out
         with monkeypatch.context() as rotated:
             rotated.setenv("ORDERS_A", "another-value")
@@ -191,8 +190,7 @@ class TestSecretsAreCompared:
         assert not any("ORDERS_B-" in value for value in secret_values.values_read())
 
     def test_a_value_that_was_changed_by_hand(self, at: Workplace) -> None:
-        at.commit("a.yaml", with_secret(at))
-        at.apply()
+        at.deploy("a.yaml", with_secret(at))
         path = f"/connectors/{at.name('orders')}/config"
         at.rest("PUT", path, {**at.config("orders"), "my.password": "by-hand"})
         ran = untrusted(at)
