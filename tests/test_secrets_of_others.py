@@ -142,8 +142,7 @@ def test_a_rejection_of_a_step_that_quotes_a_secret_of_another_connector(place: 
     at, standin = place
     at.commit("orders.yaml", at.source("orders", topic="other"))
     standin.refuse("PUT", "/connectors/.*/config", 400, f"no login with {VALUE}")
-    applied = at.run("apply", "--yes")
-    assert "no login with ***" in applied.out + applied.err
+    applied = at.run("apply", "--yes").expect(said="no login with ***")
     assert VALUE not in applied.out + applied.err
 
 

@@ -112,10 +112,8 @@ def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_and_one_can_start_aft
 ) -> None:
     with AsProcess(slow) as first:
         is_sent(slow, standin, "POST")
-        rejected = slow.run("run")
-        assert rejected.code == 5
-        assert f"and the leader is process {first.process.pid} on " in rejected.err
-        assert "stop that process, or store the ledger in PostgreSQL" in rejected.err
+        leader = f"and the leader is process {first.process.pid} on "
+        slow.run("run").expect(5, err=(leader, "stop that process, or store the ledger in PostgreSQL"))
         first.end(signal.SIGKILL)
     release(standin)
     with AsProcess(slow) as second:
