@@ -12,7 +12,7 @@ import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 
-from death.gate import Gate
+from death.gate import gate
 from gitops_connect.model.names import ClusterName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offset_text, partition_text
@@ -40,8 +40,8 @@ def real(sandbox: Sandbox, tmp_path: Path, killed: Event) -> Iterator[Workplace]
             killed.set()
             sandbox.kill_worker(1)
 
-    with Gate(sandbox.worker_urls[0], kill) as gate:
-        workplace = Workplace(tmp_path, (gate.url,))
+    with gate(sandbox.worker_urls[0], kill) as url:
+        workplace = Workplace(tmp_path, (url,))
         workplace.settings('settle_timeout = "15s"')
         yield workplace
         for name in workplace.rest("GET", "/connectors"):
