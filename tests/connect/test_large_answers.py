@@ -12,6 +12,7 @@ import pytest
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
+from support.files.manifests import offsets
 from support.files.tables import rows
 
 from gitops_connect import errors
@@ -20,7 +21,7 @@ from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, UsageError
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
-from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import Offsets, partition_text
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +41,7 @@ def fill(cluster: Cluster) -> None:
 
 
 def read(file: Path) -> Offsets:
-    lines = [json.loads(line) for line in file.read_bytes().splitlines()]
-    return {partition_text(one["partition"]): offset_text(one["offset"]) for one in lines}
+    return offsets(*map(json.loads, file.read_bytes().splitlines()))
 
 
 @pytest.fixture

@@ -145,10 +145,8 @@ def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetCha
         assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
         assert offset_changes.snapshot(LOCAL, SKIP.name) == (STOOD if state is OffsetChangeState.OPEN else None)
     else:
-        with pytest.raises(
-            LedgerUnusable,
-            match=r"skip took effect on local, but it is not in progress in the ledger .*(state\.db|/ledger_)",
-        ):
+        text = r"skip took effect on local, but it is not in progress in the ledger .*(state\.db|/ledger_)"
+        with pytest.raises(LedgerUnusable, match=text):
             offset_changes.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
         assert offset_changes.records(LOCAL).get(SKIP.name) == before
 
@@ -185,6 +183,7 @@ def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(offset_c
     assert offset_changes.declared(LOCAL, SKIP.name) is None
     assert offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
     offset_changes.mark(LOCAL, replace(begun, before=None))
+    assert offset_changes.records(LOCAL) == {"skip": replace(begun, before=None)}
     assert offset_changes.snapshot(LOCAL, SKIP.name) is None
 
 
