@@ -20,7 +20,10 @@ def rows(test: str, name: str) -> list[Any]:
 
 
 def cases(test: str, name: str = "") -> list[dict[str, Any]]:
-    """The cases of the file next to the test. A case with `rows` is one case for each row, which adds to it."""
+    """The cases of the test's YAML file, or of the file `name` next to it.
+
+    A case with `rows` is one case for each row, which adds to it.
+    """
     file = Path(test).with_name(name) if name else Path(test).with_suffix(".yaml")
     return [{**case, **row} for case in _read(file) for row in case.get("rows", [{}])]
 
