@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import http.client
 import os
 import re
 import secrets
@@ -11,11 +10,12 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from forge.descriptions import GITHUB, prepare_github
 from forge.gitea_server import GITEA, GiteaMissing, GiteaServer, find_gitea, gitea_server
 from hypothesis import settings as hypothesis_settings
@@ -219,15 +219,9 @@ def connector_name(request: pytest.FixtureRequest) -> Iterator[Callable[[str], s
 def _delete_connector(urls: tuple[str, ...], name: str) -> None:
     """Delete it through the first worker that answers: the test may have killed one. A missing connector is fine."""
     for url in urls:
-        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
-        try:
-            connection.request("DELETE", f"/connectors/{name}")
-            if connection.getresponse().status in (204, 404):
+        with suppress(requests.RequestException):
+            if requests.delete(f"{url}/connectors/{name}", timeout=30).status_code in (204, 404):
                 return
-        except OSError:
-            continue
-        finally:
-            connection.close()
 
 
 @pytest.fixture

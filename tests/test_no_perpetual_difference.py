@@ -45,13 +45,11 @@ def with_password(at: Workplace, value: str, spec: str = "state: stopped") -> st
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_masked_value_is_sent_once_for_each_new_value(at: Workplace, standin: StandIn, mask: str) -> None:
     standin.cluster.mask = mask
-    at.commit("orders.yaml", with_password(at, "one"))
-    at.apply()
+    at.deploy("orders.yaml", with_password(at, "one"))
     nothing_to_do(at, standin)
     at.commit("orders.yaml", with_password(at, "two"))
-    planned = at.run("plan")
-    assert "~ configure        the secret changed" in planned.out
-    assert "~ ssl.key.password: *** (before) -> *** (after)" in planned.out
+    change = "~ ssl.key.password: *** (before) -> *** (after)"
+    at.run("plan").expect(out=("~ configure        the secret changed", change))
     at.apply()
     assert standin.cluster.connectors[at.name("orders")].config["ssl.key.password"] == "two"
     nothing_to_do(at, standin)
@@ -63,52 +61,44 @@ def test_a_masked_value_of_an_adopted_connector_gets_one_note(at: Workplace, sta
     config = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "tasks.max": "1"}
     config |= {"source.cluster.alias": "a", "target.cluster.alias": "b", "ssl.key.password": "one"}
     standin.cluster.create(at.name("orders"), config, "STOPPED")
-    planned = at.run("plan")
-    assert "note: assumed to be equal, because Connect masks the values" in planned.out
+    planned = at.run("plan").expect(out="note: assumed to be equal, because Connect masks the values")
     assert [line.split()[2] for line in planned.out.splitlines() if line.startswith("      1 ")] == ["adopt"]
     at.apply()
     nothing_to_do(at, standin)
-    at.commit("orders.yaml", with_password(at, "two"))
-    at.apply()
+    at.deploy("orders.yaml", with_password(at, "two"))
     assert standin.cluster.connectors[at.name("orders")].config["ssl.key.password"] == "two"
     nothing_to_do(at, standin)
 
 
 def test_a_key_that_a_proxy_adds_is_ignored_if_the_document_says_so(at: Workplace, standin: StandIn) -> None:
     standin.cluster.adds = {"cloud.environment": "prod"}
-    at.commit("orders.yaml", at.source("orders", "ignore: [cloud.*]"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders", "ignore: [cloud.*]"))
     before = effects(standin)
     for _ in range(2):
-        planned = at.run("plan", "--detailed-exitcode")
-        assert planned.code == 0
-        assert "note: keys that differ and are ignored: cloud.environment" in planned.out
+        note = "note: keys that differ and are ignored: cloud.environment"
+        at.run("plan", "--detailed-exitcode").expect(0, out=note)
     at.apply()
     assert effects(standin) == before
 
 
 def test_a_key_that_a_proxy_adds_again_is_named_with_the_way_out(at: Workplace, standin: StandIn) -> None:
     at.settings(cluster='settle_timeout = "1s"')
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     standin.cluster.adds = {"cloud.environment": "prod"}
-    ran = at.run("apply", "--yes")
-    assert ran.code == 1
-    assert "(keys that differ: cloud.environment); if the server sets them itself, list them in spec.ignore" in ran.err
+    way_out = "(keys that differ: cloud.environment); if the server sets them itself, list them in spec.ignore"
+    at.run("apply", "--yes").expect(1, err=way_out)
 
 
 def test_an_invalid_config_does_not_prevent_a_stop_and_its_secret_is_sent_later(
     at: Workplace, standin: StandIn
 ) -> None:
     works = {"source.cluster.bootstrap.servers": "127.0.0.1:1"}
-    at.commit("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
-    at.apply()
+    at.deploy("orders.yaml", at.mirror("orders", **works, **{"ssl.key.password": "one"}))
     invalid = {"ssl.key.password": "two", "errors.retry.timeout": "bogus"}
     at.commit("orders.yaml", at.mirror("orders", "state: stopped", **works, **invalid))
     stopped = at.run("apply", "--yes")
     assert stopped.code != 0
     assert at.states() == {"orders": "STOPPED"}
-    at.commit("orders.yaml", at.mirror("orders", "state: stopped", **works, **{"ssl.key.password": "two"}))
-    at.apply()
+    at.deploy("orders.yaml", at.mirror("orders", "state: stopped", **works, **{"ssl.key.password": "two"}))
     assert standin.cluster.connectors[at.name("orders")].config["ssl.key.password"] == "two"
     nothing_to_do(at, standin)

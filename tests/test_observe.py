@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from standin.cluster import Reported
 from standin.connect import StandIn
 from standin.fixtures import MakeClient, client, clock, make_client, standin
 from support.cluster.manual_clock import ManualClock
@@ -71,12 +72,16 @@ def _expanded(standin: StandIn, configs: dict[ConnectorName, dict[str, str]]) ->
     }
 
 
+def reported_of(standin: StandIn, name: ConnectorName) -> Reported:
+    found = standin.cluster.connectors[name].reported
+    assert found is not None
+    return found
+
+
 def test_an_unreadable_connector_is_unknown_even_if_it_is_not_expected(standin: StandIn, client: ConnectClient) -> None:
     client.create(A, CONFIG)
     client.create(B, CONFIG)
-    reported = standin.cluster.connectors[B].reported
-    assert reported is not None
-    reported.state = "EXPLODED"
+    reported_of(standin, B).state = "EXPLODED"
     state = observe(client, [A])
     assert (state.connectors.keys(), state.unknown) == ({A}, {B})
     assert state.connectors[A].state is WorkerState.RUNNING
@@ -101,8 +106,7 @@ def test_a_cluster_that_is_down(standin: StandIn, make_client: MakeClient) -> No
 def test_a_connector_in_transit_is_read_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
     """Right after a new config, a paused connector is UNASSIGNED: it must not be taken for a running one."""
     client.create(A, CONFIG, TargetState.PAUSED)
-    reported = standin.cluster.connectors[A].reported
-    assert reported is not None
+    reported = reported_of(standin, A)
     reported.state = "UNASSIGNED"
     clock.meanwhile = lambda: setattr(reported, "state", "PAUSED")
     state = observe_at_rest(client, [A], clock)
@@ -114,9 +118,7 @@ def test_only_an_expected_connector_in_transit_is_waited_for_up_to_the_timeout(
     standin: StandIn, client: ConnectClient, clock: ManualClock
 ) -> None:
     client.create(A, CONFIG)
-    reported = standin.cluster.connectors[A].reported
-    assert reported is not None
-    reported.state = "UNASSIGNED"
+    reported_of(standin, A).state = "UNASSIGNED"
     began = clock.monotonic()
     assert observe_at_rest(client, [B], clock).connectors[A].state is WorkerState.UNASSIGNED
     assert clock.monotonic() == began

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import cases
 from support.planner.situations import (
     CLUSTER,
     NOW,
@@ -93,10 +93,7 @@ def owned(ledger: Ledger) -> dict[str, Origin]:
     return {name: one.origin for name, one in ledger.ownership(CLUSTER).items()}
 
 
-CASES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", cases(__file__), ids=lambda case: case["case"])
 def test_case(ledger: WatchedLedger, case: Mapping[str, Any]) -> None:
     for given in case["rounds"]:
         before, ledger.writes = ledger.ownership(CLUSTER), 0

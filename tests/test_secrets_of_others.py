@@ -32,8 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Wor
         at = Workplace(tmp_path, (standin.url,))
         at.settings(more='[secrets]\nenv = ["PAYMENTS_*"]')
         at.commit("payments.yaml", at.source("payments", "secrets: {pin: {env: PAYMENTS_PIN}}"))
-        at.commit("orders.yaml", at.source("orders"))
-        at.apply()
+        at.deploy("orders.yaml", at.source("orders"))
         at.session.close()
         (tmp_path / "state.db").unlink()
         yield at, standin
@@ -80,8 +79,7 @@ def test_a_trace_that_quotes_a_value_of_type_password(place: tuple[Workplace, St
     at, standin = place
     value = "zebra-staple-9"
     if is_managed:
-        at.commit("theirs.yaml", at.document("theirs", PIN, "", {"pin": value}))
-        at.apply()
+        at.deploy("theirs.yaml", at.document("theirs", PIN, "", {"pin": value}))
         at.session.close()
         (at.directory / "state.db").unlink()
     else:
@@ -144,8 +142,7 @@ def test_a_rejection_of_a_step_that_quotes_a_secret_of_another_connector(place: 
     at, standin = place
     at.commit("orders.yaml", at.source("orders", topic="other"))
     standin.refuse("PUT", "/connectors/.*/config", 400, f"no login with {VALUE}")
-    applied = at.run("apply", "--yes")
-    assert "no login with ***" in applied.out + applied.err
+    applied = at.run("apply", "--yes").expect(said="no login with ***")
     assert VALUE not in applied.out + applied.err
 
 
@@ -158,8 +155,7 @@ def test_describe_of_a_managed_connector_of_which_the_ledger_knows_no_secret(
     with StandIn(Cluster()) as standin:
         at = Workplace(tmp_path, (standin.url,))
         at.settings(more='[secrets]\nenv = ["PAYMENTS_*"]')
-        at.commit("payments.yaml", at.source("payments", pin=VALUE))
-        at.apply()
+        at.deploy("payments.yaml", at.source("payments", pin=VALUE))
         at.commit("payments.yaml", at.source("payments", "secrets: {pin: {env: PAYMENTS_PIN}}"))
         ran = [at.run("describe", "connector", at.name("payments"), "-o", form) for form in ("table", "json", "yaml")]
         at.session.close()

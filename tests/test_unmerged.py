@@ -70,16 +70,20 @@ def review(at: Workplace, *documents: str, is_fork: bool = False) -> PullRequest
     settings = load_settings(at.directory / "gitops-connect.toml", {})
     with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
         found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=is_fork), timeout=60)
-    assert not any("ORDERS_B-" in value for value in secret_values.values_read())
+    require_unread()
     return found
+
+
+def require_unread() -> None:
+    assert not any("ORDERS_B-" in value for value in secret_values.values_read())
 
 
 class TestNothingIsRead:
     @pytest.mark.parametrize("command", ["plan", "validate", "status"])
     def test_by_a_command(self, at: Workplace, standin: StandIn, command: str) -> None:
         at.write("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7\nsecrets: {p: {env: ORDERS_B}}"))
-        ran = at.run(command, str(at.repository), "--untrusted")
-        assert not any("ORDERS_B-" in value for value in secret_values.values_read()), ran
+        at.run(command, str(at.repository), "--untrusted")
+        require_unread()
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
     def test_by_the_review_of_a_pull_request(self, at: Workplace, standin: StandIn) -> None:
@@ -100,10 +104,8 @@ class TestNothingIsRead:
         at.write("a.yaml", with_secret(at, "ORDERS_NOT_SET"), at.source("f", "secrets: {p: {file: /run/not-there}}"))
         assert untrusted(at).code == 0
         at.write("a.yaml", with_secret(at, "HOME"), at.source("f", "secrets: {p: {file: relative}}"))
-        ran = untrusted(at)
-        assert ran.code == 4
-        assert "the settings do not allow the environment variable HOME" in ran.err
-        assert "relative is not an absolute path" in ran.err
+        refused = ("the settings do not allow the environment variable HOME", "relative is not an absolute path")
+        untrusted(at).expect(4, err=refused)
 
 
 class TestConfigsAreCheckedHere:
@@ -118,10 +120,12 @@ class TestConfigsAreCheckedHere:
 
     def test_a_missing_key(self, at: Workplace) -> None:
         at.write("a.yaml", at.source("orders").replace("topic: lines", "tpic: lines"))
-        ran = untrusted(at)
-        assert (ran.code, "its config has errors; fix them, so that the connector is created" in ran.out) == (4, True)
-        assert 'topic: Missing required configuration "topic" which has no default value.' in ran.err
-        assert "rename 'tpic' to 'topic'" in ran.err
+        missing = 'topic: Missing required configuration "topic" which has no default value.'
+        out, err = (
+            "its config has errors; fix them, so that the connector is created",
+            (missing, "rename 'tpic' to 'topic'"),
+        )
+        untrusted(at).expect(4, out=out, err=err)
 
     def test_a_secret_counts_as_given_and_a_placeholder_is_not_checked(self, at: Workplace) -> None:
         spec = "secrets: {topic: {env: ORDERS_A}}"
@@ -131,14 +135,13 @@ class TestConfigsAreCheckedHere:
 
     def test_a_class_that_is_not_installed(self, at: Workplace) -> None:
         at.write("a.yaml", at.document("orders", "org.example.Nope", "", {"a": "b"}))
-        assert "the worker has no connector class 'org.example.Nope'" in untrusted(at).err
+        untrusted(at).expect(err="the worker has no connector class 'org.example.Nope'")
 
     def test_a_worker_that_describes_nothing(self, at: Workplace, standin: StandIn) -> None:
         standin.cluster.version = "3.1.0"
         at.write("a.yaml", at.source("orders", **{"batch.size": "many"}))
-        ran = untrusted(at)
-        assert (ran.code, standin.count("PUT")) == (0, 0)
-        assert "no worker describes its class, and Connect validates it only after the merge" in ran.err
+        untrusted(at).expect(0, err="no worker describes its class, and Connect validates it only after the merge")
+        assert standin.count("PUT") == 0
 
     def test_a_definition_is_read_once(self, at: Workplace, standin: StandIn) -> None:
         at.write("a.yaml", *(at.source(f"orders-{number}") for number in range(20)))
@@ -161,8 +164,8 @@ class TestAllowedClasses:
 
     def test_a_placeholder_that_is_no_number_is_no_error(self, at: Workplace, standin: StandIn) -> None:
         at.write("a.yaml", at.source("orders", "secrets: {batch.size: {env: ORDERS_A}}"))
-        ran = untrusted(at)
-        assert (ran.code, standin.count("PUT")) == (0, 1), ran.err
+        untrusted(at).expect(0)
+        assert standin.count("PUT") == 1
 
     def test_but_not_with_a_placeholder_of_a_config_provider(self, at: Workplace, standin: StandIn) -> None:
         file, values = str(at.directory / "in.txt"), ("${file:/etc/passwd:root}", "a${env:X}")
@@ -178,33 +181,27 @@ class TestAllowedClasses:
 
 class TestSecretsAreCompared:
     def test_by_where_they_come_from(self, at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
-        at.commit("a.yaml", with_secret(at))
-        at.apply()
+        at.deploy("a.yaml", with_secret(at))
         assert "No changes" in untrusted(at).out
         with monkeypatch.context() as rotated:
             rotated.setenv("ORDERS_A", "another-value")
             assert "No changes" in untrusted(at).out, "a rotated secret is not known before the merge"
             assert "1 to change" in at.run("plan").out
         at.write("a.yaml", with_secret(at, "ORDERS_B"))
-        ran = untrusted(at)
-        assert "my.password: *** (before) -> *** (after)" in ran.out, ran.out
-        assert not any("ORDERS_B-" in value for value in secret_values.values_read())
+        untrusted(at).expect(out="my.password: *** (before) -> *** (after)")
+        require_unread()
 
     def test_a_value_that_was_changed_by_hand(self, at: Workplace) -> None:
-        at.commit("a.yaml", with_secret(at))
-        at.apply()
+        at.deploy("a.yaml", with_secret(at))
         path = f"/connectors/{at.name('orders')}/config"
         at.rest("PUT", path, {**at.config("orders"), "my.password": "by-hand"})
-        ran = untrusted(at)
-        assert "my.password: *** (before) -> *** (after)" in ran.out, ran.out
+        ran = untrusted(at).expect(out="my.password: *** (before) -> *** (after)")
         assert "by-hand" not in ran.out + ran.err
 
     def test_a_connector_that_the_ledger_does_not_know(self, at: Workplace) -> None:
         create_by_hand(at)
         at.write("a.yaml", at.document("orders", PIN, "secrets: {pin: {env: ORDERS_A}}", {}).replace("  config:\n", ""))
-        ran = untrusted(at)
-        assert "1 to adopt" in ran.out, ran.out
-        assert "not compared, because no secret is read before the merge" in ran.out
+        ran = untrusted(at).expect(out=("1 to adopt", "not compared, because no secret is read before the merge"))
         assert "4711" not in ran.out + ran.err
 
     def test_a_reviewed_plan_is_the_one_after_the_merge(self, at: Workplace) -> None:
@@ -260,19 +257,18 @@ class TestInAJobOfAPullRequest:
 
     def test_a_plan_is_untrusted(self, at: Workplace, standin: StandIn) -> None:
         at.write("a.yaml", with_secret(at))
-        ran = at.run("plan", str(at.repository))
-        assert "note: CI_MERGE_REQUEST_IID is set: the documents are not merged" in ran.err
-        assert "not merged: no secret was read" in ran.out
+        note = "note: CI_MERGE_REQUEST_IID is set: the documents are not merged"
+        at.run("plan", str(at.repository)).expect(err=note, out="not merged: no secret was read")
         assert standin.count("PUT") == 0
         assert "not merged" not in at.run("plan", str(at.repository), "--trusted").out
         assert standin.count("PUT") == 1
 
     def test_nothing_is_applied(self, at: Workplace, standin: StandIn) -> None:
         at.write("a.yaml", with_secret(at))
-        refused = at.run("apply", str(at.repository), "--yes")
-        assert (refused.code, standin.count("POST|PUT")) == (64, 0)
-        assert "apply them after the merge, or apply them anyway with --trusted" in refused.err
-        assert at.run("apply", str(at.repository), "--yes", "--trusted").code == 0
+        hint = "apply them after the merge, or apply them anyway with --trusted"
+        at.run("apply", str(at.repository), "--yes").expect(64, err=hint)
+        assert standin.count("POST|PUT") == 0
+        at.run("apply", str(at.repository), "--yes", "--trusted").expect(0)
 
 
 def test_a_short_name_of_two_classes_means_none() -> None:

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import CONFIG, MemoryChange, MemoryJournal, execute_options
+from support.files.tables import cases
 from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets
 
@@ -198,10 +197,7 @@ def test_answers_that_are_lost_after_connects_own_timeout_do_not_end_the_retries
     assert results(stage.run()) == [APPLIED] * 2
 
 
-CASES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", cases(__file__), ids=lambda case: case["case"])
 def test_case(case: Mapping[str, Any]) -> None:
     stage = stage_of(case)
     interrupts: list[bool] = []

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import CONFIG, MemoryJournal, execute_options
+from support.files.tables import cases
 from support.planner.plans_of_steps import plan
-from support.planner.situations import current_offsets
+from support.planner.situations import current_offsets, offsets_to
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, NotStopped
@@ -22,7 +21,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
@@ -80,20 +79,13 @@ def state(cluster: MemoryCluster) -> Any:
     return cluster.present[A].state
 
 
-CASES = [
-    {**case, **row}
-    for case in yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text())
-    for row in case.get("rows", [{}])
-]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", cases(__file__, "offset_changes.yaml"), ids=lambda case: case["case"])
 def test_case(case: Mapping[str, Any]) -> None:
     cluster, journal = cluster_of(case), MemoryJournal(config={**CONFIG, **case.get("config", {})})
     journal.faults.update({call: deque([Fault.of(one).error]) for call, one in case.get("ledger", {}).items()})
     if "begun" in case:
         journal.unfinished[OffsetChangeName("c")] = current_offsets(**case["begun"])
-    kind, declared = case.get("kind", "alter"), offsets_of(case.get("declared", {"a": 30}))
+    kind, declared = case.get("kind", "alter"), offsets_to(**case.get("declared", {"a": 30}))
     declared = {} if kind in ("reset", "clear") else declared
     changes = [
         offset_change(kind, declared, *case.get("acknowledged", ALL), name=name)
@@ -152,25 +144,8 @@ def cluster_of(case: Mapping[str, Any]) -> MemoryCluster:
     return cluster
 
 
-def offsets_of(positions: Mapping[str, int | None]) -> OffsetPatch:
-    return {
-        partition_text({"filename": name}): None if at is None else offset_text({"position": at})
-        for name, at in positions.items()
-    }
-
-
 def positions(offsets: Offsets) -> dict[str, int]:
     return {json.loads(one)["filename"]: json.loads(offset)["position"] for one, offset in offsets.items()}
-
-
-def test_offsets_that_already_match_need_no_request() -> None:
-    cluster, journal = runtime(A20), MemoryJournal()
-    run(cluster, journal, *steps(offset_change("alter", A20), offset_change("reset", None, "reset", name="d")))
-    assert [call for call in cluster.calls if call[0] in ("alter", "reset")] == [("alter", "a"), ("reset", "a")]
-    again = MemoryJournal()
-    run(cluster, again, *steps(offset_change("reset", None, "reset")))
-    assert cluster.calls.count(("reset", "a")) == 1
-    assert "c" in again.settled
 
 
 class TestRefusals:

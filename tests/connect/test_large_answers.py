@@ -12,6 +12,7 @@ import pytest
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
+from support.files.manifests import offsets
 from support.files.tables import rows
 
 from gitops_connect import errors
@@ -20,7 +21,7 @@ from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.errors import ConnectRefused, ConnectUnavailable, OutcomeUnknown, UsageError
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
-from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import Offsets, partition_text
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +41,7 @@ def fill(cluster: Cluster) -> None:
 
 
 def read(file: Path) -> Offsets:
-    lines = [json.loads(line) for line in file.read_bytes().splitlines()]
-    return {partition_text(one["partition"]): offset_text(one["offset"]) for one in lines}
+    return offsets(*map(json.loads, file.read_bytes().splitlines()))
 
 
 @pytest.fixture
@@ -87,9 +87,8 @@ def test_an_answer_that_is_cut_off_is_an_error_and_leaves_no_file(
     full: StandIn, client: ConnectClient, file: Path
 ) -> None:
     full.truncate("GET", PATH)
-    with pytest.raises(
-        ConnectUnavailable, match=f"GET {PATH}: .* closed the connection before the answer was complete"
-    ):
+    cut = f"GET {PATH}: .* closed the connection before the answer was complete"
+    with pytest.raises(ConnectUnavailable, match=cut):
         client.save_offsets(NAME, file, 100)
     assert not file.exists()
 
@@ -127,10 +126,8 @@ def test_what_no_worker_answers_is_named(
 
 def test_a_file_that_cannot_be_written(full: StandIn, client: ConnectClient, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(
-        UsageError,
-        match=r"current offsets cannot be written to .*file/live.*; free some space: a large change stores",
-    ):
+    text = r"current offsets cannot be written to .*file/live.*; free some space: a large change stores"
+    with pytest.raises(UsageError, match=text):
         client.save_offsets(NAME, tmp_path / "file" / "live.jsonl", 100)
     assert isinstance(client.save_offsets(NAME, tmp_path / "new" / "live.jsonl", 100), SavedOffsets)
 

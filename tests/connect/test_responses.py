@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
+from support.files.tables import rows
 
 from gitops_connect.connect.responses import FEW, ONCE, PATIENT, Accepted, Answer, ConnectRequest, RefusedAnswer, read
 from gitops_connect.errors import (
@@ -21,7 +20,6 @@ READ = ConnectRequest("GET", "/connectors")
 WRITE = ConnectRequest("PUT", "/connectors/x/stop", effect=True)
 CHANGE = ConnectRequest("PATCH", "/connectors/x/offsets", effect=True, changes_offsets=True)
 WORKER = "http://worker:8083"
-TABLES = yaml.safe_load(Path(__file__).with_name("responses.yaml").read_text())
 TRIES = {"once": ONCE, "few": FEW, "patient": PATIENT}
 
 
@@ -35,7 +33,7 @@ def of_connect(status: int, message: str | None) -> str:
     return json.dumps({"error_code": status, "message": message})
 
 
-@pytest.mark.parametrize(("status", "message", "error", "tries"), TABLES["any"])
+@pytest.mark.parametrize(("status", "message", "error", "tries"), rows(__file__, "any"))
 def test_words_of_connect_mean_the_same_to_reads_and_writes(status: int, message: str, error: str, tries: str) -> None:
     for request in (READ, WRITE):
         found = refusal(request, status, of_connect(status, message))
@@ -44,7 +42,7 @@ def test_words_of_connect_mean_the_same_to_reads_and_writes(status: int, message
         assert WORKER in str(found.error)
 
 
-@pytest.mark.parametrize(("status", "answer", "tries"), TABLES["unknown"])
+@pytest.mark.parametrize(("status", "answer", "tries"), rows(__file__, "unknown"))
 def test_what_may_have_happened_is_unknown_to_a_write_and_asked_again_by_a_read(
     status: int, answer: str | dict[str, str], tries: str
 ) -> None:
@@ -110,7 +108,7 @@ def test_every_refusal_that_is_tried_again_is_one_that_waiting_helps() -> None:
                 assert not isinstance(reading.error, OutcomeUnknown)
 
 
-@pytest.mark.parametrize(("status", "message", "error", "tries", "advice"), TABLES["offsets"])
+@pytest.mark.parametrize(("status", "message", "error", "tries", "advice"), rows(__file__, "offsets"))
 def test_what_a_change_of_offsets_is_answered(
     status: int, message: str | None, error: str, tries: str, advice: str
 ) -> None:
@@ -120,7 +118,7 @@ def test_what_a_change_of_offsets_is_answered(
     assert advice in str(found.error)
 
 
-@pytest.mark.parametrize("words", TABLES["missing_acl"])
+@pytest.mark.parametrize("words", rows(__file__, "missing_acl"))
 def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls(words: str) -> None:
     request = ConnectRequest("GET", "/connectors/x/offsets") if "retrieve" in words else CHANGE
     text = str(refusal(request, 500, of_connect(500, words)).error)
@@ -128,7 +126,9 @@ def test_what_a_missing_acl_is_answered_leads_to_the_log_and_to_the_list_of_acls
     assert "AuthorizationException there means a missing ACL (docs/reference/permissions.md)" in text
 
 
-@pytest.mark.parametrize("words", [one[1] for one in TABLES["offsets"] if one[2].startswith(("Group", "OffsetsNot"))])
+@pytest.mark.parametrize(
+    "words", [one[1] for one in rows(__file__, "offsets") if one[2].startswith(("Group", "OffsetsNot"))]
+)
 def test_words_about_offsets_mean_nothing_to_other_requests(words: str) -> None:
     """A connector may be called `offsets`, so the request says what it changes, not its path."""
     delete = ConnectRequest("DELETE", "/connectors/offsets", effect=True)

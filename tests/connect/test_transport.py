@@ -117,10 +117,8 @@ def test_a_write_whose_answer_is_lost_is_sent_to_nobody_else(
 ) -> None:
     pair[0].drop("POST", "/connectors", effect=effect)
     client = make_client(pair[0].url, pair[1].url)
-    with pytest.raises(
-        OutcomeUnknown,
-        match=r"closed the connection before the answer was complete.*the change may have been made anyway",
-    ):
+    lost = r"closed the connection before the answer was complete.*the change may have been made anyway"
+    with pytest.raises(OutcomeUnknown, match=lost):
         client.create(NAME, CONFIG)
     assert pair[0].count("POST") + pair[1].count("POST") == 1
     assert client.names() == (frozenset({NAME}) if effect else frozenset())
@@ -168,14 +166,6 @@ def test_a_rebalance_that_does_not_end_is_reported(standin: StandIn, client: Con
     with pytest.raises(RebalanceInProgress, match=f"connect cluster local: GET /connectors: {EXPECTED}"):
         client.names()
     assert clock.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
-
-
-def test_a_time_out_of_connect_is_not_sent_again(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:
-    standin.refuse("POST", "/connectors", 500, "Request timed out. The worker is currently …", effect=True)
-    with pytest.raises(OutcomeUnknown, match="the change may have been made anyway"):
-        client.create(NAME, CONFIG)
-    assert (standin.count("POST"), clock.slept) == (1, [])
-    assert client.names() == {NAME}
 
 
 def test_a_hiccup_is_asked_again_and_elsewhere(
@@ -326,9 +316,8 @@ def test_credentials_become_headers_and_a_file_is_read_at_each_use(tmp_path: Pat
 
 @pytest.mark.parametrize("value", ["", "  ", "a\nb", "a\r", "a\x00b"])
 def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) -> None:
-    with pytest.raises(
-        UsageError, match=r"\[clusters.local\] headers.X: the value cannot be sent: it is empty, or contains"
-    ) as caught:
+    text = r"\[clusters.local\] headers.X: the value cannot be sent: it is empty, or contains"
+    with pytest.raises(UsageError, match=text) as caught:
         identify(settings(headers={"X": Credential(value=f"s3cret{value}" if value.strip() else value)}))
     assert "s3cret" not in str(caught.value)
 

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from support.files.manifests import offsets
 
 from contract.under_test import TOPIC, Contract, entry, sink_entry
 from gitops_connect.errors import NotFound, NotStopped, OffsetsNotChanged, Rejected
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text, to_json
+from gitops_connect.model.offsets import OffsetPatch, Offsets, to_json
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +27,7 @@ def body_of(patch: OffsetPatch) -> bytes:
 def read(path: str) -> Offsets:
     lines = [json.loads(line) for line in Path(path).read_bytes().splitlines()]
     assert all(one.keys() == {"partition", "offset"} for one in lines)
-    return {partition_text(one["partition"]): offset_text(one["offset"]) for one in lines}
+    return offsets(*lines)
 
 
 def test_what_is_sent_as_bytes_is_current_and_is_streamed_back(contract: Contract, tmp_path: Path) -> None:

@@ -36,9 +36,8 @@ def test_a_file_source_without_a_file_has_no_offsets_to_change(contract: Contrac
     config = contract.source()
     del config["file"]
     name = contract.stopped("stdin", config)
-    with pytest.raises(
-        OffsetsNotChanged, match="Offsets cannot be modified if the 'file' configuration is unspecified"
-    ):
+    text = "Offsets cannot be modified if the 'file' configuration is unspecified"
+    with pytest.raises(OffsetsNotChanged, match=text):
         contract.client.alter_offsets(name, entry({"filename": "x"}, {"position": 1}))
     with pytest.raises(OffsetsNotChanged, match="Offsets cannot be modified"):
         contract.client.reset_offsets(name)

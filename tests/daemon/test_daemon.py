@@ -13,7 +13,6 @@ from support.daemon_log import FOR_EVER, InThread, poll_again
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon.cluster_progress import HEARTBEAT
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import Runtime, SystemClock
 
@@ -175,12 +174,9 @@ def test_a_bug_is_logged_and_the_daemon_continues(at: Workplace) -> None:
 
 def test_a_cluster_that_another_process_holds_is_not_changed(at: Workplace, standin: StandIn) -> None:
     at.commit("orders.yaml", at.source("orders"))
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None)
-    with ExitStack() as stack:
-        stack.enter_context(closing(ledger))
-        lease = stack.enter_context(ExitStack())
+    with closing(at.ledger()) as ledger, ExitStack() as lease, ExitStack() as daemons:
         lease.enter_context(ledger.lease(ClusterName("local"), SystemClock()))
-        daemon = stack.enter_context(InThread(at))
+        daemon = daemons.enter_context(InThread(at))
         assert "is in use by process" in daemon.wait("reconciliation_postponed")["message"]
         assert standin.calls == []
         lease.close()

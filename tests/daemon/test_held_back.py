@@ -53,8 +53,7 @@ def test_a_broken_document_does_not_end_its_suspension(at: Workplace, standin: S
 
 
 def test_an_observed_cluster_gets_no_change_and_its_drift_is_logged_once(at: Workplace, standin: StandIn) -> None:
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     at.settings('mode = "observe"')
     at.by_hand("pause", "orders")
     standin.cluster.fail_task(at.name("orders"), 0, "java.lang.Boom: no")

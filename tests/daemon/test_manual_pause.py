@@ -12,7 +12,6 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.daemon_log import AsProcess, InThread, run_once
 
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 
 pytestmark = pytest.mark.slow
@@ -21,8 +20,7 @@ RESPECT = "onManualPause: respect"
 
 @pytest.fixture
 def applied(at: Workplace, standin: StandIn) -> Workplace:
-    at.commit("orders.yaml", at.source("orders", RESPECT))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders", RESPECT))
     standin.cluster.stored.set_source(at.name("orders"), {"filename": "f"}, {"position": 1})
     return at
 
@@ -32,7 +30,7 @@ def reset(at: Workplace, name: str) -> None:
 
 
 def stopped(at: Workplace) -> dict[str, object]:
-    with closing(Ledger.open("sqlite:///state.db", at.directory, None)) as ledger:
+    with closing(at.ledger()) as ledger:
         return dict(ledger.stopped.of(ClusterName("local")))
 
 
@@ -70,8 +68,7 @@ def test_a_killed_process_does_not_leave_a_connector_stopped(
     with AsProcess(at) as daemon:
         at.await_that(lambda: standin.count(method, path), bool)
         at.await_states(orders="STOPPED")
-        daemon.send(signal.SIGKILL)
-        daemon.code()
+        daemon.end(signal.SIGKILL)
     assert stopped(at).keys() == {at.name("orders")}
     run_once(at)
     assert at.states() == before

@@ -13,7 +13,6 @@ from standin.connect import StandIn
 from support.daemon_log import FOR_EVER, AsProcess, release, run_once
 from support.git.http_server import serving
 
-from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName
 
 TWO_STEPS = "3.6.2"
@@ -35,15 +34,14 @@ def is_sent(at: Workplace, standin: StandIn, method: str, path: str = ".*") -> N
 
 def hang_in_a_reset(at: Workplace, standin: StandIn, *, effect: bool) -> None:
     """Apply a connector, and commit a reset of its offsets that Connect does not answer."""
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     standin.cluster.stored.set_source(at.name("orders"), {"filename": "f"}, {"position": 1})
     standin.hang("DELETE", ".*/offsets", effect=effect)
     at.commit("reset.yaml", change("again", at.name("orders"), "operation: reset\nacknowledge: [reset]"))
 
 
 def ours(at: Workplace) -> set[ConnectorName]:
-    with closing(Ledger.open("sqlite:///state.db", at.directory, None)) as ledger:
+    with closing(at.ledger()) as ledger:
         return set(ledger.ownership(ClusterName("local")))
 
 
@@ -74,8 +72,7 @@ def test_a_second_signal_logs_the_connectors_that_are_left_stopped(at: Workplace
         is_sent(at, standin, "DELETE")
         daemon.send(signal.SIGTERM)
         daemon.wait("daemon_stopping")
-        daemon.send(signal.SIGTERM)
-        assert daemon.code() == -signal.SIGTERM
+        assert daemon.end() == -signal.SIGTERM
         (left,) = daemon.all("connector_left_stopped", level="warning", cluster="local", connector=at.name("orders"))
     assert left["message"].endswith(f"curl -X PUT {at.urls[0]}/connectors/{at.name('orders')}/resume")
     assert at.states() == {"orders": "STOPPED"}
@@ -88,8 +85,7 @@ def test_a_step_that_outlasts_the_shutdown_is_finished_by_the_next_start(at: Wor
     hang_in_a_reset(at, standin, effect=True)
     with AsProcess(at, environment={"GITOPS_CONNECT_DAEMON__SHUTDOWN_TIMEOUT": "0.2s"}) as daemon:
         is_sent(at, standin, "DELETE")
-        daemon.send(signal.SIGTERM)
-        assert daemon.code() == 1
+        assert daemon.end() == 1
         (step,) = daemon.all("step_abandoned", level="warning", cluster="local", connector=name)
         assert (step["action"], step["offset_change"]) == ("reset", "again")
         assert step["message"] == "still in progress after shutdown_timeout (0.2s); the next start finishes it"
@@ -103,8 +99,7 @@ def test_a_step_that_outlasts_the_shutdown_is_finished_by_the_next_start(at: Wor
 def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, standin: StandIn) -> None:
     with AsProcess(slow) as daemon:
         is_sent(slow, standin, "POST")
-        daemon.send(signal.SIGKILL)
-        daemon.code()
+        daemon.end(signal.SIGKILL)
     assert ours(slow) == set()
     release(standin)
     assert run_once(slow) == [("adopt", "step_applied"), ("stop", "step_applied")]
@@ -117,18 +112,14 @@ def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_and_one_can_start_aft
 ) -> None:
     with AsProcess(slow) as first:
         is_sent(slow, standin, "POST")
-        rejected = slow.run("run")
-        assert rejected.code == 5
-        assert f"and the leader is process {first.process.pid} on " in rejected.err
-        assert "stop that process, or store the ledger in PostgreSQL" in rejected.err
-        first.send(signal.SIGKILL)
-        first.code()
+        leader = f"and the leader is process {first.process.pid} on "
+        slow.run("run").expect(5, err=(leader, "stop that process, or store the ledger in PostgreSQL"))
+        first.end(signal.SIGKILL)
     release(standin)
     with AsProcess(slow) as second:
         assert second.wait("reconciliation_finished")["applied"] == 2
         assert [line["action"] for line in second.steps()] == ["adopt", "stop"]
-        second.send(signal.SIGTERM)
-        assert second.code() == 0
+        assert second.end() == 0
     assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
 
 
@@ -137,8 +128,7 @@ def test_a_server_that_hangs_does_not_delay_the_shutdown(at: Workplace, standin:
     standin.hang("GET", "/")
     with AsProcess(at) as daemon:
         is_sent(at, standin, "GET", "/")
-        daemon.send(signal.SIGTERM)
-        assert daemon.code() == 0
+        assert daemon.end() == 0
         assert (daemon.all("daemon_stopping")[0].get("in_progress"), daemon.all("reconciliation_failed")) == (None, [])
     run_once(at)  # what the first process held is free again
 
@@ -148,8 +138,7 @@ def test_a_git_server_that_hangs_does_not_delay_the_shutdown(at: Workplace, tmp_
         server.behaviour.hangs = True
         with AsProcess(at, environment={"GITOPS_CONNECT_REPOSITORY__URL": f"{server.url}/repository"}) as daemon:
             assert server.behaviour.arrived.wait(30)
-            daemon.send(signal.SIGTERM)
-            assert daemon.code() == 0
+            assert daemon.end() == 0
 
 
 def test_a_secret_that_connect_echoes_is_in_no_line(at: Workplace, standin: StandIn) -> None:
@@ -170,8 +159,7 @@ def test_the_steps_of_a_killed_process_are_finished_on_a_real_worker(really: Wor
     at.commit("all.yaml", *(at.source(f"orders{number}", "state: paused") for number in range(8)))
     with AsProcess(at) as daemon:
         daemon.wait("step_applied")
-        daemon.send(signal.SIGKILL)
-        daemon.code()
+        daemon.end(signal.SIGKILL)
     run_once(at)
     assert at.states() == {f"orders{number}": "PAUSED" for number in range(8)}
     assert ours(at) == {at.name(f"orders{number}") for number in range(8)}

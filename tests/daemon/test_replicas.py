@@ -65,13 +65,11 @@ def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(
             assert f"the leader is process {first.process.pid} on " in second.wait("leader_followed")["message"]
             second.wait("revision_changed")
             place.move_leases()
-            first.send(signal.SIGKILL)
-            first.code()
+            first.end(signal.SIGKILL)
             release(workers[0])
             assert second.wait("leader_elected")["number"] == number + 1
             second.wait("step_applied", action="stop")
-            second.send(signal.SIGTERM)
-            assert second.code() == 0
+            assert second.end() == 0
     assert [workers[0].count("POST"), workers[1].count("POST"), changes(workers[1])] == [1, 0, 1]
 
 
@@ -100,8 +98,7 @@ def test_a_leader_that_was_suspended_past_its_lease_changes_nothing_more(
             leader.wait("revision_changed", revision=at.git("rev-parse", "HEAD"))
             assert changes(one) == sent < 40
             assert at.states() == {**dict.fromkeys(names, "STOPPED"), "more": "RUNNING"}
-            follower.send(signal.SIGTERM)
-            assert follower.code() == 0
+            assert follower.end() == 0
             leader.wait("leader_elected", count=2)
             at.commit("last.yaml", at.source("last"))
             leader.wait("step_applied", connector=at.name("last"))

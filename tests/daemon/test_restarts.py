@@ -94,8 +94,7 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     at: Workplace, standin: StandIn
 ) -> None:
     name = at.name("orders")
-    at.commit("orders.yaml", at.source("orders"))
-    at.apply()
+    at.deploy("orders.yaml", at.source("orders"))
     standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
     with InThread(at) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
@@ -120,13 +119,12 @@ def test_a_sink_whose_cause_was_fixed_works_again(really: Workplace) -> None:
     at, name = really, really.name("sink")
     at.commit("sink.yaml", broken_sink(at))
     at.run("apply", "--yes")
-    path = f"/connectors/{name}/status"
-    at.await_that(lambda: at.rest("GET", path)["tasks"], lambda tasks: [one["state"] for one in tasks] == ["FAILED"])
+    at.await_that(lambda: at.tasks("sink"), lambda tasks: tasks == ["FAILED"])
     (at.directory / "missing").mkdir()
     with InThread(at) as daemon:
         restarted = daemon.wait("step_applied", action="restart", connector=name)
         assert restarted.get("message", "") == ""
         assert restarted["reason"].startswith("automatic restart 1 of 6; task 0 is FAILED: ")
         daemon.wait("connector_recovered", connector=name)
-    assert [task["state"] for task in at.rest("GET", path)["tasks"]] == ["RUNNING"]
+    assert at.tasks("sink") == ["RUNNING"]
     assert "restarted once" in at.run("status").out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,8 +83,7 @@ def test_a_reconciliation_is_one_trace(at: Workplace, collector: Collector) -> N
         daemon.wait("reconciliation_finished")
         with closing(requests.get(f"{url}/api/v1/journal", timeout=10)) as answer:
             (recorded,) = answer.json()["steps"]
-        daemon.send(signal.SIGTERM)
-        assert daemon.code() == 0
+        assert daemon.end() == 0
     assert collector.services == {"gitops-connect"}
     (step,) = collector.named("step create")
     assert attributes(step) == {"gitops_connect.connector": at.name("orders"), "gitops_connect.step": logged["step"]}

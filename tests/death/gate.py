@@ -2,80 +2,47 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
-from typing import Self
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-_END_OF_HEAD = b"\r\n\r\n"
+from support.loopback import in_thread
 
 
-class Gate:
-    """Forwards connections to the worker at `url`. Calls `passed` when it has forwarded a complete PATCH request."""
+@contextmanager
+def gate(url: str, passed: Callable[[], None]) -> Iterator[str]:
+    """The URL of a proxy of the worker at `url`. Calls `passed` when it has forwarded a complete PATCH request."""
+    worker = urlsplit(url).netloc
 
-    def __init__(self, url: str, passed: Callable[[], None]) -> None:
-        self._passed = passed
-        self._worker = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        Thread(target=self._accept, daemon=True).start()
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
 
-    def __enter__(self) -> Self:
-        return self
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            with closing(HTTPConnection(worker)) as connection:
+                try:
+                    connection.request(self.command, self.path, body, dict(self.headers))
+                    if self.command == "PATCH":
+                        passed()
+                    answer = connection.getresponse()
+                    content = answer.read()
+                except (OSError, HTTPException):  # the worker was killed: the client gets no answer either
+                    self.close_connection = True
+                    return
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.headers.get("Content-Type", ""))
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
-    def __exit__(self, *_: object) -> None:
-        self._listener.close()
+        do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are BaseHTTPRequestHandler's
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, suppress(OSError), socket.create_connection(self._worker) as worker:
-            Thread(target=_pour, args=(worker, client), daemon=True).start()
-            self._hand_over(client, worker)
-
-    def _hand_over(self, client: socket.socket, worker: socket.socket) -> None:
-        while head := _read_head(client):
-            begin, _, body = head.partition(_END_OF_HEAD)
-            worker.sendall(head)
-            left = _length(begin) - len(body)
-            while left > 0 and (chunk := client.recv(min(left, 1 << 16))):
-                worker.sendall(chunk)
-                left -= len(chunk)
-            if head.startswith(b"PATCH "):
-                self._passed()
-
-
-def _read_head(client: socket.socket) -> bytes:
-    """The head of the next request, with the received part of its body; empty at the end of the connection."""
-    head = b""
-    while _END_OF_HEAD not in head:
-        chunk = client.recv(1 << 16)
-        if not chunk:
-            return b""
-        head += chunk
-    return head
-
-
-def _length(head: bytes) -> int:
-    for line in head.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length":
-            return int(value)
-    return 0
-
-
-def _pour(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while chunk := source.recv(1 << 16):
-            sink.sendall(chunk)
-    with suppress(OSError):  # a worker that dies resets its connections
-        sink.shutdown(socket.SHUT_RDWR)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    with in_thread(server):
+        yield f"http://127.0.0.1:{server.server_port}"

@@ -12,11 +12,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from death.watched import watch_method
 from gitops_connect.cli.main import run_command
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
@@ -29,7 +30,7 @@ _LOOK = 0.005
 
 
 def main(fault: dict[str, Any], arguments: list[str]) -> int:
-    _watch(OffsetChangeStore, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
+    watch_method(OffsetChangeStore, "sent", lambda _, *marked: sys.stderr.write(f"marked {marked[-1]}\n"))
     if fault:
         owner = next(
             one
@@ -37,18 +38,8 @@ def main(fault: dict[str, Any], arguments: list[str]) -> int:
             if hasattr(one, fault["method"])
         )
         happen, numbers = _die if fault["who"] == "self" else _kill_java_at_work, count(1)
-        _watch(owner, fault["method"], lambda *_: happen() if next(numbers) == fault["nth"] else None)
+        watch_method(owner, fault["method"], lambda *_: happen() if next(numbers) == fault["nth"] else None)
     return run_command(arguments)
-
-
-def _watch(owner: type, method: str, before: Callable[..., Any]) -> None:
-    real = getattr(owner, method)
-
-    def watched(*arguments: Any, **more: Any) -> Any:
-        before(*arguments)
-        return real(*arguments, **more)
-
-    setattr(owner, method, watched)
 
 
 def _die() -> None:

@@ -73,12 +73,12 @@ class Story:
 
     first: Documents
     then: Documents
-    after: Documents | None = None
     settled: tuple[str, ...] = ()
     goes_on: int | None = None
     state: str | None = "RUNNING"
     exact: bool = False
     more: str = ""
+    after: Documents | None = None
 
 
 def running(*changes: tuple[Any, ...], spec: str = "", **config: str) -> Documents:
@@ -94,6 +94,7 @@ def _flow(entry: dict[str, Any]) -> str:
 
 
 BACK = ("back", "alter", 2, "rewind")
+EXACT = ("exact", "replace", 2, "rewind, tombstone")
 STOPPED = "state: stopped"
 Each = Callable[[Story], Iterator[tuple[Trial, bool]]]
 

@@ -10,6 +10,7 @@ from standin.connect import Call
 
 from death.stories import (
     BACK,
+    EXACT,
     SEED,
     STOPPED,
     Each,
@@ -30,28 +31,18 @@ pytestmark = pytest.mark.slow
 
 
 STORIES = {
-    "alter": Story(running(), running(BACK), None, ("back",), 2),
-    "alter a stopped one": Story(running(spec=STOPPED), running(BACK, spec=STOPPED), None, ("back",), 2, "STOPPED"),
-    "replace": Story(running(), running(("exact", "replace", 2, "rewind, tombstone")), None, ("exact",), 2, exact=True),
+    "alter": Story(running(), running(BACK), ("back",), 2),
+    "alter a stopped one": Story(running(spec=STOPPED), running(BACK, spec=STOPPED), ("back",), 2, "STOPPED"),
+    "replace": Story(running(), running(EXACT), ("exact",), 2, exact=True),
     "replace in a stopped one": Story(
-        running(spec=STOPPED),
-        running(("exact", "replace", 2, "rewind, tombstone"), spec=STOPPED),
-        None,
-        ("exact",),
-        2,
-        "STOPPED",
-        exact=True,
+        running(spec=STOPPED), running(EXACT, spec=STOPPED), ("exact",), 2, "STOPPED", exact=True
     ),
-    "reset": Story(running(), running(("nothing", "reset", None, "reset")), None, ("nothing",), 0, exact=True),
+    "reset": Story(running(), running(("nothing", "reset", None, "reset")), ("nothing",), 0, exact=True),
     "two changes and another config": Story(
-        running(),
-        running(BACK, ("forth", "alter", 3), **{"batch.size": "100"}),
-        None,
-        ("back", "forth"),
-        3,
+        running(), running(BACK, ("forth", "alter", 3), **{"batch.size": "100"}), ("back", "forth"), 3
     ),
-    "initial offsets": Story(lambda _: [], seeded(), None, (SEED,), 2),
-    "initial offsets of a paused one": Story(lambda _: [], seeded("state: paused"), None, (SEED,), 2, "PAUSED"),
+    "initial offsets": Story(lambda _: [], seeded(), (SEED,), 2),
+    "initial offsets of a paused one": Story(lambda _: [], seeded("state: paused"), (SEED,), 2, "PAUSED"),
 }
 
 
@@ -80,7 +71,7 @@ def test_each_change_takes_effect_once_and_the_connector_ends_as_desired(
 def test_a_change_in_progress_is_finished_after_its_removal_from_git_and_no_other(
     deaths: Each, worker: Recorder
 ) -> None:
-    story = Story(running(), running(BACK), running(), ("back",), 2)
+    story = Story(running(), running(BACK), ("back",), 2, after=running())
     finished = []
     for trial, _ in deaths(story):
         place = trial.place
@@ -100,7 +91,7 @@ def test_a_change_in_progress_is_finished_after_its_removal_from_git_and_no_othe
 
 def test_a_connector_that_was_started_after_the_kill_is_never_rewound(deaths: Each, worker: Recorder) -> None:
     """It reads on to exactly its former position, so its offsets do not show whether the change took effect."""
-    story = Story(running(), running(BACK), None, ("back",), 2)
+    story = Story(running(), running(BACK), ("back",), 2)
     found = 0
     for trial, lived in deaths(story):
         begun = not lived and "begin" in trial.events and worker.state() == "STOPPED"

@@ -47,7 +47,7 @@ def test_a_deletion_is_finished_though_git_wants_the_connector_back_and_it_can_b
 ) -> None:
     wanted = seeded if seed else lambda spec: running(spec=spec)
     gone, back = wanted(f"{DELETE}\nstate: absent"), wanted(DELETE)
-    story, again = Story(back, gone, back), Story(back, gone)
+    story, again = Story(back, gone, after=back), Story(back, gone)
     for trial, _ in deaths(story):
         place = trial.place
         begun = "begin" in trial.events

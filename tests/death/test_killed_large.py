@@ -75,7 +75,7 @@ def test_the_next_run_resumes_at_the_unfinished_chunk(
             assert standin.count("PATCH") - before == (MANY - accepted) // runtime.at_once
         _require_done(runtime)
         if lived:
-            assert number > 20, "hardly anything happened"
+            assert number > 10, "hardly anything happened"
             return
 
 

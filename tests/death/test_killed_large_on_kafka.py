@@ -26,8 +26,7 @@ KILLED = -9
 @pytest.fixture
 def at(place: LargePlace) -> LargePlace:
     """A running connector, and a change `first` of its offsets that is not yet applied."""
-    place.commit("many.yaml", place.runner())
-    place.apply()
+    place.deploy("many.yaml", place.runner())
     place.manifest("first.jsonl", lines(1))
     place.commit("first.yaml", place.change("first", FROM.format("first.jsonl")))
     return place
@@ -133,8 +132,7 @@ def test_a_worker_that_is_killed_between_chunks_gets_the_rest_after_its_restart(
 
 def test_a_deletion_with_very_many_offsets_is_finished(place: LargePlace) -> None:
     spec = "onDelete: {offsets: reset}\nstate: "
-    place.commit("many.yaml", place.runner(spec=f"{spec}stopped"))
-    place.apply()
+    place.deploy("many.yaml", place.runner(spec=f"{spec}stopped"))
     place.await_states(many="STOPPED")
     place.fill("many", lines(1))
     place.commit("many.yaml", place.runner(spec=f"{spec}absent"))

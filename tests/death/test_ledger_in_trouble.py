@@ -27,7 +27,7 @@ def trial(orders: Program, worker: Recorder, tmp_path: Path) -> Trial:
     return trial
 
 
-STORY = Story(running(), running(BACK), None, ("back",), 2)
+STORY = Story(running(), running(BACK), ("back",), 2)
 
 
 def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder) -> None:

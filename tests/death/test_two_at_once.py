@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 
 import pytest
-from acceptance.workplace import Workplace
+from acceptance.workplace import Workplace, change
 from standin.connect import Call, Reply, StandIn
 
 pytestmark = pytest.mark.slow
@@ -42,23 +41,16 @@ def worker() -> Iterator[Slow]:
 def at(worker: Slow, tmp_path: Path) -> Iterator[Workplace]:
     workplace = Workplace(tmp_path, (worker.url,))
     (tmp_path / "in.txt").write_text("one\ntwo\nthree\n")
-    workplace.commit("lines.yaml", workplace.source("lines"))
-    workplace.apply()
+    workplace.deploy("lines.yaml", workplace.source("lines"))
     workplace.states()
-    entry = ENTRY % (tmp_path / "in.txt")
-    workplace.commit(
-        "c.yaml",
-        "apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {name: back}\nspec:\n"
-        f"  connector: {workplace.name('lines')}\n  operation: alter\n  offsets: [{entry}]\n  acknowledge: [rewind]\n",
-    )
+    spec = f"operation: alter\noffsets: [{ENTRY % (tmp_path / 'in.txt')}]\nacknowledge: [rewind]"
+    workplace.commit("c.yaml", change("back", workplace.name("lines"), spec))
     yield workplace
     workplace.session.close()
 
 
 def begin_apply(at: Workplace) -> subprocess.Popen[str]:
-    settings = str(at.directory / "gitops-connect.toml")
-    command = [sys.executable, "-m", "gitops_connect.cli.main", "--config", settings, "apply", "--yes"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(at.command("apply", "--yes"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def require_once(at: Workplace, worker: Slow) -> None:

@@ -12,8 +12,7 @@ import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 
-from death.gate import Gate
-from gitops_connect.ledger.ledger import Ledger
+from death.gate import gate
 from gitops_connect.model.names import ClusterName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offset_text, partition_text
@@ -41,8 +40,8 @@ def real(sandbox: Sandbox, tmp_path: Path, killed: Event) -> Iterator[Workplace]
             killed.set()
             sandbox.kill_worker(1)
 
-    with Gate(sandbox.worker_urls[0], kill) as gate:
-        workplace = Workplace(tmp_path, (gate.url,))
+    with gate(sandbox.worker_urls[0], kill) as url:
+        workplace = Workplace(tmp_path, (url,))
         workplace.settings('settle_timeout = "15s"')
         yield workplace
         for name in workplace.rest("GET", "/connectors"):
@@ -58,16 +57,10 @@ def entry(stream: str, position: int) -> dict[str, Any]:
     return {"partition": {"stream": stream}, "offset": {"position": position}}
 
 
-def offsets(at: Workplace) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = at.rest("GET", f"/connectors/{at.name('numbers')}/offsets")["offsets"]
-    return found
-
-
 def test_a_worker_killed_in_the_middle_of_a_change(sandbox: Sandbox, real: Workplace, killed: Event) -> None:
     at = real
-    at.commit("numbers.yaml", at.document("numbers", NUMBERS, "", {"topic": at.name("numbers"), "until": str(END)}))
-    at.apply()
-    at.await_that(lambda: offsets(at), lambda found: found == [entry("a", END)])
+    at.deploy("numbers.yaml", at.document("numbers", NUMBERS, "", {"topic": at.name("numbers"), "until": str(END)}))
+    at.await_that(lambda: at.offsets("numbers"), lambda found: found == [entry("a", END)])
 
     many = [entry("a", 4), *(entry(f"s{number}", number) for number in range(MANY))]
     (at.repository / "many.jsonl").write_text("".join(json.dumps(one) + "\n" for one in many))
@@ -75,10 +68,9 @@ def test_a_worker_killed_in_the_middle_of_a_change(sandbox: Sandbox, real: Workp
     at.commit("c.yaml", change("many", at.name("numbers"), spec))
     ran = at.run("apply", "--yes")
     assert killed.is_set(), ran
-    assert ran.code == 1, ran
-    assert "the offsets after the request could not be read" in ran.err, ran
-    assert "skipped: the step alter before it failed" in ran.out
-    ledger = Ledger.open("sqlite:///state.db", at.directory, None).offset_changes
+    unread, skipped = "the offsets after the request could not be read", "skipped: the step alter before it failed"
+    ran.expect(1, err=unread, out=skipped)
+    ledger = at.ledger().offset_changes
     assert ledger.records(LOCAL)[OffsetChangeName("many")].state is OffsetChangeState.OPEN
 
     sandbox.start_worker()
@@ -90,7 +82,7 @@ def test_a_worker_killed_in_the_middle_of_a_change(sandbox: Sandbox, real: Workp
         partition_text({"stream": "a"}): offset_text({"position": END})
     }
     at.await_states(numbers="RUNNING")
-    at.await_that(lambda: entry("a", END) in offsets(at), bool)
-    others = [one["offset"]["position"] for one in offsets(at) if one["partition"]["stream"] != "a"]
+    at.await_that(lambda: entry("a", END) in at.offsets("numbers"), bool)
+    others = [one["offset"]["position"] for one in at.offsets("numbers") if one["partition"]["stream"] != "a"]
     assert sorted(others) == list(range(MANY))
     assert "No changes." in at.apply().out

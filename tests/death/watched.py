@@ -23,6 +23,17 @@ OPERATION_LOOKS = frozenset({"records", "saved", "declared", "snapshot"})
 """Methods that change nothing. All others are reported, also those that read offsets: much depends on these."""
 
 
+def watch_method(owner: type, method: str, before: Callable[..., object]) -> None:
+    """Call `before`, with the arguments, before each call of the method."""
+    real = getattr(owner, method)
+
+    def watched(*arguments: Any, **more: Any) -> Any:
+        before(*arguments)
+        return real(*arguments, **more)
+
+    setattr(owner, method, watched)
+
+
 class Watched:
     """A proxy of another object: `tell` gets the name of each called method that is not in `looks`."""
 

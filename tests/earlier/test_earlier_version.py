@@ -111,12 +111,8 @@ def test_an_export_is_the_same_as_before_and_is_imported(old: Ledger, tmp_path: 
     with closing(opened(tmp_path, "other")) as other:
         other.restore(read_archive(export, "export.json"), NOON)
         assert unpacked(write_archive(other.export())) == unpacked(export)
-        assert {**content(other), "conditions": 0, "positions": 0, "steps": 0} == {
-            **content(old),
-            "conditions": 0,
-            "positions": 0,
-            "steps": 0,
-        }
+        left_out = dict.fromkeys(("conditions", "positions", "steps"))
+        assert content(other) | left_out == content(old) | left_out
 
 
 def unpacked(export: str) -> str:

@@ -78,10 +78,8 @@ def test_with_another_key_digests_are_left_out_and_nothing_else(full: Ledger, ne
 def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledger, other: Ledger) -> None:
     other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), STOOD, NOON)
     before = other.export()
-    with pytest.raises(
-        UsageError,
-        match=r"other data \(ownership: 0, operations: 1, restarts: 0, .*, revisions: 0\).*--replace",
-    ):
+    text = r"other data \(ownership: 0, operations: 1, restarts: 0, .*, revisions: 0\).*--replace"
+    with pytest.raises(UsageError, match=text):
         other.restore(full.export(), NOON)
     assert other.export() == before
     other.restore(full.export(), NOON, replace=True)

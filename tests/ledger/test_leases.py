@@ -13,9 +13,9 @@ from typing import Any
 
 import psutil
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import select
 from support.cluster.manual_clock import ManualClock
-from support.ledger.ledger_places import LedgerPlace
+from support.ledger.ledger_places import LedgerPlace, writes
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.database import Database
@@ -127,12 +127,6 @@ def test_a_process_of_this_machine_that_ended_does_not_hold_it(
 
 
 def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
-    renewals: list[str] = []
-
-    def note(*arguments: Any) -> None:
-        if str(arguments[2]).startswith("UPDATE leases"):
-            renewals.append(arguments[2])
-
     with ledger.lease("local", clock, TTL) as lease, ThreadPoolExecutor(8) as pool:
         place.age_leases(TTL * 2 / 3)
         together = Barrier(8)
@@ -141,13 +135,10 @@ def test_threads_that_find_it_due_at_once_renew_it_once(ledger: Ledger, clock: M
             together.wait()
             lease.check()
 
-        event.listen(Engine, "before_cursor_execute", note)
-        try:
+        with writes() as renewals:
             for done in [pool.submit(check) for _ in range(8)]:
                 done.result()
-        finally:
-            event.remove(Engine, "before_cursor_execute", note)
-    assert len(renewals) == 1
+    assert renewals == ["UPDATE leases"]
 
 
 def test_who_writes_does_not_wait_for_who_renews(sqlite_ledger: Ledger, clock: ManualClock, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.ledger.ledger_places import LedgerPlace
 
-from gitops_connect.errors import LedgerUnusable, UsageError
+from gitops_connect.errors import UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete, TargetState
@@ -71,13 +71,12 @@ def test_recording_again_keeps_how_and_since_when_it_is_ours(ledger: Ledger, pla
     assert (ledger.ownership(LOCAL), ledger.revisions(LOCAL)) == ({}, Revisions())
     ledger.record(ORDERS)
     assert place.open().ownership(LOCAL) == {"orders": ORDERS}
-    later = replace(
-        ORDERS,
-        origin=Origin.ADOPTED,
-        since=NOON + timedelta(days=1),
-        revision=Revision("b" * 40),
-        desired=None,
-        applied={},
+    later = Ownership(
+        LOCAL,
+        ORDERS.connector,
+        Origin.ADOPTED,
+        Revision("b" * 40),
+        NOON + timedelta(days=1),
         on_delete=OnDelete.RESET,
     )
     ledger.record(later)
@@ -107,32 +106,26 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
     assert ledger.revisions(ClusterName("other")) == Revisions()
 
 
-def test_the_last_id_of_each_kind_of_request_is_kept_until_the_connector_is_deleted(ledger: Ledger) -> None:
-    whole, tasks = (A, RestartKind.CONNECTOR), (A, RestartKind.TASKS)
-    for requests in ({whole: "1"}, {whole: "2", tasks: "1"}):
-        ledger.restart_requests.record(LOCAL, requests)
-    expected = {whole: "2", tasks: "1"}
-    assert ledger.restart_requests.of(LOCAL) == expected
-    ledger.forget(LOCAL, B)
-    assert ledger.restart_requests.of(LOCAL) == expected
-    ledger.forget(LOCAL, A)
-    assert ledger.restart_requests.of(LOCAL) == {}
-
-
 def test_the_values_of_connectors_are_replaced_and_removed(ledger: Ledger, place: LedgerPlace) -> None:
     first, second = RestartRecord(1, NOON), RestartRecord(2, NOON + timedelta(minutes=2))
+    whole, tasks, other = (A, RestartKind.CONNECTOR), (A, RestartKind.TASKS), (B, RestartKind.TASKS)
     ledger.restarts.record(LOCAL, {A: first, B: first})
     ledger.restarts.record(LOCAL, {A: second})
     ledger.stopped.record(LOCAL, {A: TargetState.RUNNING, B: TargetState.PAUSED})
+    for requests in ({whole: "1", other: "1"}, {whole: "2", tasks: "1"}):
+        ledger.restart_requests.record(LOCAL, requests)
     again = place.open()
     assert again.restarts.of(LOCAL) == {A: second, B: first}
     assert again.stopped.of(LOCAL) == {A: TargetState.RUNNING, B: TargetState.PAUSED}
+    assert again.restart_requests.of(LOCAL) == {whole: "2", tasks: "1", other: "1"}
     assert again.restarts.of(ClusterName("other")) == {}
     ledger.restarts.record(LOCAL, {}, [A])
     ledger.restarts.record(ClusterName("other"), {}, [B])
+    ledger.restart_requests.record(LOCAL, {}, [tasks])
     assert ledger.restarts.of(LOCAL) == {B: first}
     ledger.forget(LOCAL, B)
     assert ledger.stopped.of(LOCAL) == {A: TargetState.RUNNING}
+    assert ledger.restart_requests.of(LOCAL) == {whole: "2"}
 
 
 def test_the_last_suspension_is_kept_until_it_is_resumed_or_the_connector_is_deleted(ledger: Ledger) -> None:
@@ -151,12 +144,6 @@ def test_the_last_suspension_is_kept_until_it_is_resumed_or_the_connector_is_del
     ledger.suspend(LOCAL, A, alone)
     ledger.forget(LOCAL, A)
     assert ledger.suspensions(LOCAL) == Suspensions()
-
-
-def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(ledger: Ledger) -> None:
-    with pytest.raises((ValueError, LedgerUnusable), match="no time zone"):
-        ledger.record(replace(ORDERS, since=datetime(2026, 11, 21, 12, 0)))  # noqa: DTZ001 - what the test is about
-    assert ledger.ownership(LOCAL) == {}
 
 
 def test_a_relative_path_starts_from_the_given_directory_and_an_absolute_one_does_not(tmp_path: Path) -> None:

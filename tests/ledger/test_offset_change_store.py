@@ -128,6 +128,8 @@ def test_a_large_one_is_recorded_without_its_offsets(offset_changes: OffsetChang
 
 @pytest.mark.parametrize("state", STATES)
 def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetChangeState | None) -> None:
+    if state in {OffsetChangeState.OPEN, OffsetChangeState.INTENDED}:
+        offset_changes.fail(LOCAL, SKIP, "no", final=False, at=NOON)
     before = bring_to(offset_changes, state)
     if state is OffsetChangeState.SETTLED:
         offset_changes.settle(LOCAL, SKIP.name, offsets(99), "other", LATER)
@@ -136,20 +138,15 @@ def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetCha
         offset_changes.note(LOCAL, SKIP.name, "not yet")
         offset_changes.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
         assert before
-        assert offset_changes.records(LOCAL)[SKIP.name] == replace(
-            before,
-            state=OffsetChangeState.SETTLED,
-            since=LATER,
-            warning="externally managed",
-            after=offsets_digest(offsets(1)),
-        )
+        assert before.failures == 1
+        settled = replace(before, state=OffsetChangeState.SETTLED, since=LATER, failures=0)
+        settled = replace(settled, warning="externally managed", after=offsets_digest(offsets(1)))
+        assert offset_changes.records(LOCAL) == {"skip": settled}
         assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
         assert offset_changes.snapshot(LOCAL, SKIP.name) == (STOOD if state is OffsetChangeState.OPEN else None)
     else:
-        with pytest.raises(
-            LedgerUnusable,
-            match=r"skip took effect on local, but it is not in progress in the ledger .*(state\.db|/ledger_)",
-        ):
+        text = r"skip took effect on local, but it is not in progress in the ledger .*(state\.db|/ledger_)"
+        with pytest.raises(LedgerUnusable, match=text):
             offset_changes.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
         assert offset_changes.records(LOCAL).get(SKIP.name) == before
 
@@ -177,13 +174,16 @@ def test_a_note_a_release_and_a_drop_change_that_operation_alone(
 def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(offset_changes: OffsetChangeStore) -> None:
     begun = bring_to(offset_changes, OffsetChangeState.OPEN)
     assert begun
-    offset_changes.mark(LOCAL, replace(begun, state=OffsetChangeState.SETTLED, message="by hand"))
+    settled = replace(begun, state=OffsetChangeState.SETTLED, message="by hand", after=offsets_digest(offsets(1)))
+    offset_changes.mark(LOCAL, settled)
+    assert offset_changes.records(LOCAL) == {"skip": settled}
     assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
     assert offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
     offset_changes.mark(LOCAL, replace(begun, digest=REWRITTEN.digest))
     assert offset_changes.declared(LOCAL, SKIP.name) is None
     assert offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
     offset_changes.mark(LOCAL, replace(begun, before=None))
+    assert offset_changes.records(LOCAL) == {"skip": replace(begun, before=None)}
     assert offset_changes.snapshot(LOCAL, SKIP.name) is None
 
 

@@ -1,4 +1,4 @@
-"""Conditions, offset positions, the journal of steps, and reviews in the ledger."""
+"""The journal of steps, and reviews in the ledger."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from support.planner.offset_change_values import LATER, LOCAL, NOON
 from gitops_connect.ledger import status_store
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
-from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.plans import Action
@@ -23,10 +22,8 @@ from gitops_connect.model.reviewed_plans import (
     ReviewedConnector,
     ReviewedPlan,
 )
-from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 
 ORDERS = ConnectorName("orders")
-READY = Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", NOON, Revision("r1"))
 SKIP = DestructiveEffect(
     DestructiveKind.SKIP, OffsetChangeName("x"), Digest("m"), 1, (PartitionText('{"p":1}'),), 5, "5 records"
 )
@@ -34,25 +31,12 @@ PLAN = ReviewedPlan(7, Revision("r1"), Digest("d1"), {LOCAL: {ConnectorName("ör
 OTHER = ReviewedPlan(8, Revision("r1"), Digest("d8"))
 NEXT = replace(PLAN, digest=Digest("d2"), connectors={})
 ANA = Approval(7, Digest("d1"), "ana", NOON, "https://git.example/7#1")
-FAILED = Condition(ConditionType.READY, ConditionStatus.FALSE, "Failed", "task 0", NOON, Revision("r2"))
 
 
 def step(number: int, cluster: ClusterName = LOCAL, connector: str = "orders") -> JournalEntry:
     at = NOON + timedelta(seconds=number)
     names = (cluster, at, Revision("r1"), "Ann", ConnectorName(connector))
     return JournalEntry(*names, Action.ALTER, "back", Result.APPLIED, "declared", f"number {number}", 0.5)
-
-
-def test_conditions_and_offset_positions_are_replaced_and_removed(ledger: Ledger) -> None:
-    first, second = (OffsetPosition(Digest(text), NOON) for text in "ab")
-    ledger.status.offset_positions.record(LOCAL, {ORDERS: first, ConnectorName("x"): first})
-    ledger.status.offset_positions.record(LOCAL, {ORDERS: second}, [ConnectorName("x")])
-    assert ledger.status.offset_positions.of(LOCAL) == {ORDERS: second}
-    key, other = (ORDERS, ConditionType.READY), (ConnectorName(""), ConditionType.READY)
-    ledger.status.conditions.record(LOCAL, {key: READY, other: READY})
-    ledger.status.conditions.record(LOCAL, {key: FAILED}, [other])
-    assert ledger.status.conditions.of(LOCAL) == {key: FAILED}
-    assert ledger.status.conditions.of(ClusterName("another")) == {}
 
 
 def test_the_journal_returns_the_newest_steps_first_in_pages_and_keeps_a_limited_number_of_each_cluster(

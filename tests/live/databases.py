@@ -7,7 +7,6 @@ refuses to run as root.
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -79,7 +78,8 @@ def start_postgres() -> Server:
     """PostgreSQL with logical replication, as Debezium needs it."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     program = found[-1] if found else _program("postgres", "PostgreSQL", "postgresql")
-    account, directory, port = _account("postgres"), _directory("postgres"), choose_port((), ())
+    account, port = _account("postgres"), choose_port((), ())
+    directory = _directory("postgres", account)
     data = directory / "data"
     initdb = [str(program.with_name("initdb")), "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync"]
     _run_as(account, directory, [*initdb, "--pgdata", str(data)])
@@ -102,7 +102,8 @@ def start_postgres() -> Server:
 def start_mariadb() -> Server:
     """MariaDB with a binary log of rows, as Debezium needs it."""
     program = _program("mariadbd", "MariaDB", "mariadb-server")
-    account, directory, port = _account("mysql"), _directory("mariadb"), choose_port((), ())
+    account, port = _account("mysql"), choose_port((), ())
+    directory = _directory("mariadb", account)
     data, socket = directory / "data", directory / "socket"
     install = [str(_program("mariadb-install-db", "MariaDB", "mariadb-server")), "--no-defaults", "--skip-test-db"]
     _run_as(account, directory, [*install, f"--datadir={data}", "--auth-root-authentication-method=normal"])
@@ -143,15 +144,13 @@ def _program(name: str, what: str, package: str) -> Path:
 
 def _account(name: str) -> str:
     """The user that runs the server: empty for the current user, or the package's user if root runs the tests."""
-    if os.geteuid() != 0:
-        return ""
-    return pwd.getpwnam(name).pw_name
+    return name if os.geteuid() == 0 else ""
 
 
-def _directory(name: str) -> Path:
+def _directory(name: str, account: str) -> Path:
     directory = Path(tempfile.mkdtemp(prefix=f"gitops-connect-{name}-"))
-    if os.geteuid() == 0:
-        shutil.chown(directory, "postgres" if name == "postgres" else "mysql")
+    if account:
+        shutil.chown(directory, account)
     return directory
 
 

@@ -6,8 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any
 
-from acceptance.test_offsets import change
-from acceptance.workplace import SINK, Ran, Workplace
+from acceptance.workplace import SINK, Workplace, change
 
 from live.databases import HOST, USER, Server
 
@@ -105,7 +104,7 @@ class CapturedTable(ABC):
 
     def offsets(self) -> list[dict[str, Any]]:
         """All partitions with their offsets, as Connect returns them."""
-        found: list[dict[str, Any]] = self.place.rest("GET", f"/connectors/{self.name}/offsets")["offsets"]
+        found: list[dict[str, Any]] = self.place.offsets(self.stem)
         return found
 
     def offset(self) -> Offset:
@@ -116,26 +115,12 @@ class CapturedTable(ABC):
         """Commit an offset change that sets the offset."""
         entry = {"partition": partition or self.partition, "offset": offset}
         spec = f"operation: alter\noffsets: {json.dumps([entry])}\n{more}"
-        self.place.commit(f"{name}.yaml", self.change(name, spec))
-
-    def change(self, name: str, spec: str) -> str:
-        """The document of an offset change of the connector."""
-        return change(name, self.name, spec)
+        self.place.commit(f"{name}.yaml", change(name, self.name, spec))
 
     def is_refused(self, *words: str) -> None:
         """Assert that the repository has errors with these words, and that nothing was applied."""
-        refused = self.place.run("apply", "--yes")
-        assert refused.code == 4, refused
-        assert [word for word in words if word not in refused.err] == [], refused
+        self.place.run("apply", "--yes").expect(4, err=words)
         assert self.tasks() in ([], ["RUNNING"])
-
-    def undo(self, name: str) -> Ran:
-        """Write the document that undoes the change, commit and apply it."""
-        ran = self.place.run("offsets", "undo", name, "--out", str(self.place.repository / f"undo-{name}.yaml"))
-        assert ran.code == 0, ran
-        self.place.git("add", "--all")
-        self.place.git("commit", "--quiet", "--message", f"undo {name}")
-        return self.place.run("apply", "--yes")
 
     def stop(self) -> None:
         """Stop the connector by hand."""
@@ -155,22 +140,18 @@ class CapturedTable(ABC):
 
     def patch(self, offset: Offset, partition: dict[str, str] | None = None) -> None:
         """Set the offset by hand."""
-        entry = {"partition": partition or self.partition, "offset": offset}
-        self.place.rest("PATCH", f"/connectors/{self.name}/offsets", {"offsets": [entry]})
+        self.place.set_offsets(self.stem, {"partition": partition or self.partition, "offset": offset})
 
     def tasks(self) -> list[str]:
         """The state of each task."""
-        return [task["state"] for task in self._status()["tasks"]]
+        return self.place.tasks(self.stem)
 
     def trace(self) -> str:
         """The stack trace of the failed task."""
-        return str(self._status()["tasks"][0]["trace"])
+        return str(self.place.rest("GET", f"/connectors/{self.name}/status")["tasks"][0]["trace"])
 
     def await_tasks(self, *states: str) -> None:
         self.place.await_that(self.tasks, lambda found: found == list(states))
-
-    def _status(self) -> Any:
-        return self.place.rest("GET", f"/connectors/{self.name}/status")
 
 
 class DebeziumSource(CapturedTable):

@@ -50,9 +50,7 @@ def test_nanoseconds_that_are_not_those_of_the_timestamp_are_an_error(invoices: 
 def test_a_password_in_the_url_is_masked_and_warned_of(invoices: JdbcSource) -> None:
     url = f"{invoices.config()['connection.url']}&password=hunter2"
     invoices.declare(connection__url=url)
-    planned = invoices.place.run("plan")
-    assert "connector/clear-secret" in planned.err
-    assert "password=***" in planned.out
+    planned = invoices.place.run("plan").expect(err="connector/clear-secret", out="password=***")
     applied = invoices.place.apply()
     shown = [planned, applied, invoices.place.run("status"), invoices.place.run("plan", "-o", "json")]
     assert "hunter2" not in "".join(ran.out + ran.err for ran in shown)

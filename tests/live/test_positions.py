@@ -1,4 +1,7 @@
-"""What the connectors do with offsets that are set by hand: the rules of each family are based on these facts."""
+"""What the connectors do with offsets that are set by hand: the rules of each family are based on these facts.
+
+The tests of each database prove more such facts, with the rules.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +32,6 @@ def test_lsn_proc_decides_if_it_is_there(orders: PostgresSource, moved: set[str]
     orders.await_ids(1, 2, 3, 4, 5, 6, *again, 7)
 
 
-def test_the_lsn_alone_is_read_again_too(orders: PostgresSource) -> None:
-    orders.run(flush__lsn__source='"false"')
-    first, *_ = orders.insert_each(4, 5, 6)
-    orders.restart_from({"lsn": first["lsn"]})
-    orders.await_ids(1, 2, 3, 4, 5, 6, 4, 5, 6)
-
-
-def test_a_position_that_the_slot_has_released_fails_the_task(orders: PostgresSource) -> None:
-    orders.run()
-    (first,) = orders.insert_each(4)
-    orders.release(first)
-    orders.restart_from(first)
-    orders.await_tasks("FAILED")
-    assert "no longer available on the server" in orders.trace()
-
-
 def test_when_needed_reads_the_whole_table_again(orders: PostgresSource) -> None:
     orders.run(snapshot__mode="when_needed")
     (first,) = orders.insert_each(4)
@@ -65,15 +52,6 @@ def test_a_released_lsn_alone_is_not_noticed_and_nothing_before_the_slot_is_read
     assert orders.ids().count(4) == 1
 
 
-def test_an_offset_without_a_slot_fails_the_task(orders: PostgresSource) -> None:
-    orders.declare("state: stopped")
-    orders.place.apply()
-    orders.patch({"lsn": orders.end_of_wal()})
-    orders.resume()
-    orders.await_tasks("FAILED")
-    assert "no longer available on the server" in orders.trace()
-
-
 def test_rows_before_a_position_past_the_end_of_the_wal_are_not_read(orders: PostgresSource) -> None:
     orders.run()
     (last,) = orders.insert_each(4)
@@ -89,17 +67,12 @@ def test_rows_before_a_position_past_the_end_of_the_wal_are_not_read(orders: Pos
     orders.await_last(5)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "trace"),
-    [({"messageType": "UPSERT"}, "No enum constant"), ({"snapshot": "sometimes"}, "No enum constant")],
-    ids=["messageType", "snapshot"],
-)
-def test_values_of_closed_sets_fail_the_task(orders: PostgresSource, wrong: dict[str, str], trace: str) -> None:
+def test_a_value_that_is_not_in_a_closed_set_fails_the_task(orders: PostgresSource) -> None:
     orders.run()
     (last,) = orders.insert_each(4)
-    orders.restart_from({**last, **wrong})
+    orders.restart_from({**last, "snapshot": "sometimes"})
     orders.await_tasks("FAILED")
-    assert trace in orders.trace()
+    assert "No enum constant" in orders.trace()
 
 
 @pytest.mark.parametrize(
@@ -115,21 +88,12 @@ def test_gtids_decide_if_the_server_has_them(stock: MariaDbSource, moved: set[st
     stock.await_ids(1, 2, 3, 4, 5, 6, *again, 7)
 
 
-@pytest.mark.parametrize(
-    ("offset", "trace"),
-    [
-        ({"file": "binlog.000999", "pos": 4}, "no longer available on the server"),
-        ({"file": "binlog.000001", "pos": 4}, "gtidSet"),
-        ({"file": "binlog.000001", "pos": 4, "gtids": "0-1-999999"}, "no longer available on the server"),
-    ],
-    ids=["no such file", "no gtids", "gtids ahead of the server"],
-)
-def test_positions_that_fail_the_task(stock: MariaDbSource, offset: dict[str, str | int], trace: str) -> None:
+def test_gtids_that_the_server_does_not_have_fail_the_task(stock: MariaDbSource) -> None:
     stock.run()
     (last,) = stock.insert_each(4)
-    stock.restart_from(offset)
+    stock.restart_from({"file": "binlog.000001", "pos": 4, "gtids": "0-1-999999"})
     stock.await_tasks("FAILED")
-    assert trace in stock.trace()
+    assert "no longer available on the server" in stock.trace()
     stock.restart_from(last)
     stock.insert()
     stock.await_last(5)

@@ -90,7 +90,3 @@ def _reviewed(
         return (replace(whole, connectors={before.desired.cluster: found}),)
 
     return replace(before, reviews=Reviews(ReviewMode(mode), only(shown), only(approved), 7))
-
-
-def test_there_are_cases() -> None:
-    assert len(CASES) > 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,14 @@ from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import ObservedConnector, OffsetPosition, TaskStatus, WorkerState
 from gitops_connect.model.restart_records import RestartRecord
-from gitops_connect.model.status import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
+from gitops_connect.model.status import (
+    Condition,
+    ConditionKey,
+    Conditions,
+    ConditionStatus,
+    ConditionType,
+    ConnectorStatus,
+)
 from gitops_connect.plan.conditions import changes, cluster_ready, connector_conditions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
@@ -36,10 +43,12 @@ def minutes(number: float) -> datetime:
 
 
 def conditions(given: Situation) -> dict[ConditionKey, Condition]:
-    made = plan(given)
+    return connector_conditions(given.conditions, statuses_of(given), plan(given), given.now)
+
+
+def statuses_of(given: Situation) -> Iterable[ConnectorStatus]:
     problems = problems_by_connector(given.desired, Diagnostics(), Diagnostics())
-    statuses = connector_statuses(made, given.desired, given.observed, find_unhealthy(given), problems)
-    return connector_conditions(given.conditions, statuses, made, given.now)
+    return connector_statuses(plan(given), given.desired, given.observed, find_unhealthy(given), problems)
 
 
 def over_time(*observed: tuple[float, ObservedConnector], gone: frozenset[str] = frozenset()) -> list[Condition]:
@@ -130,8 +139,7 @@ def test_only_what_differs_is_recorded(change: str) -> None:
 
 def test_a_cluster_is_ready_if_all_its_connectors_are() -> None:
     given = situation([wanted("a"), wanted("b")], [seen("a"), seen("b", "FAILED")], owned=["a", "b"])
-    problems = problems_by_connector(given.desired, Diagnostics(), Diagnostics())
-    statuses = connector_statuses(plan(given), given.desired, given.observed, find_unhealthy(given), problems)
+    statuses = statuses_of(given)
     found = cluster_ready(statuses, 2, NOW, REVISION)
     assert (found.status, found.reason) == (ConditionStatus.FALSE, "ConnectorsNotReady")
     assert found.message == "1 of 2 connectors are not ready: b; 2 errors in the documents"

@@ -34,11 +34,6 @@ def test_a_masked_value_whose_digest_was_made_with_another_key_is_sent_again() -
     assert compare("hunter2", MASK, replace(remembering("hunter2"), applied={"database.password": digest}))
 
 
-def test_a_value_in_the_clear_is_compared_as_it_is() -> None:
-    assert compare("hunter2", "hunter2", None) == ()
-    assert len(compare("hunter2", "hunter3", remembering("hunter2"))) == 1
-
-
 @pytest.mark.parametrize("shown", ["***", MASK, "\u2022" * 8, "[hidden]", "[HIDDEN]", "<redacted>"])
 def test_every_mask_is_compared_by_the_digest_of_the_last_applied_value(shown: str) -> None:
     assert compare("hunter2", shown, remembering("hunter2")) == ()
@@ -47,9 +42,10 @@ def test_every_mask_is_compared_by_the_digest_of_the_last_applied_value(shown: s
     assert (change.shown_before, change.shown_after) == ("***", "***")
 
 
-@pytest.mark.parametrize("shown", ["**", "*", "****x", "hidden", "[secret]", "\u2022"])
+@pytest.mark.parametrize("shown", ["hunter3", "**", "*", "****x", "hidden", "[secret]", "\u2022"])
 def test_a_value_that_is_no_mask_is_compared(shown: str) -> None:
     assert len(compare("hunter2", shown, remembering("hunter2"))) == 1
+    assert compare(shown, shown, remembering("hunter2")) == ()
 
 
 def test_a_key_that_the_server_masks_is_a_secret_whatever_its_name_and_is_remembered() -> None:
@@ -91,20 +87,12 @@ def test_what_is_sent_keeps_the_observed_value_of_an_ignored_key() -> None:
     observed = seen("orders", config={"file": "/old", "batch.size": "2", "added": "x"})
     made = diff(situation(), desired, observed)
     assert [change.key for change in made.changes] == ["file"]
-    assert made.config["batch.size"] == "2"
-    assert made.config["added"] == "x"
-    assert made.config["file"] == "/new"
+    assert made.config.items() >= {"batch.size": "2", "added": "x", "file": "/new"}.items()
 
 
 def test_an_ignored_key_is_sent_when_the_connector_is_created() -> None:
     desired = wanted("orders", config={"batch.size": "1"}, ignore=["batch.*"])
     assert diff(situation(), desired, None).config["batch.size"] == "1"
-
-
-def test_a_secret_of_one_connector_does_not_look_like_the_same_of_another() -> None:
-    one = keyed_digest(KEY, ["orders", "password", "same"])
-    other = keyed_digest(KEY, ["invoices", "password", "same"])
-    assert one != other
 
 
 def test_a_connector_without_tasks_max_has_one_task() -> None:

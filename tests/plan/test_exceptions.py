@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from support.files.tables import cases
 from support.planner.situations import (
     CLASS,
     NOW,
@@ -47,14 +46,9 @@ SUSPENDED = {
     "command": Suspensions(connectors={ORDERS: BY_HAND}),
     "settings": Suspensions(Suspension(SuspendedBy.SETTINGS, whole_cluster=True)),
 }
-CASES = [
-    {**case, **row}
-    for case in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
-    for row in case.get("rows", [{}])
-]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", cases(__file__), ids=lambda case: case["case"])
 def test_case(case: Case) -> None:
     made = planned(case)
     assert [words(step) for step in made.steps] == case["steps"]

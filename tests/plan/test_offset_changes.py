@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from support.files.tables import cases
 from support.planner.situations import (
     CLASS,
     NOW,
@@ -35,16 +34,11 @@ from gitops_connect.model.plans import Plan, PlannedOffsetChange, Step
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Unfinished
 
-CASES = [
-    {**case, **row}
-    for case in yaml.safe_load(Path(__file__).with_name("offset_changes.yaml").read_text())
-    for row in case.get("rows", [{}])
-]
 SEED = seed_name("a")
 Case = Mapping[str, Any]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", cases(__file__, "offset_changes.yaml"), ids=lambda case: case["case"])
 def test_case(case: Case) -> None:
     made = _plan(case)
     rules = case.get("rules", ["offsets/unacknowledged error"] * len(case.get("needs", [])))

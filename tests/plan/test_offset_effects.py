@@ -103,10 +103,7 @@ def test_effects_are_not_part_of_the_digest() -> None:
 
 @pytest.mark.parametrize(("old", "new", "config", "expected"), rows(__file__, "classes"))
 def test_another_class(old: str, new: str, config: Config, expected: list[str]) -> None:
-    before = seen("orders", config={"connector.class": old, **config})
-    desired = wanted("orders", config={"connector.class": new, **config})
-    made = plan(situation([desired], [before], owned=["orders"]))
-    assert [one.message for step in made.steps for one in step.offset_effects] == expected
+    assert messages(new, {"connector.class": old, **config}, config) == expected
 
 
 @pytest.mark.parametrize("plugin", [name for name, one in BUILT_IN.classes.items() if one.shape and one.shape.unit])

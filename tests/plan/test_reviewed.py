@@ -16,6 +16,7 @@ from support.planner.situations import (
     REVISION,
     change,
     current_offsets,
+    offsets_to,
     record,
     said,
     seen,
@@ -53,16 +54,8 @@ SHAPE = BUILT_IN.shape({"connector.class": CLASS})
 def given(current: Mapping[str, int], declared: Mapping[str, int | None], **more: Any) -> Situation:
     """The connector `orders` at these positions, and an offset change to the declared ones."""
     assert SHAPE is not None
-    removed = {
-        partition: None
-        for name, value in declared.items()
-        if value is None
-        for partition in current_offsets(**{name: 0})
-    }
     offsets = OffsetSituation(
-        manifests={
-            BACK.name: {**current_offsets(**{name: at for name, at in declared.items() if at is not None}), **removed}
-        },
+        manifests={BACK.name: offsets_to(**declared)},
         current={ORDERS: current_offsets(**current)},
         shapes={ORDERS: SHAPE},
         **more.pop("offsets", {}),
@@ -93,17 +86,16 @@ def actions(made: Plan) -> list[str]:
 
 
 TO = {"a": 100, "b": 100}
-COVERED, UNCOVERED = rows(__file__, "covered"), rows(__file__, "uncovered")
 
 
-@pytest.mark.parametrize("case", COVERED, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", rows(__file__, "covered"), ids=lambda case: case["case"])
 @pytest.mark.parametrize("mode", [ReviewMode.REVIEWED, ReviewMode.MANUAL])
 def test_what_was_reviewed_or_less_is_applied(case: Mapping[str, Any], mode: ReviewMode) -> None:
     made = after_review(shown(given(case["reviewed"], TO)), given(case["now"], TO), mode)
     assert only(made).applicable, only(made).notes
 
 
-@pytest.mark.parametrize("case", UNCOVERED, ids=lambda case: case["case"])
+@pytest.mark.parametrize("case", rows(__file__, "uncovered"), ids=lambda case: case["case"])
 def test_what_is_more_than_reviewed_is_blocked(case: Mapping[str, Any]) -> None:
     reviewed, now, missing = shown(given(case["reviewed"], TO)), case["now"], (case["missing"],)
     made = after_review(reviewed, given(now, TO))

@@ -68,8 +68,7 @@ def rolled_back(given: Situation) -> ConfigHistory | None:
 
 
 def test_a_config_that_fails_its_trial_is_replaced_until_the_document_has_another_one() -> None:
-    after = rolled_back(at(1, orders(BAD), FAILED, history()))
-    assert after is not None
+    after = after_a_failure()
     assert after.rolled_back is not None
     assert (after.rolled_back.keys, after.rolled_back.revision, after.trial) == (("topic",), REVISION, None)
     assert after.rolled_back.reason == "task 0 is FAILED: Boom: x"
@@ -81,6 +80,13 @@ def test_a_config_that_fails_its_trial_is_replaced_until_the_document_has_anothe
 
     assert (effective(BAD).config["topic"], effective(BAD).rolled_back) == ("good", after.rolled_back)
     assert (effective({"topic": "new"}).config["topic"], effective({"topic": "new"}).rolled_back) == ("new", None)
+
+
+def after_a_failure(before: ConfigHistory | None = None) -> ConfigHistory:
+    """The history after BAD failed."""
+    after = rolled_back(at(1, orders(BAD), FAILED, before or history()))
+    assert after is not None
+    return after
 
 
 ONLY_FAILED = replace(WATCHED, on=frozenset({RollbackTrigger.FAILED}))
@@ -150,10 +156,8 @@ def test_values_of_secrets_are_not_recorded_and_their_references_are_restored() 
     config = declared_config(desired)
     assert "password" not in config.config
     assert config.secrets == {"password": ("env", "PASSWORD")}
-    bad = orders(BAD)
-    back = rolled_back(at(1, bad, FAILED, replace(history(), healthy=config)))
-    assert back is not None
-    (found,) = in_effect(DesiredState(ClusterName("local"), (bad,)), {ORDERS: back}).connectors
+    back = after_a_failure(replace(history(), healthy=config))
+    (found,) = in_effect(DesiredState(ClusterName("local"), (orders(BAD),)), {ORDERS: back}).connectors
     assert found.secrets == {"password": SecretReference(SecretSource.ENV, "PASSWORD")}
 
 
@@ -171,8 +175,7 @@ def test_a_rollout_is_limited_and_stopped_by_failures_of_its_commit() -> None:
     limited = Policy(rollout_size=2, rollout_max_failures=1)
     assert configured(Policy(), {}) == ["a", "b", "c"]
     assert configured(limited, {}) == ["a", "b"]
-    back = rolled_back(at(1, orders(BAD), FAILED, history()))
-    assert back is not None
+    back = after_a_failure()
     assert back.rolled_back is not None
     assert configured(limited, {ORDERS: back}) == []
     earlier = replace(back, rolled_back=replace(back.rolled_back, revision=Revision("earlier")))
@@ -180,8 +183,7 @@ def test_a_rollout_is_limited_and_stopped_by_failures_of_its_commit() -> None:
 
 
 def test_a_change_by_hand_is_corrected_although_the_rollout_is_stopped() -> None:
-    back = rolled_back(at(1, orders(BAD), FAILED, history()))
-    assert back is not None
+    back = after_a_failure()
     declared, policy = wanted("a", config=GOOD), Policy(rollout_max_failures=1)
     broken = replace(orders(BAD), rolled_back=back.rolled_back)
     observed = [seen("a", config=BAD), seen("orders", config=BAD)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -148,6 +149,11 @@ class AsProcess(Log):
 
     def send(self, number: int) -> None:
         self.process.send_signal(number)
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send the signal. Returns the exit code."""
+        self.send(number)
+        return self.code()
 
     def code(self) -> int:
         """The exit code, after the process has ended by itself and its whole log has been read."""

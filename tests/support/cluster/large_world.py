@@ -22,7 +22,7 @@ from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
-from gitops_connect.model.outcomes import SendingProgress, StepOutcome
+from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.runtime import SystemClock
 from support.cluster.memory_journal import MemoryJournal, execute_options
@@ -43,7 +43,6 @@ class LargeWorld(Contract):
 
     clock: Clock = field(default_factory=SystemClock)
     chunks: int = 10
-    progress: list[SendingProgress] = field(default_factory=list)
 
     def prepare(self, many: int) -> None:
         """Create the connector, with this number of offsets."""
@@ -61,9 +60,7 @@ class LargeWorld(Contract):
 
     def run(self, **more: Any) -> tuple[StepOutcome, ...]:
         steps = [Step(self.offset_change.connector, Action.ALTER, "", offset_change=self.offset_change)]
-        options = execute_options(
-            self.clock, _Journal(self), settle_timeout=30, on_progress=self.progress.append, **more
-        )
+        options = execute_options(self.clock, _Journal(self), settle_timeout=30, **more)
         return execute(plan(*steps), self.client, options)
 
     @property

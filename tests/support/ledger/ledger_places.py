@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from live.databases import Server
-from sqlalchemy import select, update
+from sqlalchemy import Engine, event, select, update
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
@@ -58,6 +60,23 @@ class LedgerPlace:
         with closing(self.database()) as database, database.write() as connection:
             for statement in filter(str.strip, script.split(";\n")):
                 connection.exec_driver_sql(statement)
+
+
+@contextmanager
+def writes() -> Iterator[list[str]]:
+    """The writes of this process to any ledger meanwhile: `UPDATE leases`, `INSERT revisions`."""
+    found: list[str] = []
+
+    def note(*arguments: Any) -> None:
+        verb, *more = str(arguments[2]).split(maxsplit=3)
+        if verb in ("INSERT", "UPDATE", "DELETE"):
+            found.append(f"{verb} {more[verb != 'UPDATE']}")
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
 
 
 _number = count()

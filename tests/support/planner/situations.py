@@ -35,7 +35,7 @@ from gitops_connect.model.offset_changes import (
     OffsetChangeRecord,
     OffsetChangeState,
 )
-from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
@@ -92,6 +92,14 @@ def current_offsets(**positions: int) -> Offsets:
     """Offsets of FileStreamSource: `current_offsets(a=20)` is position 20 of the file a."""
     return {
         partition_text({"filename": name}): offset_text({"position": position}) for name, position in positions.items()
+    }
+
+
+def offsets_to(**positions: int | None) -> OffsetPatch:
+    """A change to these positions; None removes the offset of the file."""
+    return {
+        partition_text({"filename": name}): None if position is None else offset_text({"position": position})
+        for name, position in positions.items()
     }
 
 
