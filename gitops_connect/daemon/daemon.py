@@ -292,7 +292,8 @@ class Daemon:
     def _follow(self, cluster: ClusterName, declared: Declared) -> Ended:
         """Read the cluster for the status page, and change nothing: another daemon is the leader."""
         try:
-            proposal = propose(self._runtime, declared, cluster, ProposeOptions(is_daemon=True))
+            options = ProposeOptions(is_daemon=True, reviews=self.reviews(declared.revision))
+            proposal = propose(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             return error
         self._progress[cluster].proposed(declared, proposal, records=False)

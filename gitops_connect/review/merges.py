@@ -85,7 +85,6 @@ class MergedPlans:
             merged |= {one.number: one for one in pull_requests if one.number not in merged}
         self._merged = tuple(merged.values())[-_REMEMBERED:]
         self._is_applied, self._is_found = False, bool(found[revision])
-        self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
         self._revision = revision
         return True
 
@@ -113,6 +112,15 @@ class MergedPlans:
     def applied(self) -> None:
         """The revision that was looked up is applied on every cluster."""
         self._is_applied = True
+
+    def is_applied(self) -> bool:
+        """Whether the ledger has the revision that was looked up as applied on every cluster."""
+        marks = (self._ledger.revisions(cluster).applied for cluster in self._clusters)
+        return all(mark is not None and mark.revision == self._revision for mark in marks)
+
+    def remove_old(self) -> None:
+        """Remove the plans of pull requests that were merged or closed long ago."""
+        self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
 
     def record(self, plan: PullRequestPlan, purpose: PlanPurpose) -> None:
         """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""
@@ -203,10 +211,23 @@ class MergeReports:
         self._revision = revision
         try:
             if revision is not None and self.merged.look_up(revision):
+                self.merged.remove_old()
                 self._request = self.daemon.reconcile_now(snapshot.clusters)
                 snapshot = self._snapshot()
             if revision is not None and self.merged.last is not None:
                 self._report(self.merged.last, revision, snapshot)
+        except GitopsConnectError as error:
+            yield error
+
+    def follow(self) -> Iterator[Exception]:
+        """Look up what was reviewed, so that a process that is not the leader shows the same plans. Changes nothing."""
+        snapshot = self._snapshot()
+        revision = snapshot.repository.revision
+        try:
+            if revision is not None and self.merged.look_up(revision):
+                self.daemon.reconcile_now(snapshot.clusters)
+            if self.merged.is_applied():
+                self.merged.applied()
         except GitopsConnectError as error:
             yield error
 

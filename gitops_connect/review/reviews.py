@@ -144,7 +144,7 @@ class PullRequestReviews:
         failures = 0
         while not self._ended.is_set():
             self._due.clear()
-            errors = self._review_and_log() if self.daemon.state.snapshot.is_leader else []
+            errors = self._review_and_log()
             failures = failures + 1 if errors else 0
             limits = (error.retry_at for error in errors if isinstance(error, ForgeUnavailable))
             not_before = max((one for one in limits if one is not None), default=None)
@@ -167,7 +167,10 @@ class PullRequestReviews:
                 return
 
     def _review_and_log(self) -> list[Exception]:
-        errors = [*_contained(self.merges.report), *_contained(self.review_all)]
+        if self.daemon.state.snapshot.is_leader:
+            errors = [*_contained(self.merges.report), *_contained(self.review_all)]
+        else:
+            errors = [*_contained(self.merges.follow)]
         found = {f"{type(error).__name__}: {error}": error for error in errors}
         for text in self._errors.of(found):
             if isinstance(found[text], GitopsConnectError):

@@ -14,10 +14,14 @@ from acceptance.workplace import Workplace
 from live.databases import Server
 from standin.cluster import Cluster
 from standin.connect import StandIn
-from support.daemon_log import FOR_EVER, AsProcess, release
+from support.daemon_log import FOR_EVER, AsProcess, InThread, release
 from support.ledger.ledger_places import LedgerPlace, postgres_place
 
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
+
 pytestmark = pytest.mark.slow
+LOCAL = ClusterName("local")
 EFFECTS = "POST|PUT|PATCH|DELETE"
 
 
@@ -50,6 +54,24 @@ def replica(at: Workplace, worker: StandIn) -> AsProcess:
 def changes(worker: StandIn) -> int:
     """How many requests that change something the daemon of this worker has sent."""
     return worker.count(EFFECTS) - worker.count("PUT", ".*/validate")
+
+
+@pytest.mark.usefixtures("place")
+def test_a_follower_shows_what_the_leader_shows(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEDGER_KEY", "k" * 32)
+    at.commit("orders.yaml", at.source("orders"))
+    with InThread(at) as leader:
+        leader.daemon.reviews = lambda _: Reviews(ReviewMode.MANUAL, pull_request=7)
+        leader.daemon.reconcile_now(leader.daemon.state.snapshot.clusters)
+        leader.await_state(lambda now: any(one.holds for view in now.clusters.values() for one in view.connectors))
+        with InThread(at) as follower:
+            follower.daemon.reviews = leader.daemon.reviews
+            follower.wait("leader_followed")
+            shown = follower.await_state(lambda now: now.clusters[LOCAL].plan is not None)
+            leading = leader.daemon.state.snapshot
+    found, expected = shown.clusters[LOCAL], leading.clusters[LOCAL]
+    assert (found.plan and found.plan.connectors) == (expected.plan and expected.plan.connectors)
+    assert found.connectors == expected.connectors
 
 
 def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(

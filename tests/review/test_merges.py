@@ -178,6 +178,20 @@ def test_a_plan_that_nobody_has_reviewed_is_reported_and_remains_failed(merge: M
     assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "failure"], ["pending", "success"])
 
 
+def test_a_process_that_is_not_the_leader_knows_what_was_reviewed_and_reports_nothing(reviewed: Ledger) -> None:
+    follower = Merge(reviewed)
+    follower.show()
+    follower.merge(REVISION)
+    assert [*follower.reports.follow()] == []
+    assert [one.pull_request for one in follower.merged.reviews(REVISION).merged] == [7]
+    assert (follower.states(), follower.daemon.reconciliations.last) == ([], 1)
+    reviewed.record_applied(LOCAL, REVISION, START)
+    assert [*follower.reports.follow()] == []
+    follower.poll(LATER)
+    assert [*follower.reports.follow()] == []
+    assert follower.merged.reviews(LATER).merged == (), "the review was of a commit that is applied"
+
+
 def test_an_edited_comment_approves_nothing_and_a_new_one_does(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
