@@ -27,6 +27,7 @@ from gitops_connect.model.status import (
     ConditionType,
     ConnectorStatus,
 )
+from gitops_connect.plan.admission import until_rollout_continues, waiting_for_rollout
 from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, cluster_ready, connector_conditions
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.propose import Proposal
@@ -131,7 +132,8 @@ class ClusterProgress:
         if failed:
             mark_failed("StepsFailed" if error is None else type(error).__name__)
         if isinstance(ended, ReconciliationOutcome):
-            wait = 0.0 if self._should_follow(ended) else min(wait, until_next_restart(ended.plan, now))
+            due = min(until_next_restart(ended.plan, now), until_rollout_continues(ended.plan, now))
+            wait = 0.0 if self._should_follow(ended) else min(wait, due)
             self._log(ended, declared, seconds, is_new=is_new)
         elif not isinstance(ended, Interrupted) and not (is_busy and str(ended) == str(self.last)):
             events.cycle_broken_off(self.cluster, declared.revision, ended, None if self.once else wait)
@@ -142,9 +144,16 @@ class ClusterProgress:
         return wait
 
     def _should_follow(self, outcome: ReconciliationOutcome) -> bool:
-        """Whether to reconcile again at once, so that the status shows the effects of the steps. Only once in a row."""
-        before = self.last.steps if isinstance(self.last, ReconciliationOutcome) else ()
-        return bool(outcome.steps) and outcome.succeeded and not before
+        """Whether to reconcile again at once: to show the effects of the steps, or to continue a rollout.
+
+        Only once in a row, or as long as fewer and fewer connectors wait for a rollout.
+        """
+        before = self.last if isinstance(self.last, ReconciliationOutcome) else None
+        if not (outcome.steps and outcome.succeeded):
+            return False
+        if before is None or not before.steps:
+            return True
+        return waiting_for_rollout(outcome.plan) < waiting_for_rollout(before.plan)
 
     def _log(self, outcome: ReconciliationOutcome, declared: Declared, seconds: float, *, is_new: bool) -> None:
         known = set(declared.diagnostics)

@@ -39,13 +39,15 @@ class HoldKind(Enum):
 class Hold:
     """A hold that is in force for a connector. `release` is an imperative, or says what ends the hold by itself.
 
-    `since` is None until a reconciliation of the daemon has recorded it.
+    `since` is None until a reconciliation of the daemon has recorded it. `until` is when it may end by itself; None if
+    that is not known.
     """
 
     kind: HoldKind
     message: str
     release: str
     since: datetime | None = None
+    until: datetime | None = None
 
     @property
     def words(self) -> str:

@@ -100,7 +100,7 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
     stems = ("a", "b", "c")
     cause = f"it has stopped, because connectors failed with it: {at.name('a')}"
     stopped = f"blocked by rollout: {cause}; commit a fix"
-    at.settings('rollout_size = 1\nrollout_max_failures = 1\nrollback_watch = "10m"')
+    at.settings('rollout_size = 1\nrollout_max_failures = 1\nrollback_watch = "4s"')
     at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt", "") for stem in stems))
     with InThread(at) as daemon:
         for stem in stems:
@@ -110,6 +110,8 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
         note = daemon.wait("note", connector=at.name("b"), message=stopped)
         assert note["level"] == "WARNING"
         at.await_that(lambda: file_of(at, "a"), lambda file: file == "a.txt")
+        at.commit("README.md", "Nothing about connectors.")
+        daemon.wait("reconciliation_finished", revision=at.git("rev-parse", "HEAD"))
         assert [file_of(at, stem) for stem in stems] == ["a.txt", "b.txt", "c.txt"]
         at.commit("sinks.yaml", *(sink(at, stem, f"new-{stem}.txt", "") for stem in stems))
         for stem in stems:

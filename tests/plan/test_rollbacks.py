@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,8 +21,9 @@ from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManua
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin
-from gitops_connect.model.plans import Action
+from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, ReviewMode, Reviews
+from gitops_connect.plan.admission import until_rollout_continues, waiting_for_rollout
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import (
@@ -314,3 +316,41 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     assert step.config["topic"] == "newer"
     began = begin_trial(released, plan(released), orders(NEWER))
     assert (began.rolled_back, began.trial and began.trial.was_healthy) == (None, True)
+
+
+def rollout(states: dict[str, str], minute: float, policy: Policy) -> Plan:
+    """Connectors with a new config: `new` still wait, `works` and `fails` have had it since minute 0."""
+    bad = declared_config(wanted("a", config=BAD))
+    trial = ConfigTrial(bad.digest, REVISION, NOW, was_healthy=True, config=bad)
+    observed = [
+        seen(name, config=GOOD if state == "new" else BAD, tasks=["Boom"] if state == "fails" else None)
+        for name, state in states.items()
+    ]
+    histories = {ConnectorName(name): ConfigHistory(trial=trial) for name, state in states.items() if state != "new"}
+    desired = [wanted(name, config=BAD) for name in states]
+    given = situation(desired, observed, owned=[*states], policy=policy, config_histories=histories)
+    return plan(replace(given, now=minutes(minute)))
+
+
+TWO = Policy(rollout_size=2, rollout_max_failures=2, rollback=WATCHED)
+ROLLOUTS: list[tuple[dict[str, str], float, Policy, list[str]]] = [
+    ({"a": "new", "b": "new", "c": "new"}, 0, TWO, ["a", "b"]),
+    ({"a": "works", "b": "works", "c": "new"}, 1.9, TWO, []),
+    ({"a": "works", "b": "works", "c": "new"}, 2, TWO, ["c"]),
+    ({"a": "works", "b": "fails", "c": "new"}, 1, TWO, ["c"]),
+    ({"a": "works", "b": "fails", "c": "new", "d": "new"}, 2, TWO, ["c", "d"]),
+    ({"a": "fails", "b": "fails", "c": "new"}, 2, TWO, []),
+    ({"a": "works", "b": "works", "c": "new"}, 0, replace(TWO, rollback=None), ["c"]),
+]
+
+
+@pytest.mark.parametrize(("states", "minute", "policy", "expected"), ROLLOUTS)
+def test_the_next_connectors_follow_when_those_before_have_worked_for_the_time_of_their_trial(
+    states: dict[str, str], minute: float, policy: Policy, expected: list[str]
+) -> None:
+    made = rollout(states, minute, policy)
+    assert [step.connector for step in made.steps if step.action is Action.CONFIGURE] == expected
+    waits = waiting_for_rollout(made)
+    assert waits == [*states.values()].count("new") - len(expected)
+    known = policy.rollback is not None and waits and "works" in states.values()
+    assert until_rollout_continues(made, minutes(minute)) == pytest.approx((2 - minute) * 60 if known else math.inf)
