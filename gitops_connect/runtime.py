@@ -96,6 +96,7 @@ class Runtime:
             cluster.rollout_max_failures if is_daemon else 0,
             cluster.on_manual_pause,
             lists_offsets=bool(self.settings.strimzi.output or self.settings.strimzi.output_branch),
+            guards_hold=is_daemon,
         )
 
     def suspensions(self, name: ClusterName) -> Suspensions:

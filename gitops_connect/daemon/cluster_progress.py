@@ -29,6 +29,7 @@ from gitops_connect.model.status import (
 )
 from gitops_connect.plan.admission import until_rollout_continues, waiting_for_rollout
 from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, cluster_ready, connector_conditions
+from gitops_connect.plan.guards import unsafe
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.propose import Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
@@ -130,11 +131,14 @@ class ClusterProgress:
         wait = schedule.after(error, self._failures) if failed or is_busy else schedule.usual()
         now = self.clock.now()
         if failed:
-            mark_failed("StepsFailed" if error is None else type(error).__name__)
+            reason = _error_of(ended)
+            mark_failed("StepsFailed" if reason is None else type(reason).__name__)
         if isinstance(ended, ReconciliationOutcome):
             due = min(until_next_restart(ended.plan, now), until_rollout_continues(ended.plan, now))
             wait = 0.0 if self._should_follow(ended) else min(wait, due)
             self._log(ended, declared, seconds, is_new=is_new)
+            if (rejected := unsafe(ended.plan)) is not None:
+                events.cycle_broken_off(self.cluster, declared.revision, rejected, None if self.once else wait)
         elif not isinstance(ended, Interrupted) and not (is_busy and str(ended) == str(self.last)):
             events.cycle_broken_off(self.cluster, declared.revision, ended, None if self.once else wait)
         self._record_cluster(ended, declared)
@@ -201,12 +205,12 @@ class ClusterProgress:
         """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
         if isinstance(ended, LedgerBusy | Interrupted):
             return
-        now = self.clock.now()
+        now, error = self.clock.now(), _error_of(ended)
         found = [self._ready(ended, declared)]
-        if isinstance(ended, Stalled):
-            why = type(ended).__name__
+        if isinstance(error, Stalled):
+            why = type(error).__name__
             found.append(
-                Condition(ConditionType.STALLED, ConditionStatus.TRUE, why, str(ended), now, declared.revision)
+                Condition(ConditionType.STALLED, ConditionStatus.TRUE, why, str(error), now, declared.revision)
             )
         of_connectors = {key: one for key, one in self._conditions.items() if _is_of_connectors(key)}
         keyed: dict[ConditionKey, Condition] = {(CLUSTER, one.type): one for one in found}
@@ -220,8 +224,8 @@ class ClusterProgress:
 
     def _ready(self, ended: Ended, declared: Declared) -> Condition:
         now, revision = self.clock.now(), declared.revision
-        if isinstance(ended, Exception):
-            return cluster_failed(type(ended).__name__, str(ended), now, revision)
+        if (error := _error_of(ended)) is not None or isinstance(ended, Exception):
+            return cluster_failed(type(error).__name__, str(error), now, revision)
         if ended.failed:
             first = ended.failed[0]
             message = f"{len(ended.failed)} of {len(ended.steps)} steps failed; {first.step.connector}: {first.message}"
@@ -253,6 +257,11 @@ def _trace(outcome: StepOutcome) -> None:
     if outcome.id is not None:
         attributes["gitops_connect.step"] = outcome.id
     ended_span(f"step {step.action.value}", outcome.seconds, attributes, error)
+
+
+def _error_of(ended: Ended) -> Exception | None:
+    """Why the reconciliation ended early, or did not apply the commit; None for steps that failed."""
+    return ended if isinstance(ended, Exception) else unsafe(ended.plan)
 
 
 def went_well(ended: Ended | None) -> bool:

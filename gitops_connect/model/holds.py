@@ -18,7 +18,7 @@ class HoldKind(Enum):
     SUSPENDED = "suspension"
     DELETION = "deletion in progress"
     GUARD = "guard"
-    """Too many deletions, or that of a protected connector."""
+    """The plan has too many deletions, or that of a protected connector: the commit may be of another branch."""
     INVALID = "invalid config"
     """Connect rejects the config, or a secret is missing."""
     MANUAL_PAUSE = "manual pause"

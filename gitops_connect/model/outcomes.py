@@ -75,8 +75,11 @@ class ReconciliationOutcome:
 
     @property
     def succeeded(self) -> bool:
-        """Whether every step was applied. Steps can be skipped although none failed: if the lease is lost."""
-        return all(outcome.result is Result.APPLIED for outcome in self.steps)
+        """Whether every step was applied, and no guard rejects the plan.
+
+        Steps can be skipped although none failed: if the lease is lost.
+        """
+        return all(outcome.result is Result.APPLIED for outcome in self.steps) and not self.plan.refusals
 
 
 # A step in the journal of the ledger: what was done, when, for which commit, and with which result.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
+from gitops_connect.model.holds import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from gitops_connect.plan.situation import Situation
@@ -16,15 +17,26 @@ from gitops_connect.plan.situation import Situation
 
 def enforce(plan: Plan) -> None:
     """Raise UnsafePlan with every refusal and its fix, or return."""
-    if plan.refusals:
-        lines = "\n".join(f"  {refusal}" for refusal in plan.refusals)
-        raise UnsafePlan(f"cluster {plan.cluster}: the plan is rejected, and nothing was changed\n{lines}")
+    if (error := unsafe(plan, "nothing was changed")) is not None:
+        raise error
+
+
+def unsafe(plan: Plan, effect: str = "nothing of the commit was applied") -> UnsafePlan | None:
+    """The error of a plan that the guards reject; None if they allow it."""
+    lines = "\n".join(f"  {refusal}" for refusal in plan.refusals)
+    return UnsafePlan(f"cluster {plan.cluster}: the plan is rejected, and {effect}\n{lines}") if lines else None
+
+
+def guard(refused: Sequence[str]) -> Hold:
+    """The hold of every connector of a rejected plan."""
+    names = ", ".join(dict.fromkeys(refusal.partition(":")[0] for refusal in refused))
+    return Hold(HoldKind.GUARD, f"{names} rejects the plan", "fix what the plan names as rejected")
 
 
 def refusals(situation: Situation, connectors: Sequence[ConnectorPlan]) -> tuple[str, ...]:
     """Why these steps are rejected; empty if they are allowed."""
     steps = (step for connector in connectors if connector.applicable for step in connector.steps)
-    deleted = [step.connector for step in steps if step.action is Action.DELETE]
+    deleted = sorted(step.connector for step in steps if step.action is Action.DELETE)
     refused = [
         f"ProtectedConnector: connector {name} would be deleted, but [clusters.{situation.desired.cluster}] protected"
         f" contains {pattern!r}; declare the connector again, or remove the pattern"

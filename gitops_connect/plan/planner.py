@@ -25,7 +25,7 @@ from gitops_connect.plan.connector_steps import (
     is_half_deleted,
     steady,
 )
-from gitops_connect.plan.guards import refusals
+from gitops_connect.plan.guards import guard, refusals
 from gitops_connect.plan.holds import holds_of, suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
@@ -44,8 +44,16 @@ def plan(situation: Situation) -> Plan:
     done = {one.name for one in finished}
     unhealthy = find_unhealthy(situation)
     held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
-    declared = [one.admitted() for one in limit_rollout(situation, held, unhealthy)]
+    held = [*limit_rollout(situation, held, unhealthy)]
     pruned, warnings = _prune(situation, done)
+    refused = refusals(situation, [*(one.admitted() for one in held), *pruned, *finished])
+    if refused and situation.policy.guards_hold:
+        held = [one.under(guard(refused)) for one in held]
+        pruned, finished = (
+            [replace(one, applicable=False, holds=(guard(refused), *one.holds)) for one in deleted]
+            for deleted in (pruned, finished)
+        )
+    declared = [one.admitted() for one in held]
     finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *finished_strays])
     planned += _other_suspended(situation, {one.name for one in planned})
@@ -69,7 +77,7 @@ def plan(situation: Situation) -> Plan:
         digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
         complete=_is_complete(situation) and not diagnostics.errors,
         warnings=warnings,
-        refusals=refusals(situation, shown),
+        refusals=refused,
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),

@@ -58,7 +58,7 @@ PASSES: Mapping[HoldKind, frozenset[Intent]] = {
     HoldKind.OBSERVE: frozenset(),
     HoldKind.SUSPENDED: frozenset({Intent.FINISH, Intent.RETURN}),
     HoldKind.DELETION: frozenset({Intent.FINISH_DELETION}),
-    HoldKind.GUARD: _ALL - {Intent.DELETE, Intent.FINISH_DELETION},
+    HoldKind.GUARD: _ALL - _BY_A_COMMIT - {Intent.FINISH_DELETION},
     HoldKind.INVALID: _ALL - _STARTS - _CONFIGS - _NEW_OFFSETS,
     HoldKind.MANUAL_PAUSE: _ALL - {Intent.RESUME, Intent.RESTART, Intent.AUTO_RESTART},
     HoldKind.UNREVIEWED: _ALL - _BY_A_COMMIT,

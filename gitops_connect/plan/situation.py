@@ -37,7 +37,8 @@ class Policy:
     UNASSIGNED, or on a worker that does not answer, for `degraded_after`. `rollback` and `on_manual_pause` are for
     documents that do not set them. A plan changes the config of at most `rollout_size` connectors, and of none after
     `rollout_max_failures` failures of the commit (0: no limit); the daemon sets these. `lists_offsets`: the settings
-    say where current offsets are written.
+    say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects the
+    plan; the daemon sets this, and a command applies nothing of a rejected plan.
     """
 
     enforce: bool = True
@@ -55,6 +56,7 @@ class Policy:
     rollout_max_failures: int = 0
     on_manual_pause: OnManualPause = OnManualPause.REVERT
     lists_offsets: bool = False
+    guards_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,17 @@ def test_4_for_errors_in_documents_and_1_for_a_step_or_a_guard_that_fails(at: Wo
     at.run("run", "--once").expect(1)
 
 
+def test_a_guard_holds_what_the_commit_changes_and_drift_is_corrected_all_the_same(
+    at: Workplace,
+) -> None:
+    at.deploy("orders.yaml", *map(at.source, ("orders", "other", "third")))
+    at.settings(cluster="prune = true\nmax_deletions = 0")
+    at.commit("orders.yaml", at.source("orders"), at.source("new"))
+    at.by_hand("pause", "orders")
+    at.run("run", "--once").expect(1, err="the plan is rejected, and nothing of the commit was applied")
+    assert at.states() == dict.fromkeys(("orders", "other", "third"), "RUNNING")
+
+
 def test_1_for_a_cluster_that_is_away_and_the_other_is_done(at: Workplace) -> None:
     at.settings(more='[clusters.gone]\nurl = ["http://127.0.0.1:1"]')
     at.commit("clusters/local/orders.yaml", at.source("orders"))

@@ -174,11 +174,27 @@ def with_wrong_offsets(made: Situation) -> Situation:
     return replace(made, desired=replace(made.desired, offset_changes=changes), offsets=offsets)
 
 
+DOOMED = ConnectorName("doomed")
+
+
+def guarded(made: Situation) -> Situation:
+    """With the deletion of a protected connector."""
+    connectors = {**made.observed.connectors, DOOMED: seen("doomed")}
+    owned = situation(owned=["doomed"]).ownership
+    return replace(
+        made,
+        observed=replace(made.observed, connectors=connectors),
+        ownership={**made.ownership, **owned},
+        policy=replace(made.policy, prune=True, protected=("doomed",), max_deletions=1, guards_hold=True),
+    )
+
+
 HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
     HoldKind.UNREADABLE: lose,
     HoldKind.OBSERVE: observe,
     HoldKind.SUSPENDED: suspend,
     HoldKind.DELETION: half_deleted,
+    HoldKind.GUARD: guarded,
     HoldKind.INVALID: lambda made: replace(made, invalid=frozenset({ORDERS})),
     HoldKind.UNREVIEWED: lambda made: replace(made, reviews=Reviews(ReviewMode.MANUAL)),
     HoldKind.ROLLOUT: lambda made: halted(reconfigured(made)),
