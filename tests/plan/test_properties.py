@@ -125,6 +125,14 @@ def recorded(settled: Situation) -> Situation:
     return replace(settled, ownership=records)
 
 
+def test_the_digest_of_a_plan_moves_with_its_steps() -> None:
+    def made(file: str) -> Plan:
+        return plan(situation([wanted("orders", config={"file": file})]))
+
+    assert made("/a").digest == made("/a").digest
+    assert made("/a").digest != made("/b").digest
+
+
 def test_the_fingerprint_moves_with_what_was_observed_and_not_with_what_is_not_read() -> None:
     def made(observed: ObservedConnector) -> Plan:
         return plan(situation([wanted("orders")], [observed, seen("theirs", config={"file": observed.worker})]))
