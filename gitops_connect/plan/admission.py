@@ -15,7 +15,7 @@ from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.connector_steps import Steps, compose, plan_connector, rolled_back_words
-from gitops_connect.plan.holds import holds_of, manual_pause, suspension_of
+from gitops_connect.plan.holds import holds_of, manual_pause
 from gitops_connect.plan.precedence import PASSES, Intent, denied_by
 from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollbacks import declared_config, rollback_options
@@ -51,9 +51,12 @@ class HeldConnector:
 
     def admitted(self) -> ConnectorPlan:
         """The plan with the steps that are applied, or, if none is, with all steps, which are only shown."""
+        planned, declared = self.planned, self.declared
+        if not (self.holds or self.situation.restored):
+            return planned
         denied = self.denied & {one.intent for one in self.wanted}
         in_force = tuple(one for one in self.holds if denied & denied_by([one.kind]))
-        planned, declared = replace(self.planned, holds=(*in_force, *self.planned.holds)), self.declared
+        planned = replace(planned, holds=(*in_force, *planned.holds))
         is_waiting = Intent.CONFIGURE in denied or declared.name in self.situation.invalid
         restored = self.situation.restored.get(declared.name) if is_waiting else None
         if restored is not None and restored.rolled_back is not None:
@@ -71,7 +74,6 @@ class HeldConnector:
 def hold(situation: Situation, declared: DesiredConnector, offset_changes: OffsetChangesPlan) -> HeldConnector:
     """Everything that a declared connector is to do, and the holds that concern only this connector."""
     planned, wanted = plan_connector(situation, declared, offset_changes)
-    planned = replace(planned, suspension=suspension_of(situation, declared.name, declared))
     found = HeldConnector(situation, declared, offset_changes, planned, wanted)
     if holds := tuple(holds_of(situation, declared.name, declared)):
         return found.under(*holds)
@@ -114,7 +116,11 @@ def limit_rollout(
     A rollout is all configs that one commit declared. It has stopped as long as the documents of connectors that do not
     work with it are the same: a later commit about something else does not continue it.
     """
-    policy, failed = situation.policy, _failures(situation, unhealthy)
+    policy = situation.policy
+    if not (policy.rollout_size or policy.rollout_max_failures):
+        yield from connectors
+        return
+    failed = _failures(situation, unhealthy)
     trials = [one for one in situation.desired.connectors if _is_on_trial(situation, one, unhealthy)]
     room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
     until = min((end for one in trials if (end := _end_of_trial(situation, one)) is not None), default=None)
@@ -177,10 +183,10 @@ def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Map
     found = defaultdict[Revision, list[ConnectorName]](list)
     for desired in situation.desired.connectors:
         history = situation.config_histories.get(desired.name, ConfigHistory())
-        trial, digest = history.trial, declared_config(desired).digest
+        trial, is_unhealthy = history.trial, desired.name in unhealthy
         if desired.rolled_back is not None:
             found[desired.rolled_back.revision].append(desired.name)
-        elif trial is not None and trial.was_healthy and trial.digest == digest and desired.name in unhealthy:
+        elif is_unhealthy and trial and trial.was_healthy and trial.digest == declared_config(desired).digest:
             found[trial.revision].append(desired.name)
     return found
 

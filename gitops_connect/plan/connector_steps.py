@@ -90,8 +90,7 @@ def compose(
     """The steps that bring a connector in sync with its document, without the intents in `denied`, and notes."""
     by_hand = manual_pause(situation, declared)
     desired = declared if by_hand is None else replace(declared, state=by_hand)
-    is_unchanged = drifted(situation, declared)
-    decided, notes = _decide(situation, desired, offset_changes, denied, is_unchanged=is_unchanged)
+    decided, notes = _decide(situation, declared, desired, offset_changes, denied)
     requested = requested_restarts(situation, desired, [one.step for one in decided])
     listings = requested_listings(situation, desired)
     changes = (*decided, *_for(Intent.RESTART, requested, denied), *_for(Intent.LIST, listings, denied))
@@ -122,6 +121,7 @@ def plan_connector(
         drifted=is_changed and not offset_changes.steps and drifted(situation, declared),
         out_of_sync=declared.rolled_back is not None or (intents <= {Intent.ADOPT} and differs),
         offset_changes=tuple(offset_changes.planned),
+        suspension=suspension_of(situation, declared.name, declared),
         holds=tuple(one for one in remarks if isinstance(one, Hold)),
     ), wanted
 
@@ -189,11 +189,10 @@ def _is_out_of_sync(desired: DesiredConnector, observed: ObservedConnector | Non
 
 def _decide(
     situation: Situation,
+    declared: DesiredConnector,
     desired: DesiredConnector,
     offset_changes: OffsetChangesPlan,
     denied: Denied,
-    *,
-    is_unchanged: bool,
 ) -> tuple[Steps, Notes]:
     """The steps of a connector with these offset changes, and notes for the reader."""
     observed = situation.observed.connectors.get(desired.name)
@@ -209,7 +208,7 @@ def _decide(
     if observed is None:
         steps, notes = _create(situation, desired, offset_changes)
         return _for(Intent.CREATE, steps, denied), notes
-    return _Change(situation, desired, observed, offset_changes, denied, is_unchanged).steps()
+    return _Change(situation, declared, desired, observed, offset_changes, denied).steps()
 
 
 def _is_unread(situation: Situation, observed: ObservedConnector) -> bool:
@@ -263,14 +262,14 @@ def start(desired: DesiredConnector) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """An existing connector that is to be brought in sync. `is_unchanged`: its document was applied before."""
+    """An existing connector that is to be brought in sync. `desired`: `declared`, in the state that someone gave it."""
 
     situation: Situation
+    declared: DesiredConnector
     desired: DesiredConnector
     observed: ObservedConnector
     offset_changes: OffsetChangesPlan
     denied: Denied
-    is_unchanged: bool
 
     def steps(self) -> tuple[Steps, Notes]:
         config = diff(self.situation, self.desired, self.observed)
@@ -304,8 +303,9 @@ class _Change:
         `alterOffsets` (KIP-875): that class is sent the request anyway. A running connector continues from the declared
         offset, as the change requires; records that it has read and not committed yet are not read again.
         """
-        is_known = self.situation.families.shape(self.desired.config) is not None
-        return self.offset_changes.changes_nothing and is_known
+        if not self.offset_changes.changes_nothing:
+            return False
+        return self.situation.families.shape(self.desired.config) is not None
 
     def _recorded(self) -> Steps:
         matches = "(every offset already matches: recorded as applied, the connector is not stopped)"
@@ -345,7 +345,7 @@ class _Change:
         else:
             differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
             why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
-        intent = Intent.CORRECT if self.is_unchanged else Intent.CONFIGURE
+        intent = Intent.CORRECT if drifted(self.situation, self.declared) else Intent.CONFIGURE
         if self.desired.rolled_back is not None:
             intent = Intent.ROLL_BACK
         step = Step(self.desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive)
@@ -355,7 +355,10 @@ class _Change:
         """The steps before and after the config that bring the connector to its desired state."""
         reason = f"state: {self.observed.state.value.lower()} -> {self.desired.state.value}"
         change = steady(self.observed.state), self.desired.state
-        stop, resume = (Intent.HALT, Intent.RESUME) if self.is_unchanged else (Intent.STOP, Intent.START)
+        if not any(change in actions for actions in (_BEFORE_CONFIG, _AFTER_CONFIG)):
+            return (), ()
+        is_unchanged = drifted(self.situation, self.declared)
+        stop, resume = (Intent.HALT, Intent.RESUME) if is_unchanged else (Intent.STOP, Intent.START)
         if self.observed.state is WorkerState.STOPPED and self.desired.name in self.situation.stopped:
             resume = Intent.RETURN
         before, after = (

@@ -46,14 +46,14 @@ def plan(situation: Situation) -> Plan:
     held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
     held = [*limit_rollout(situation, held, unhealthy)]
     pruned, warnings = _prune(situation, done)
-    refused = refusals(situation, [*(one.admitted() for one in held), *pruned, *finished])
+    declared = [one.admitted() for one in held]
+    refused = refusals(situation, [*declared, *pruned, *finished])
     if refused and situation.policy.guards_hold:
-        held = [one.under(guard(refused)) for one in held]
+        declared = [one.under(guard(refused)).admitted() for one in held]
         pruned, finished = (
             [replace(one, applicable=False, holds=(guard(refused), *one.holds)) for one in deleted]
             for deleted in (pruned, finished)
         )
-    declared = [one.admitted() for one in held]
     finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
     planned = add_offset_effects(situation, [*declared, *pruned, *finished, *finished_strays])
     planned += _other_suspended(situation, {one.name for one in planned})
