@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.reviewed_plans import ReviewedPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ class PullRequestPlan:
 
     `unread` has the reason for each cluster without a plan. `digest` identifies what is reviewed; None if nothing is.
     `diagnostics` are all problems, those of the plans included, with paths from the root of the repository. `secrets`
-    are masked wherever they occur; credentials that are found by their syntax are masked in any case.
+    are masked wherever they occur; credentials that are found by their syntax are masked in any case. `reviewed` is
+    what a review of it covers. `pending` are the connectors of each cluster that the target branch changes anyway.
+    `is_changed`: it has destructive changes that were not shown before, and nobody has approved it since.
     """
 
     number: int
@@ -108,6 +111,19 @@ class PullRequestPlan:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     others: tuple[OtherPullRequest, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    reviewed: ReviewedPlan | None = None
+    pending: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()
+    is_changed: bool = False
+
+    @property
+    def own_plans(self) -> tuple[Plan, ...]:
+        """The plans without the connectors that the target branch changes anyway."""
+        return tuple(
+            replace(
+                plan, connectors=tuple(one for one in plan.connectors if (plan.cluster, one.name) not in self.pending)
+            )
+            for plan in self.plans
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,28 @@ _WITHOUT_REVIEW = (Action.ADOPT, Action.LIST, Action.RECORD, Action.RESTART)
 """Steps that change neither a config, nor a state, nor offsets."""
 
 
-def reviewed_plan(pull_request: int, head: Revision, plans: Iterable[Plan]) -> ReviewedPlan:
-    """What reviewers see of the plans of all clusters."""
-    connectors = _connectors(plans)
+def reviewed_plan(
+    pull_request: int, head: Revision, plans: Iterable[Plan], pending: Iterable[Plan] = ()
+) -> ReviewedPlan:
+    """What reviewers see of the plans of all clusters, without what the plans of its target branch do anyway.
+
+    A pull request is answerable for what it changes: its review covers nothing of `pending`.
+    """
+    before = _connectors(pending)
+    connectors = {
+        cluster: {name: own for name, one in found.items() if (own := _without(one, before.get(cluster, {}).get(name)))}
+        for cluster, found in _connectors(plans).items()
+    }
     return ReviewedPlan(pull_request, head, connectors_digest(connectors), connectors)
+
+
+def _without(one: ReviewedConnector, before: ReviewedConnector | None) -> ReviewedConnector | None:
+    """The part of the connector that is not in `before`; None if there is none."""
+    if before is None:
+        return one
+    steps = tuple(step for step in one.steps if step not in before.steps)
+    effects = tuple(effect for effect in one.effects if not any(known.covers(effect) for known in before.effects))
+    return ReviewedConnector(steps, effects) if steps or effects else None
 
 
 def review_digest(plans: Iterable[Plan]) -> Digest:
@@ -69,6 +87,20 @@ def needs_review(connector: ConnectorPlan) -> tuple[DestructiveEffect, ...]:
     """The destructive effects that someone must have seen: all but those of offset changes in progress."""
     begun = {reviewed_name(one.name) for one in connector.offset_changes if one.status is OffsetChangeStatus.UNFINISHED}
     return tuple(one for one in destructive_effects(connector) if one.offset_change not in begun)
+
+
+def is_covered(plan: ReviewedPlan, known: Sequence[ReviewedPlan]) -> bool:
+    """Whether each destructive effect of the plan is in one of the known plans."""
+    return all(
+        any(
+            before.covers(effect)
+            for one in known
+            for before in one.connectors.get(cluster, {}).get(name, ReviewedConnector()).effects
+        )
+        for cluster, found in plan.connectors.items()
+        for name, connector in found.items()
+        for effect in connector.effects
+    )
 
 
 def missing_review(

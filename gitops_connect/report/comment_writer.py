@@ -98,6 +98,11 @@ APPROVE = "gitops-connect approve"
 HELP = "gitops-connect help"
 
 
+def outdated_comment() -> str:
+    """What is left of a comment whose plan has changed: without a marker, it is no longer replaced."""
+    return document([bold(Sentence("Outdated: the plan has changed. A newer comment shows the plan of now."))])
+
+
 def help_comment(pull_request: int) -> str:
     """The commands, and who may use them."""
     return document(

@@ -46,6 +46,10 @@ _MERGE = (
     "Merge the pull request to apply this plan. After the merge, gitops-connect plans again. If the new plan makes"
     " other destructive changes, it is blocked until someone with write access approves it."
 )
+_CHANGED = (
+    "The plan has destructive changes that were not shown before. Someone with write access has to approve it, with the"
+    " command below, before the pull request is merged. Or push a change."
+)
 _UNREAD = "A cluster without a plan is not reviewed. After the cause is fixed, plan the pull request again."
 _NOTHING = "Merging the pull request changes nothing on the clusters."
 
@@ -82,7 +86,7 @@ class _Review:
             case NotPlanned.INTERNAL_ERROR:
                 return Sentence("Not planned: gitops-connect failed with an internal error.")
             case None:
-                said = headline(one.plans, len(one.diagnostics.errors))
+                said = headline(one.own_plans, len(one.diagnostics.errors))
                 unread = words.plural(len(one.unread), "cluster")
                 return Sentence(f"{said.words} {unread} could not be planned.", said.values) if one.unread else said
 
@@ -92,13 +96,20 @@ class _Review:
             (destructive_words(each.connector), each, view.plan) for view in self.views for each in view.connectors
         ]
         found.sort(key=lambda one: severity(one[0]))
-        items = [(marks, writer.connector(each, self._of(plan))) for marks, each, plan in found]
-        destructive = tuple(item for marks, item in items if marks)
-        others = tuple(item for marks, item in items if not marks)
+        pending = self.reviewed.pending
+        items = [
+            ((plan.cluster, each.connector.name) in pending, marks, writer.connector(each, self._of(plan)))
+            for marks, each, plan in found
+        ]
+        destructive = tuple(item for is_pending, marks, item in items if marks and not is_pending)
+        others = tuple(item for is_pending, marks, item in items if not (marks or is_pending))
+        before = tuple(item for is_pending, _, item in items if is_pending)
         yield CommentSection(heading("Blocked"), blocked, writer.more("problem"))
         yield CommentSection(heading("Destructive changes"), destructive, writer.more("connector"))
         yield CommentSection(heading("Warnings"), tuple(self._warnings()), writer.more("warning"))
         yield CommentSection(heading("Other changes" if destructive else "Changes"), others, writer.more("connector"))
+        title = "Already on the branch, not applied yet, not part of this pull request"
+        yield CommentSection(heading(title), before, writer.more("connector"))
 
     def _blocked(self) -> Iterator[Item]:
         for cluster, reason in self.reviewed.unread.items():
@@ -141,7 +152,7 @@ class _Review:
         if one.plans:
             yield from self.writer.whole_plan()
         if one.not_planned is not NotPlanned.FORK:
-            yield from command_lines(one.digest if any(not plan.is_empty for plan in one.plans) else None)
+            yield from command_lines(one.digest if any(not plan.is_empty for plan in one.own_plans) else None)
 
     def _next(self, *, is_blocked: bool) -> str:
         one = self.reviewed
@@ -151,7 +162,9 @@ class _Review:
             return _UNREAD
         if is_blocked:
             return _BLOCKED
-        return _NOTHING if all(plan.is_empty for plan in one.plans) else _MERGE
+        if one.is_changed:
+            return _CHANGED
+        return _NOTHING if all(plan.is_empty for plan in one.own_plans) else _MERGE
 
     def _reviewed(self) -> Iterator[Sentence]:
         one = self.reviewed

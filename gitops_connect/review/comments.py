@@ -16,7 +16,15 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Digest, Revision
 from gitops_connect.model.pull_requests import Comment, CommentOptions, CommitStatus, PullRequest
 from gitops_connect.model.reviewed_plans import Approval
-from gitops_connect.report.comment_writer import APPROVE, HELP, PLAN, CommentKind, find_marker, help_comment
+from gitops_connect.report.comment_writer import (
+    APPROVE,
+    HELP,
+    PLAN,
+    CommentKind,
+    find_marker,
+    help_comment,
+    outdated_comment,
+)
 from gitops_connect.report.printable import one_line
 
 
@@ -39,12 +47,28 @@ class ForgeWriter:
             self.forge.set_status(commit, replace(status, description=one_line(status.description)))
             self._statuses[key] = commit, status
 
-    def write(self, pull_request: PullRequest, kind: CommentKind, body: str, comments: Sequence[Comment]) -> bool:
-        """Write the comment of this kind, or replace it. Returns False if it is there already."""
+    def write(
+        self,
+        pull_request: PullRequest,
+        kind: CommentKind,
+        body: str,
+        comments: Sequence[Comment],
+        *,
+        afresh: bool = False,
+    ) -> bool:
+        """Write the comment of this kind, or replace it. Returns False if it is there already.
+
+        `afresh`: if its plan is another one, write a new comment. A forge sends no notification of an edited one.
+        """
         own = self.own_comment(kind, comments)
         if own is not None and own.body == body:
             return False
-        self.forge.write_comment(pull_request.number, body, own.id if own else None)
+        before, after = (find_marker(one) for one in (own.body if own else "", body))
+        if own is not None and afresh and before and after and before.digest != after.digest:
+            self.forge.write_comment(pull_request.number, body, None)
+            self.forge.write_comment(pull_request.number, outdated_comment(), own.id)
+        else:
+            self.forge.write_comment(pull_request.number, body, own.id if own else None)
         return True
 
     def own_comment(self, kind: CommentKind, comments: Sequence[Comment]) -> Comment | None:

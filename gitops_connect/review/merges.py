@@ -21,9 +21,16 @@ from gitops_connect.model.names import ClusterName, Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest, PullRequestPlan
-from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewMode, Reviews, UnreviewedChange
+from gitops_connect.model.reviewed_plans import (
+    NO_REVIEWS,
+    PlanPurpose,
+    ReviewedPlan,
+    ReviewMode,
+    Reviews,
+    UnreviewedChange,
+)
 from gitops_connect.model.revisions import is_commit, short
-from gitops_connect.plan.reviewed import review_digest, reviewed_plan
+from gitops_connect.plan.reviewed import is_covered, reviewed_plan
 from gitops_connect.report.comment_writer import CommentKind
 from gitops_connect.report.review_comment import blocked_comment
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
@@ -122,9 +129,19 @@ class MergedPlans:
         """Remove the plans of pull requests that were merged or closed long ago."""
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
 
-    def record(self, plan: PullRequestPlan, purpose: PlanPurpose) -> None:
+    def is_changed(self, plan: ReviewedPlan) -> bool:
+        """Whether the plan has destructive effects beyond those that its pull request showed or that were approved.
+
+        False for a plan that is shown for the first time.
+        """
+        if self._mode is ReviewMode.AUTO:
+            return False
+        shown = self._store.plans([plan.pull_request], PlanPurpose.REVIEW)
+        return bool(shown) and not is_covered(plan, [*shown, *self._store.approved([plan.pull_request])])
+
+    def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
         """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""
-        self._store.record(reviewed_plan(plan.number, plan.head, plan.plans), purpose, self._clock.now())
+        self._store.record(plan, purpose, self._clock.now())
 
 
 def unreviewed(snapshot: Snapshot) -> tuple[tuple[Plan, ...], tuple[UnreviewedChange, ...]]:
@@ -250,13 +267,13 @@ class MergeReports:
         plans, changes = unreviewed(snapshot)
         if not changes:
             return
-        target, digest = pull_request.target, review_digest(plans)
-        plan = PullRequestPlan(pull_request.number, revision, target, plans, digest=digest)
+        asked = reviewed_plan(pull_request.number, revision, plans)
+        plan = PullRequestPlan(pull_request.number, revision, pull_request.target, plans, digest=asked.digest)
         comments = self.writer.forge.comments(pull_request.number)
         body = blocked_comment(plan, changes, self.writer.options(pull_request, self.writer.status_page))
         if self.writer.write(pull_request, CommentKind.BLOCKED, body, comments):
             events.say(WARNING, "changes_not_reviewed", pull_request=pull_request.number, blocked=len(changes))
-        self.merged.record(plan, PlanPurpose.APPROVAL)
+        self.merged.record(asked, PlanPurpose.APPROVAL)
         self.carry_out_commands(pull_request, comments)
 
     def carry_out_commands(self, pull_request: PullRequest, comments: Sequence[Comment]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.daemon.state import Snapshot
 from gitops_connect.declare import Caches, Declared, declare
 from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostics
@@ -16,7 +17,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.model.pull_requests import NotPlanned, PullRequest, PullRequestPlan
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.reviewed import review_digest
+from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.runtime import Runtime, open_merge
 from gitops_connect.source.merge_result import MergeConflict
@@ -80,7 +81,6 @@ class PullRequestPlanner:
             nothing,
             plans=tuple(plans),
             unread=unread,
-            digest=review_digest(plans),
             diagnostics=_masked(self._located(diagnostics), secrets),
             secrets=secrets,
         )
@@ -94,6 +94,18 @@ def _masked(diagnostics: Diagnostics, secrets: frozenset[str]) -> Diagnostics:
     return Diagnostics.of(
         replace(one, summary=mask(one.summary, secrets), hint=mask(one.hint, secrets)) for one in diagnostics
     )
+
+
+def as_reviewed(plan: PullRequestPlan, snapshot: Snapshot) -> PullRequestPlan:
+    """The plan with what its review covers: not what the branch changes anyway, whose plan is in the snapshot."""
+    views = snapshot.clusters.values()
+    pending = [one.plan for one in views if one.plan and one.plan.revision == snapshot.repository.revision]
+    if plan.not_planned is not None:
+        return plan
+    reviewed = reviewed_plan(plan.number, plan.head, plan.plans, pending)
+    changed = {(one.cluster, connector.name) for one in plan.plans for connector in one.connectors if connector.steps}
+    own = {(cluster, name) for cluster, found in reviewed.connectors.items() for name in found}
+    return replace(plan, digest=reviewed.digest, reviewed=reviewed, pending=frozenset(changed - own))
 
 
 def offset_changes(plan: PullRequestPlan) -> Mapping[ClusterName, frozenset[ConnectorName]]:

@@ -41,7 +41,7 @@ from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.summary import summary_line
 from gitops_connect.review.comments import ForgeWriter
 from gitops_connect.review.merges import MergeReports
-from gitops_connect.review.pull_request_plans import PullRequestPlanner, offset_changes
+from gitops_connect.review.pull_request_plans import PullRequestPlanner, as_reviewed, offset_changes
 
 # The result of a review: the commit status, and the annotations at lines.
 
@@ -51,7 +51,7 @@ def commit_state(plan: PullRequestPlan) -> CommitState:
     is_rejected = any(one.refusals for one in plan.plans)
     if plan.diagnostics.errors or plan.unread or plan.not_planned is not None or is_rejected:
         return CommitState.FAILURE
-    return CommitState.SUCCESS
+    return CommitState.PENDING if plan.is_changed else CommitState.SUCCESS
 
 
 def description(plan: PullRequestPlan) -> str:
@@ -60,7 +60,8 @@ def description(plan: PullRequestPlan) -> str:
         return f"not planned: {plan.not_planned.value}"
     if plan.unread:
         return f"could not be planned for {', '.join(plan.unread)}"
-    return summary_line(plan.plans, len(plan.diagnostics.errors))
+    said = summary_line(plan.own_plans, len(plan.diagnostics.errors))
+    return f"changed since it was shown: approve it, or push. {said}" if plan.is_changed else said
 
 
 # Which open pull requests change the offsets of the same connectors.
@@ -251,12 +252,14 @@ class PullRequestReviews:
             error.add_note(f"while pull request {one.number} was planned")
             yield error
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
+        plan = as_reviewed(plan, self.daemon.state.snapshot)
         self._conflicts.record(one.number, offset_changes(plan))
         yield from self._show(one, plan)
 
     def _show(self, one: PullRequest, plan: PullRequestPlan) -> Iterator[Exception]:
         try:
-            view = self._view(one, replace(plan, others=self._others(one.number)))
+            is_changed = plan.reviewed is not None and self.merges.merged.is_changed(plan.reviewed)
+            view = self._view(one, replace(plan, others=self._others(one.number), is_changed=is_changed))
             self._set_views({**self._views, one.number: view})
             self._publish(view)
         except GitopsConnectError as error:
@@ -312,11 +315,12 @@ class PullRequestReviews:
         own = self.writer.own_comment(CommentKind.REVIEW, comments)
         if (own is None or own.body != view.comment) and self._was_closed(pull_request):
             return
-        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments)
+        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments, afresh=plan.is_changed)
         if is_written:
             events.commented(pull_request, plan)
-        if plan.digest is not None and not (is_written and self._was_closed(pull_request)):
-            self.merges.merged.record(plan, PlanPurpose.REVIEW)
+        if plan.reviewed is not None and not (is_written and self._was_closed(pull_request)):
+            purpose = PlanPurpose.APPROVAL if plan.is_changed else PlanPurpose.REVIEW
+            self.merges.merged.record(plan.reviewed, purpose)
         self._set_plan_status(pull_request, plan.head, view.state, view.summary)
         if is_written:
             annotations = [

@@ -283,3 +283,16 @@ def test_directions_that_lose_nothing_need_no_review() -> None:
     assert {Direction.NEW, Direction.SAME} == {
         one for one in Direction if one.value not in {kind.value for kind in DestructiveKind}
     }
+
+
+def test_a_review_covers_nothing_of_what_the_branch_does_anyway() -> None:
+    """Otherwise merging any other pull request would release a change that is blocked."""
+    on_the_branch = plan(given({"a": 120}, TO, reviews=Reviews(ReviewMode.REVIEWED)))
+    assert on_the_branch.unreviewed
+    same = given({"a": 120}, TO)
+    own = reviewed_plan(8, REVISION, [plan(same)], [on_the_branch])
+    assert own.connectors == {CLUSTER: {}}
+    assert after_review(own, same).unreviewed
+    more = given({"a": 120}, TO, desired=[wanted("orders"), wanted("other")])
+    (other,) = reviewed_plan(8, REVISION, [plan(more)], [on_the_branch]).connectors[CLUSTER]
+    assert other == "other"

@@ -20,7 +20,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import Comment, PullRequest
-from gitops_connect.model.reviewed_plans import NO_REVIEWS, PlanPurpose, ReviewedPlan, Reviews
+from gitops_connect.model.reviewed_plans import NO_REVIEWS, Approval, PlanPurpose, ReviewedPlan, Reviews
 from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
@@ -190,6 +190,20 @@ def test_a_process_that_is_not_the_leader_knows_what_was_reviewed_and_reports_no
     follower.poll(LATER)
     assert [*follower.reports.follow()] == []
     assert follower.merged.reviews(LATER).merged == (), "the review was of a commit that is applied"
+
+
+def test_what_was_shown_or_approved_may_be_shown_again_and_more_is_a_change(reviewed: Ledger) -> None:
+    merged = MergedPlans(MemoryForge(), reviewed, Settings(Path()), ManualClock())
+    nothing = reviewed_plan(9, REVISION, [plan()])
+    deletion = reviewed_plan(9, REVISION, [plan(step("orders", Action.DELETE))])
+    assert not merged.is_changed(deletion), "it is shown for the first time"
+    merged.record(nothing, PlanPurpose.REVIEW)
+    assert merged.is_changed(deletion)
+    merged.record(deletion, PlanPurpose.APPROVAL)
+    assert merged.is_changed(deletion), "that it was shown does not mean that somebody has seen it"
+    assert reviewed.reviews.approve(Approval(9, deletion.digest, "grace", START, "comment 1"))
+    assert not merged.is_changed(deletion)
+    assert not merged.is_changed(nothing)
 
 
 def test_an_edited_comment_approves_nothing_and_a_new_one_does(

@@ -13,7 +13,7 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.cluster.manual_clock import START, ManualClock
 from support.forge.memory_forge import PULL_REQUEST, MemoryForge
-from support.planner.plans_of_steps import plan
+from support.planner.plans_of_steps import plan, step
 from support.server.made_up import MadeUpDaemon
 
 from gitops_connect.daemon.jobs import PollSchedule
@@ -21,9 +21,9 @@ from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.errors import ForgeUnavailable, SourceUnavailable
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
-from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange, Step
 from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
-from gitops_connect.model.reviewed_plans import PlanPurpose
+from gitops_connect.model.reviewed_plans import PlanPurpose, ReviewedPlan
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
@@ -50,6 +50,7 @@ class Planner:
     before: Callable[[PullRequest], None] = lambda _: None
     fails: dict[int, Exception] = field(default_factory=dict)
     planned: list[int] = field(default_factory=list)
+    steps: tuple[Step, ...] = ()
 
     def plan(self, one: PullRequest, timeout: float) -> PullRequestPlan:
         assert timeout == 600
@@ -58,7 +59,9 @@ class Planner:
         if one.number in self.fails:
             raise self.fails[one.number]
         rewinds = [rewind(name) for name in self.changes.get(one.number, ())]
-        return PullRequestPlan(one.number, one.head, one.target, (replace(plan(), connectors=tuple(rewinds)),))
+        made = plan(*self.steps)
+        made = replace(made, connectors=(*made.connectors, *rewinds))
+        return PullRequestPlan(one.number, one.head, one.target, (made,))
 
 
 def rewind(name: str) -> ConnectorPlan:
@@ -69,12 +72,26 @@ def rewind(name: str) -> ConnectorPlan:
 
 
 @dataclass
+class Recorded:
+    """The plans that were shown, in place of the ledger."""
+
+    is_new: bool = False
+    plans: list[tuple[int, PlanPurpose]] = field(default_factory=list)
+
+    def is_changed(self, plan: ReviewedPlan) -> bool:
+        return self.is_new
+
+    def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
+        self.plans.append((plan.pull_request, purpose))
+
+
+@dataclass
 class Merges:
     """What is reported about merges: nothing, but it counts how often."""
 
     news: bool = False
     reports: int = 0
-    merged: Any = None
+    merged: Recorded = field(default_factory=Recorded)
 
     def has_news(self) -> bool:
         return self.news
@@ -106,6 +123,9 @@ class Queue:
 
     def push(self, number: int, head: int) -> None:
         self.forge.open = [pull_request(number, head) if one.number == number else one for one in self.forge.open]
+
+    def bodies(self, number: int) -> list[str]:
+        return [one.body for one in self.forge.comments(number)]
 
     def body(self, number: int) -> str:
         (comment,) = self.forge.comments(number)
@@ -313,3 +333,18 @@ def test_the_plan_of_a_pull_request_ends_after_its_time(reviewed: Reviewed, stan
     planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0)
     assert "took longer than [forge] plan_timeout" in planned.unread["local"]
     assert len(standin.calls) == asked
+
+
+def test_destructive_changes_that_were_not_shown_before_are_said_in_a_new_comment_and_block_the_merge() -> None:
+    queue = Queue(1)
+    queue.review()
+    assert queue.forge.states(pull_request(1).head, PLAN)[-1] == "success"
+    queue.planner.steps, queue.merges.merged.is_new = (step("orders", Action.DELETE),), True
+    queue.review()
+    old, new = queue.bodies(1)
+    assert "Outdated: the plan has changed." in old
+    assert "The plan has destructive changes that were not shown before." in new
+    assert queue.forge.states(pull_request(1).head, PLAN)[-1] == "pending"
+    assert queue.merges.merged.plans == [(1, PlanPurpose.REVIEW), (1, PlanPurpose.APPROVAL)]
+    queue.review()
+    assert len(queue.bodies(1)) == 2, "once for each digest"
