@@ -17,6 +17,7 @@ from standin.connect import StandIn
 from support.daemon_log import FOR_EVER, AsProcess, InThread, release
 from support.ledger.ledger_places import LedgerPlace, postgres_place
 
+from gitops_connect.daemon.state import Snapshot
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 
@@ -56,6 +57,11 @@ def changes(worker: StandIn) -> int:
     return worker.count(EFFECTS) - worker.count("PUT", ".*/validate")
 
 
+def is_blocked_since(now: Snapshot) -> bool:
+    """Whether the state has a hold that was recorded in an earlier reconciliation."""
+    return any(hold.since is not None for one in now.clusters[LOCAL].connectors for hold in one.holds)
+
+
 @pytest.mark.usefixtures("place")
 def test_a_follower_shows_what_the_leader_shows(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEDGER_KEY", "k" * 32)
@@ -63,12 +69,11 @@ def test_a_follower_shows_what_the_leader_shows(at: Workplace, monkeypatch: pyte
     with InThread(at) as leader:
         leader.daemon.reviews = lambda _: Reviews(ReviewMode.MANUAL, pull_request=7)
         leader.daemon.reconcile_now(leader.daemon.state.snapshot.clusters)
-        leader.await_state(lambda now: any(one.holds for view in now.clusters.values() for one in view.connectors))
+        leading = leader.await_state(is_blocked_since)
         with InThread(at) as follower:
             follower.daemon.reviews = leader.daemon.reviews
             follower.wait("leader_followed")
-            shown = follower.await_state(lambda now: now.clusters[LOCAL].plan is not None)
-            leading = leader.daemon.state.snapshot
+            shown = follower.await_state(is_blocked_since)
     found, expected = shown.clusters[LOCAL], leading.clusters[LOCAL]
     assert (found.plan and found.plan.connectors) == (expected.plan and expected.plan.connectors)
     assert found.connectors == expected.connectors

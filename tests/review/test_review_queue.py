@@ -73,7 +73,7 @@ def rewind(name: str) -> ConnectorPlan:
 
 @dataclass
 class Recorded:
-    """The plans that were shown, in place of the ledger."""
+    """The plans that were shown, as the ledger has them."""
 
     is_new: bool = False
     plans: list[tuple[int, PlanPurpose]] = field(default_factory=list)
