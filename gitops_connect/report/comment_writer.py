@@ -16,7 +16,7 @@ from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import ConnectorPlan, destructive_effects
-from gitops_connect.model.pull_requests import CommentOptions, PullRequestPlan
+from gitops_connect.model.pull_requests import Comment, CommentOptions, PullRequestPlan
 from gitops_connect.model.reviewed_plans import DestructiveKind
 from gitops_connect.report import words
 from gitops_connect.report.markdown import (
@@ -96,6 +96,22 @@ def find_marker(body: str) -> Marker | None:
 PLAN = "gitops-connect plan"
 APPROVE = "gitops-connect approve"
 HELP = "gitops-connect help"
+
+
+_ANSWER = re.compile(r"<!-- gitops-connect answer comment=([1-9][0-9]{0,17}|0) -->")
+
+
+def answer_comment(command: Comment, answer: Sentence) -> str:
+    """The answer to a command in a comment. Its hidden first line names the comment, so that it is answered once."""
+    marker = Markdown(f"<!-- gitops-connect answer comment={command.id} -->\n")
+    said = Sentence.of("{} by {}", shortened(command.body.strip()), command.author)
+    return document([marker, paragraph(Sentence.joined([said, answer], ". "))])
+
+
+def answered_comment(body: str) -> int | None:
+    """The id of the comment that is answered; None for all other comments. The author is not known here."""
+    found = _ANSWER.fullmatch(body[:_LONGEST].partition("\n")[0].removesuffix("\r"))
+    return None if found is None else int(found[1])
 
 
 def outdated_comment() -> str:

@@ -6,7 +6,7 @@ People with write access use the commands `plan`, `approve DIGEST` and `help`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gitops_connect.daemon import events
@@ -21,11 +21,13 @@ from gitops_connect.report.comment_writer import (
     HELP,
     PLAN,
     CommentKind,
+    answer_comment,
+    answered_comment,
     find_marker,
     help_comment,
     outdated_comment,
 )
-from gitops_connect.report.printable import one_line
+from gitops_connect.report.printable import Sentence, one_line
 
 
 @dataclass(slots=True)
@@ -79,53 +81,80 @@ class ForgeWriter:
 
 
 _COMMAND = re.compile(rf"{PLAN}|{HELP}|{APPROVE} (?P<digest>[0-9a-f]{{64}})")
+_MEANT = re.compile(r"gitops-connect .*", re.IGNORECASE)
+"""A comment of one line that is meant as a command."""
 
 
 @dataclass(slots=True)
 class ReviewCommands:
-    """Carries out each command once. After a restart, a command may be carried out again, which changes nothing."""
+    """Carries out each command once, and answers it in a comment, which says what was done or why not.
+
+    After a restart, the answers show what was done. If a process was killed before its answer, the command is carried
+    out again, which changes nothing.
+    """
 
     forge: Forge
     store: ReviewStore
     clock: Clock
     _done: set[int] = field(default_factory=set)
 
-    def carry_out(self, pull_request: PullRequest, comments: Iterable[Comment]) -> bool:
+    def carry_out(self, pull_request: PullRequest, comments: Sequence[Comment]) -> bool:
         """Carry out new commands. Returns whether a plan was approved. Raises the errors of forge and ledger."""
         approved = False
-        for comment in comments:
-            found = _COMMAND.fullmatch(comment.body.strip())
-            if found is None or comment.id in self._done or find_marker(comment.body) is not None:
-                continue
-            if self._may_command(pull_request, comment):
-                approved |= self._carry_out(pull_request, comment, found["digest"])
+        meant = [one for one in comments if _MEANT.fullmatch(one.body.strip()) and one.id not in self._done]
+        if not meant:
+            return False
+        user = self.forge.user()
+        answered = {answered_comment(one.body) for one in comments if one.author == user}
+        for comment in meant:
+            if comment.id not in answered:
+                found = _COMMAND.fullmatch(comment.body.strip())
+                is_approval, answer = self._answer(pull_request, comment, found)
+                approved |= is_approval
+                self.forge.write_comment(pull_request.number, answer_comment(comment, answer), None)
             self._done.add(comment.id)
         return approved
 
-    def _may_command(self, pull_request: PullRequest, comment: Comment) -> bool:
-        """Never the author of a pull request from a fork, and otherwise everyone who may push.
-
-        Others with write access can edit a comment, and it still has its author. So an edited comment is not a command.
-        """
-        if comment.is_edited:
-            events.command_rejected(pull_request, comment, "the comment was edited; write a new one")
-            return False
-        is_author_of_fork = pull_request.is_fork and comment.author == pull_request.author
-        if not is_author_of_fork and self.forge.can_write(comment.author):
-            return True
-        events.command_rejected(pull_request, comment, "only people with write access can use commands")
-        return False
-
-    def _carry_out(self, pull_request: PullRequest, comment: Comment, digest: str | None) -> bool:
-        if digest is not None:
-            place = f"comment {comment.id} on pull request {pull_request.number}"
-            approval = Approval(pull_request.number, Digest(digest), comment.author, self.clock.now(), place)
-            known = self.store.approve(approval)
-            events.approved(pull_request, comment, digest, is_known=known)
-            return known
+    def _answer(
+        self, pull_request: PullRequest, comment: Comment, found: re.Match[str] | None
+    ) -> tuple[bool, Sentence]:
+        """Whether a plan was approved, and the answer."""
+        if why_not := self._why_not(pull_request, comment):
+            events.command_rejected(pull_request, comment, why_not)
+            return False, Sentence(f"Refused: {why_not}.")
+        if found is None:
+            return False, Sentence(f"Unknown command. Known are: {PLAN}, {APPROVE} DIGEST, {HELP}.")
+        if found["digest"] is not None:
+            return self._approve(pull_request, comment, Digest(found["digest"]))
         if comment.body.strip() == HELP:
             body, user = help_comment(pull_request.number), self.forge.user()
             written = self.forge.comments(pull_request.number)
             if not any(one.author == user and one.body == body for one in written):
                 self.forge.write_comment(pull_request.number, body, None)
-        return False  # `plan`: every pull request is planned again at each review
+            return False, Sentence("Done: a comment lists the commands.")
+        return False, Sentence(
+            "Done: the pull request is planned again. If nothing has changed, its comment is the same."
+        )
+
+    def _why_not(self, pull_request: PullRequest, comment: Comment) -> str:
+        """Never the author of a pull request from a fork, and otherwise everyone who may push.
+
+        Others with write access can edit a comment, and it still has its author. So an edited comment is not a command.
+        """
+        if comment.is_edited:
+            return "the comment was edited; write a new one"
+        is_author_of_fork = pull_request.is_fork and comment.author == pull_request.author
+        if not is_author_of_fork and self.forge.can_write(comment.author):
+            return ""
+        return "only people with write access can use commands"
+
+    def _approve(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> tuple[bool, Sentence]:
+        place = f"comment {comment.id} on pull request {pull_request.number}"
+        approval = Approval(pull_request.number, digest, comment.author, self.clock.now(), place)
+        known = self.store.approve(approval)
+        events.approved(pull_request, comment, digest, is_known=known)
+        if known:
+            return True, Sentence("Approved: the plan with this digest, and no other.")
+        return False, Sentence(
+            "Refused: the pull request shows no plan with this digest. Copy it from the newest comment."
+        )

@@ -22,6 +22,7 @@ from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import Comment, PullRequest
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Approval, PlanPurpose, ReviewedPlan, Reviews
 from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
+from gitops_connect.report.comment_writer import answered_comment
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
 from gitops_connect.settings.sections import ClusterSettings, Settings
@@ -221,6 +222,23 @@ def test_an_edited_comment_approves_nothing_and_a_new_one_does(
         assert record.fields["message"] == "the comment was edited; write a new one"  # type: ignore[attr-defined]
         assert commands.carry_out(PULL_REQUEST, [edited, replace(edited, id=2, is_edited=False)])
     assert len(list(ledger.reviews.approved([7]))) == 1
+
+
+def test_each_command_is_answered_once_even_after_a_restart(ledger: Ledger) -> None:
+    shown, forge = reviewed_plan(7, PULL_REQUEST.head, [plan()]), MemoryForge()
+    ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
+    approve = "gitops-connect approve"
+    bodies = ["gitops-connect plan", "gitops-connect apply", f"{approve} {shown.digest}", f"{approve} {'0' * 64}"]
+    texts = ["Looks good to me.", *bodies, "gitops-connect help"]
+    forge.comments_of[7] = [Comment(number, "ana", body, is_edited=False) for number, body in enumerate(texts)]
+    for commands in (ReviewCommands(forge, ledger.reviews, ManualClock()) for _ in range(2)):
+        commands.carry_out(PULL_REQUEST, forge.comments(7))
+        commands.carry_out(PULL_REQUEST, forge.comments(7))
+    written = [one.body for one in forge.comments(7)[len(texts) :]]
+    answers = {number: body for body in written if (number := answered_comment(body)) is not None}
+    said = [body.partition(". ")[2].partition(":")[0].partition(".")[0] for _, body in sorted(answers.items())]
+    assert said == ["Done", "Unknown command", "Approved", "Refused", "Done"]
+    assert (sorted(answers), len(written)) == ([1, 2, 3, 4, 5], 6), "the sixth has the list of commands"
 
 
 CLOCK = ManualClock()
