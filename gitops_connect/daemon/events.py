@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.holds import HoldKind
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan, Step

@@ -13,7 +13,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.holds import Hold
+from gitops_connect.model.hold import Hold
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectVersion

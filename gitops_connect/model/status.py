@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from gitops_connect.model.health import HealthReason
-from gitops_connect.model.holds import Hold
+from gitops_connect.model.hold import Hold
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.suspensions import Suspension
 

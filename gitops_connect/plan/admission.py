@@ -10,7 +10,7 @@ from datetime import datetime
 
 from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.holds import Hold, HoldKind
+from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan

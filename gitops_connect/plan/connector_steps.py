@@ -15,7 +15,7 @@ from gitops_connect.connect.validation import installed_versions
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
-from gitops_connect.model.holds import Hold, HoldKind
+from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeState, clear_name

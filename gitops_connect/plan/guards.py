@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
-from gitops_connect.model.holds import Hold, HoldKind
+from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from gitops_connect.plan.situation import Situation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitops_connect.model.desired import DesiredConnector, Mode, OnManualPause, TargetState
-from gitops_connect.model.holds import Hold, HoldKind
+from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.suspensions import SuspendedBy, Suspension

@@ -18,7 +18,7 @@ from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, 
 from gitops_connect.model.status import ConditionType
 from gitops_connect.model.strimzi import AnnotationWarning, failed
 from gitops_connect.plan.admission import hold, limit_rollout
-from gitops_connect.plan.connector_changes import plan_offset_changes, plan_strays
+from gitops_connect.plan.connector_changes import OffsetChangesPlan, plan_offset_changes, plan_strays
 from gitops_connect.plan.connector_steps import (
     delete,
     finish_deletion,
@@ -39,31 +39,14 @@ from gitops_connect.plan.situation import Situation
 def plan(situation: Situation) -> Plan:
     """Plan every declared connector, and the deletion of managed connectors no longer declared if prune is on."""
     changes = {one.name: plan_offset_changes(situation, one) for one in situation.desired.connectors}
-    half_deleted = (name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name))
-    finished = [finish_deletion(situation, name) for name in half_deleted]
-    done = {one.name for one in finished}
     unhealthy = find_unhealthy(situation)
-    held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
-    held = [*limit_rollout(situation, held, unhealthy)]
-    pruned, warnings = _prune(situation, done)
-    declared = [one.admitted() for one in held]
-    refused = refusals(situation, [*declared, *pruned, *finished])
-    if refused and situation.policy.guards_hold:
-        declared = [one.under(guard(refused)).admitted() for one in held]
-        pruned, finished = (
-            [replace(one, applicable=False, holds=(guard(refused), *one.holds)) for one in deleted]
-            for deleted in (pruned, finished)
-        )
-    finished_strays, strays = plan_strays(situation, done | {one.name for one in pruned})
-    planned = add_offset_effects(situation, [*declared, *pruned, *finished, *finished_strays])
+    admitted, refused, warnings = _admitted(situation, changes, unhealthy)
+    finished_strays, strays = plan_strays(situation, {one.name for one in admitted if one.name not in changes})
+    planned = add_offset_effects(situation, [*admitted, *finished_strays])
     planned += _other_suspended(situation, {one.name for one in planned})
     restarted = add_restarts(situation, planned, unhealthy)
     everything = sorted((_dated(situation, one) for one in restarted), key=lambda one: one.name)
-    shown = tuple(
-        one
-        for one in everything
-        if one.steps or one.notes or one.holds or one.offset_changes or _is_suspended_alone(one)
-    )
+    shown = tuple(one for one in everything if _is_shown(one))
     listings = tuple(listing_warnings(situation))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
     diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
@@ -97,6 +80,32 @@ def plan(situation: Situation) -> Plan:
     )
 
 
+def _admitted(
+    situation: Situation, changes: Mapping[ConnectorName, OffsetChangesPlan], unhealthy: Collection[ConnectorName]
+) -> tuple[list[ConnectorPlan], tuple[str, ...], tuple[str, ...]]:
+    """The connectors that are declared or deleted as far as holds let them pass, the refusals of the guards, warnings.
+
+    A deletion that was begun is finished before all else.
+    """
+    half_deleted = (name for name in sorted(situation.observed.connectors) if is_half_deleted(situation, name))
+    finished = [finish_deletion(situation, name) for name in half_deleted]
+    done = {one.name for one in finished}
+    held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
+    held = [*limit_rollout(situation, held, unhealthy)]
+    pruned, warnings = _prune(situation, done)
+    declared, deleted = [one.admitted() for one in held], [*pruned, *finished]
+    refused = refusals(situation, [*declared, *deleted])
+    if refused and situation.policy.guards_hold:
+        declared = [one.under(guard(refused)).admitted() for one in held]
+        deleted = [replace(one, applicable=False, holds=(guard(refused), *one.holds)) for one in deleted]
+    return [*declared, *deleted], refused, warnings
+
+
+def _is_shown(one: ConnectorPlan) -> bool:
+    is_suspended_alone = one.suspension is not None and not one.suspension.whole_cluster
+    return bool(one.steps or one.notes or one.holds or one.offset_changes) or is_suspended_alone
+
+
 def _dated(situation: Situation, planned: ConnectorPlan) -> ConnectorPlan:
     """The plan with the times since when its holds are in force, as far as they are known."""
     before = situation.conditions.get((planned.name, ConditionType.BLOCKED))
@@ -123,10 +132,6 @@ def _since(situation: Situation, offset_change: PlannedOffsetChange) -> tuple[da
 def _is_complete(situation: Situation) -> bool:
     left_out = situation.desired.held or situation.observed.unknown or situation.invalid
     return situation.desired.complete and not left_out
-
-
-def _is_suspended_alone(connector: ConnectorPlan) -> bool:
-    return connector.suspension is not None and not connector.suspension.whole_cluster
 
 
 def fingerprint(situation: Situation) -> Digest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from gitops_connect.model.holds import HoldKind
+from gitops_connect.model.hold import HoldKind
 
 
 class Intent(Enum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.holds import Hold, HoldKind
+from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (

@@ -14,7 +14,7 @@ from urllib.parse import quote as url_quote
 
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.holds import HoldKind
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from gitops_connect import __version__
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations, Result, Snapshot
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.holds import HoldKind
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan

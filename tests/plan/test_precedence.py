@@ -27,7 +27,7 @@ from support.planner.situations import (
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RolledBack
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.holds import HoldKind
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name
