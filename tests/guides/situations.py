@@ -13,7 +13,7 @@ from typing import Any
 
 import requests
 from acceptance.workplace import DEADLINE, MIRROR, SINK, SOURCE, Workplace, change, run_apart
-from death.gate import Gate
+from death.gate import gate
 from support.files.tables import table
 
 from gitops_connect.sandbox.cluster import Sandbox
@@ -119,8 +119,8 @@ class Place:
         self.commit()
         apply = ["gitops-connect", "--config", "interrupted.toml", "apply", "--yes"]
         killed = Event()
-        with Gate(self.reader.address, killed.set) as gate:
-            self.write("interrupted.toml", _settings(local=gate.url))
+        with gate(self.reader.address, killed.set) as url:
+            self.write("interrupted.toml", _settings(local=url))
             with subprocess.Popen(
                 apply, cwd=self.directory, env=self.reader.environment, stdout=subprocess.DEVNULL
             ) as process:
