@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 import yaml
+from server.conftest import client, ledger_directory, made, serve, url
 from standin.connect import StandIn
 from standin.fixtures import standin
 from support.docs.docs_pages import DOCS, ROOT, code
 from support.files.document_files import connector
 
-__all__ = ["standin"]
+__all__ = ["client", "ledger_directory", "made", "serve", "standin", "url"]
 
 pytestmark = pytest.mark.slow
 
@@ -172,6 +173,15 @@ def test_the_action_shows_a_plan_as_the_summary(project: Path, standin: StandIn)
     assert "Connect cluster `local`" in ran.file("summary")
     assert ran.file("summary") in "\n".join(within)
     assert "exit-code=4" in ran.file("output")
+
+
+def test_both_show_the_plan_of_the_daemon(project: Path, url: str) -> None:
+    """The daemon has planned the pull request: neither the clusters nor a directory are needed."""
+    arguments = f"12\n--server={url}\n--timeout=5s\n"
+    ran = run_action(project, command="review", arguments=arguments)
+    gitlab = run_gitlab(project, ["sh", "-e"], command="review", arguments=arguments)
+    assert (ran.code, gitlab.code) == (0, 0), ran.out + gitlab.out
+    assert ran.file("summary") == gitlab.file("project/gitops-connect-plan.md") == "**1 to create**\n"
 
 
 @pytest.mark.parametrize("inputs", [{"arguments": HOSTILE}, {"command": HOSTILE}], ids=["arguments", "command"])
