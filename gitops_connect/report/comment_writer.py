@@ -114,6 +114,11 @@ def answered_comment(body: str) -> int | None:
     return None if found is None else int(found[1])
 
 
+def released_comment() -> str:
+    """What is left of the comment about a blocked change once it is applied or withdrawn."""
+    return document([bold(Sentence("Released: nothing of this pull request is blocked any more, and it is applied."))])
+
+
 def outdated_comment() -> str:
     """What is left of a comment whose plan has changed: without a marker, it is no longer replaced."""
     return document([bold(Sentence("Outdated: the plan has changed. A newer comment shows the plan of now."))])

@@ -31,7 +31,7 @@ from gitops_connect.model.reviewed_plans import (
 )
 from gitops_connect.model.revisions import is_commit, short
 from gitops_connect.plan.reviewed import is_covered, reviewed_plan
-from gitops_connect.report.comment_writer import CommentKind
+from gitops_connect.report.comment_writer import CommentKind, released_comment
 from gitops_connect.report.review_comment import blocked_comment
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.settings.sections import Settings
@@ -203,6 +203,8 @@ class MergeReports:
     _revision: Revision | None = None
     _reported: Mapping[ClusterName, Ended] = field(default_factory=dict)
     _pending: dict[Revision, PullRequest] = field(default_factory=dict)
+    _closed: set[int] = field(default_factory=set)
+    """Pull requests without a comment that says that something is blocked."""
 
     def has_news(self) -> bool:
         """Whether `report` was not called since there is a new revision, or another result on a cluster.
@@ -261,12 +263,24 @@ class MergeReports:
                 applied = f"applied with commit {short(revision)}"
                 self.writer.set_status(one, earlier, CommitStatus(APPLY, CommitState.SUCCESS, applied, one.url))
                 del self._pending[earlier]
+            self._close_blocked(pull_request)
         self._report_blocked(pull_request, revision, snapshot)
+
+    def _close_blocked(self, pull_request: PullRequest) -> None:
+        """Say in the comment about a blocked change that it is applied now. It is looked for once in each process."""
+        if pull_request.number in self._closed:
+            return
+        comments = self.writer.forge.comments(pull_request.number)
+        own = self.writer.own_comment(CommentKind.BLOCKED, comments)
+        if own is not None:
+            self.writer.forge.write_comment(pull_request.number, released_comment(), own.id)
+        self._closed.add(pull_request.number)
 
     def _report_blocked(self, pull_request: PullRequest, revision: Revision, snapshot: Snapshot) -> None:
         plans, changes = unreviewed(snapshot)
         if not changes:
             return
+        self._closed.discard(pull_request.number)
         asked = reviewed_plan(pull_request.number, revision, plans)
         plan = PullRequestPlan(pull_request.number, revision, pull_request.target, plans, digest=asked.digest)
         comments = self.writer.forge.comments(pull_request.number)

@@ -21,9 +21,10 @@ from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.events import NewItems
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import PullRequestView
-from gitops_connect.errors import ForgeUnavailable, GitopsConnectError
+from gitops_connect.errors import ForgeUnavailable, GitopsConnectError, SourceRefused
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Severity
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.pull_requests import (
     Annotation,
@@ -246,6 +247,9 @@ class PullRequestReviews:
             self._announce(one)
             plan = self.planner.plan(one, self.plan_timeout)
         except GitopsConnectError as error:
+            if isinstance(error, SourceRefused):
+                said = f"{type(error).__name__}: {mask(str(error))}"
+                self._set_plan_status(one, one.head, CommitState.FAILURE, said)
             yield error
             return
         except Exception as error:  # a bug: the other pull requests are reviewed anyway

@@ -224,6 +224,18 @@ def test_an_edited_comment_approves_nothing_and_a_new_one_does(
     assert len(list(ledger.reviews.approved([7]))) == 1
 
 
+def test_the_comment_about_a_blocked_change_is_closed_when_it_is_applied(merge: Merge) -> None:
+    merge.follow(REVISION)
+    (blocked,) = (one for one in merge.forge.comments(7) if "Blocked" in one.body)
+    merge.is_blocked = False
+    merge.state.update_cluster(LOCAL, plan=plan())
+    merge.end()
+    for _ in range(2):
+        merge.report()
+    assert "Released" in merge.forge.comments(7)[blocked.id].body
+    assert not any("Blocked" in one.body for one in merge.forge.comments(7))
+
+
 def test_each_command_is_answered_once_even_after_a_restart(ledger: Ledger) -> None:
     shown, forge = reviewed_plan(7, PULL_REQUEST.head, [plan()]), MemoryForge()
     ledger.reviews.record(shown, PlanPurpose.REVIEW, START)

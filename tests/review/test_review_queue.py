@@ -18,7 +18,7 @@ from support.server.made_up import MadeUpDaemon
 
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import ClusterView, DaemonState
-from gitops_connect.errors import ForgeUnavailable, SourceUnavailable
+from gitops_connect.errors import ForgeUnavailable, SourceRefused, SourceUnavailable
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange, Step
@@ -215,6 +215,17 @@ def test_a_bug_anywhere_else_does_not_end_the_reviews(caplog: pytest.LogCaptureF
     assert queue.planner.planned == [1]
     (record,) = [one for one in caplog.records if one.getMessage() == "bug"]
     assert record.exc_info is not None
+
+
+def test_documents_that_git_refuses_fail_the_check_with_the_reason() -> None:
+    queue = Queue(1)
+    queue.planner.fails = {1: SourceRefused("the tree has more than 100,000 files")}
+    queue.review()
+    (status,) = queue.forge.statuses[pull_request(1).head, PLAN]
+    assert (status.state.value, status.description) == (
+        "failure",
+        "SourceRefused: the tree has more than 100,000 files",
+    )
 
 
 def test_a_repository_that_cannot_be_read_for_one_does_not_stop_the_others() -> None:
