@@ -98,7 +98,8 @@ class PullRequestPlan:
     `diagnostics` are all problems, those of the plans included, with paths from the root of the repository. `secrets`
     are masked wherever they occur; credentials that are found by their syntax are masked in any case. `reviewed` is
     what a review of it covers. `pending` are the connectors of each cluster that the target branch changes anyway.
-    `is_changed`: it has destructive changes that were not shown before, and nobody has approved it since.
+    `is_changed`: it has destructive changes that were not shown before, and nobody has approved it since. `conflicts`
+    are the files that Git cannot merge.
     """
 
     number: int
@@ -114,6 +115,7 @@ class PullRequestPlan:
     reviewed: ReviewedPlan | None = None
     pending: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()
     is_changed: bool = False
+    conflicts: tuple[str, ...] = ()
 
     @property
     def own_plans(self) -> tuple[Plan, ...]:

@@ -41,6 +41,8 @@ _NEXT = {
     NotPlanned.INTERNAL_ERROR: "The daemon's log contains an event `bug` with the cause. Please report it as an issue."
     " The pull request is planned again at the next review.",
 }
+_FILES = 5
+"""How many files with a conflict are named."""
 _BLOCKED = "What is blocked is not applied after a merge. Fix it and push: then the pull request is planned again."
 _MERGE = (
     "Merge the pull request to apply this plan. After the merge, gitops-connect plans again. If the new plan makes"
@@ -82,7 +84,10 @@ class _Review:
                 why = "the pull request comes from a fork. Its documents were only validated"
                 return Sentence(f"Not planned: {why}: {summary_line(one.diagnostics)}.")
             case NotPlanned.CONFLICT:
-                return Sentence.of("Not planned: the pull request conflicts with the branch {}.", one.target)
+                more = f" and {len(one.conflicts) - _FILES} more" if len(one.conflicts) > _FILES else ""
+                where = f" in {{}}{more}" if one.conflicts else ""
+                values = (one.target, one.conflicts[:_FILES]) if one.conflicts else (one.target,)
+                return Sentence.of(f"Not planned: the pull request conflicts with the branch {{}}{where}.", *values)
             case NotPlanned.INTERNAL_ERROR:
                 return Sentence("Not planned: gitops-connect failed with an internal error.")
             case None:

@@ -54,8 +54,8 @@ class PullRequestPlanner:
         try:
             with closing(open_merge(settings, pull_request.head_ref)) as merged:
                 declared = declare(merged, settings.clusters, self.caches, strimzi=settings.strimzi_options)
-        except MergeConflict:
-            return replace(nothing, not_planned=NotPlanned.CONFLICT)
+        except MergeConflict as error:
+            return replace(nothing, not_planned=NotPlanned.CONFLICT, conflicts=error.paths)
         nothing = replace(nothing, head=declared.revision)
         if pull_request.is_fork:
             return replace(nothing, not_planned=NotPlanned.FORK, diagnostics=self._located(declared.diagnostics))

@@ -90,7 +90,9 @@ CHANGES = (
 NOTHING = replace(EMPTY, plans=(plan(situation([wanted("a")], [seen("a")], owned=["a"])),), digest=DIGEST)
 UNREAD = replace(EMPTY, unread={ClusterName("local"): "no worker of https://connect.example answers"})
 FORK = replace(EMPTY, not_planned=NotPlanned.FORK, diagnostics=Diagnostics.of([problem(Severity.ERROR)]))
-CONFLICT = replace(EMPTY, not_planned=NotPlanned.CONFLICT)
+CONFLICT = replace(
+    EMPTY, not_planned=NotPlanned.CONFLICT, conflicts=tuple(f"clusters/{letter}.yaml" for letter in "abcdefg")
+)
 
 
 @pytest.mark.parametrize(
