@@ -347,7 +347,7 @@ class _Change:
             why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
         intent = Intent.CORRECT if drifted(self.situation, self.declared) else Intent.CONFIGURE
         if self.desired.rolled_back is not None:
-            intent = Intent.ROLL_BACK
+            intent, why = Intent.ROLL_BACK, f"rollback to the config that worked last: {why}"
         step = Step(self.desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive)
         return (Intended(intent, step),)
 

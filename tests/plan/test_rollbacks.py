@@ -307,7 +307,8 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     restored = {one.name: one for one in restorable(first.desired, histories).connectors}
     second = replace(first, config_histories=histories, restored=restored)
     (step,) = plan(second).steps
-    assert (step.action, step.config["topic"]) == (Action.CONFIGURE, "good")
+    reason = "rollback to the config that worked last: 1 key differs"
+    assert (step.action, step.config["topic"], step.reason) == (Action.CONFIGURE, "good", reason)
     assert next_histories(second, plan(second)).get(ORDERS, after).rolled_back is not None
     third = replace(second, observed=replace(second.observed, connectors={ORDERS: seen("orders", config=GOOD)}))
     assert plan(third).steps == ()
