@@ -93,7 +93,8 @@ def _resume_row(rule: ResumeRule) -> str:
     words = [word for one, word in _DIRECTION_WORDS.items() if one in rule.directions]
     directions = "any" if rule.directions == ALL.directions else ", ".join(words)
     said = _said(rule.aspect, rule.message, external=rule.external)
-    return f"| {directions} | {said} | {cell(' and '.join(map(_condition, rule.when)) or 'always')} |"
+    shown = [*map(_condition, rule.when), *(["an offset is of an unfinished snapshot"] if rule.of_snapshot else [])]
+    return f"| {directions} | {said} | {cell(' and '.join(shown) or 'always')} |"
 
 
 def _condition(condition: ResumeCondition) -> str:

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.resources import files
 from itertools import accumulate
+from typing import Any
 
 from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.families.family import Section
@@ -30,16 +31,18 @@ _MOST_GLOBS = 100
 _MOST_DOTS = 8
 """Dots in a key up to which an alias is searched."""
 _FILE = files("gitops_connect.checks").joinpath("framework_keys.toml")
-_KEYS: Mapping[str, Sequence[str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-_UNDEFINED = tuple(_KEYS["undefined"])
+_KEYS: Mapping[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+_UNDEFINED: Sequence[str] = tuple(_KEYS["undefined"])
 _SECTIONS = (
     Section("ConnectorConfig.EnrichablePlugin", "transforms", "transforms.{}."),
     Section("ConnectorConfig.EnrichablePlugin", "predicates", "predicates.{}."),
     Section("SourceConnectorConfig.enrich", "topic.creation.groups", "topic.creation.{}.", always=("default",)),
 )
 """Of every class. An alias that is not listed is never read."""
-_OF_EVERY_ALIAS = frozenset(_KEYS["of_every_alias"])
-FRAMEWORK = frozenset(_KEYS["defined"])
+_OF_EVERY_ALIAS: Mapping[str, Sequence[str]] = _KEYS["of_every_alias"]
+FRAMEWORK: frozenset[str] = frozenset(_KEYS["defined"])
+_OF_KAFKA = "org.apache.kafka.connect.transforms."
+"""The transforms and predicates of Kafka read no key that they do not define."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ def unknown_keys(
     """A warning for each unknown key that no other diagnostic has `explained`, and for each useless allowance."""
     undefined = [key for key in sorted(connector.config) if key not in verdict.defined and key != "name"]
     own = frozenset(key for key in verdict.defined - FRAMEWORK if _of_plugin(key))
-    if not own:
-        return  # the plugin accepts any key, and defines none to compare with
+    if not own:  # the plugin accepts any key, and defines none to compare with: its transforms are others
+        undefined = [key for key in undefined if _section(key) is not None]
     globs = [one for one in connector.allow_unknown_keys if _WILD & set(one)][:_MOST_GLOBS]
     exact = {one for one in connector.allow_unknown_keys if not _WILD & set(one)}
     for found in _reported(_Keys(connector, verdict, families), undefined, own):
@@ -76,10 +79,14 @@ def _start(section: Section) -> str:
     return section.prefix.partition("{}")[0]
 
 
+def _section(key: str) -> Section | None:
+    """The section of Kafka Connect that the key is in."""
+    return next((one for one in _SECTIONS if key.startswith(_start(one))), None)
+
+
 def _of_plugin(key: str) -> bool:
     """Whether a defined key comes from the plugin itself, and not from a transform, a converter or a client."""
-    in_section = any(key.startswith(_start(section)) for section in _SECTIONS)
-    return not in_section and not _matches(_UNDEFINED, key)
+    return _section(key) is None and not _matches(_UNDEFINED, key)
 
 
 def _reported(keys: _Keys, undefined: list[str], own: Set[str]) -> list[_Unknown]:
@@ -142,7 +149,7 @@ class _Keys:
 
 
 def _check_key(keys: _Keys, key: str) -> _Unknown | None:
-    section = next((one for one in _SECTIONS if key.startswith(_start(one))), None)
+    section = _section(key)
     if section is not None:
         return _in_section(keys, key, section)
     if _is_read(keys, key):
@@ -162,8 +169,8 @@ def _matches(patterns: Iterable[str], key: str) -> bool:
 def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
     """The finding for a key of a transform. A key of a transform that is not listed is never read.
 
-    A key of a listed transform is compared with the keys that this transform defines, if it defines any; Connect
-    defines none as long as the class is missing.
+    A key of a listed transform is compared with the keys that this transform defines. If it defines none, it may read
+    any key, and only misspelt keys of every transform are found: Connect defines none as long as the class is missing.
     """
     config = keys.connector.config
     prefix = keys.prefix(key, section)
@@ -173,11 +180,13 @@ def _in_section(keys: _Keys, key: str, section: Section) -> _Unknown | None:
         meant = keys.listed[section].closest(alias)
         reason = f"{section.key!r} does not list {alias!r}"
         return _Unknown(key, f"{start}{meant}.{rest}" if meant else None, reason, certain=True)
-    defined = keys.defined_under(prefix)
     class_name, rest = config.get(f"{prefix}type", ""), key.removeprefix(prefix)
-    if not set(defined) - _OF_EVERY_ALIAS or _matches(keys.families.transform_keys(class_name), rest):
+    of_every_alias, own = _OF_EVERY_ALIAS.get(section.key, ()), keys.defined_under(prefix)
+    if rest in of_every_alias or _matches(keys.families.transform_keys(class_name), rest):
         return None
-    meant = closest(rest, [one for one in defined if prefix + one not in config])
+    meant = closest(rest, [one for one in (*own, *of_every_alias) if prefix + one not in config])
+    if meant is None and not set(own).difference(of_every_alias) and not class_name.startswith(_OF_KAFKA):
+        return None
     return _Unknown(key, meant and prefix + meant, f"{class_name} does not define it")
 
 

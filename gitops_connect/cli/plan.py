@@ -162,11 +162,9 @@ def _statuses(
 
 
 def _of_cluster(runtime: Runtime, proposal: Proposal, path: Path | None) -> list[str]:
-    cluster, applied = proposal.plan.cluster, runtime.ledger.revisions(proposal.plan.cluster).applied
-    directory = escaped(path.as_posix()) if path else ""
-    revisions = connector_status.revisions_line(
-        cluster, proposal.plan.revision, applied.revision if applied else None, directory
-    )
+    cluster, directory = proposal.plan.cluster, escaped(path.as_posix()) if path else ""
+    recorded = runtime.ledger.revisions(cluster)
+    revisions = connector_status.revisions_line(cluster, proposal.plan.revision, recorded, directory)
     return [revisions, *map(escaped, connector_status.suspended_cluster(proposal.plan))]
 
 

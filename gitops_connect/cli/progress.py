@@ -1,4 +1,4 @@
-"""A progress display on stderr: on terminals only, and only for work that takes longer than a second.
+"""A progress display on stderr: only for work that takes longer than a second, and on terminals only or as lines.
 
 Only this module imports rich, after that second, so that a fast command does not spend time on the import.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from gitops_connect.cli.console import echo
 from gitops_connect.report.printable import one_line
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 DELAY = 1.0
 """Seconds before the display appears."""
+EVERY = 10.0
+"""Seconds between two lines about one activity."""
 
 
 class Update(Protocol):
@@ -32,10 +36,14 @@ def silent(text: str, done: int | None = None, total: int | None = None) -> None
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Update]:
-    """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block."""
+def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
+    """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block.
+
+    If stderr is not a terminal, nothing is shown, or with `lines`, a line for each activity and another one every 10
+    seconds.
+    """
     if not sys.stderr.isatty():
-        yield silent
+        yield _ActivityLines(title).update if lines else silent
         return
     display = _Display(title)
     display.schedule()
@@ -43,6 +51,18 @@ def progress(title: str) -> Iterator[Update]:
         yield display.update
     finally:
         display.close()
+
+
+class _ActivityLines:
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._activity, self._next = "", 0.0
+
+    def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        activity, now = text.lstrip("0123456789 "), time.monotonic()
+        if activity != self._activity or now >= self._next:
+            self._activity, self._next = activity, now + EVERY
+            echo(f"{self._title}: {_counted(text, done, total)}")
 
 
 class _Display:
@@ -100,5 +120,8 @@ class _Display:
             # rich treats `update(total=None)` as no change: a new phase after a finished one would be shown as
             # finished.
             task.total, task.finished_time = total, None
-            counted = "" if total is None else f"{done or 0}/{total} "
-            shown.update(number, completed=done or 0, text=counted + one_line(text))
+            shown.update(number, completed=done or 0, text=_counted(text, done, total))
+
+
+def _counted(text: str, done: int | None, total: int | None) -> str:
+    return one_line(text) if total is None else f"{done or 0}/{total} {one_line(text)}"

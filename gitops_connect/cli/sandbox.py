@@ -82,7 +82,7 @@ def up(
 
     Processes that already run are left running. The first start downloads Kafka (57 MB).
     """
-    with progress("sandbox up") as update:
+    with progress("sandbox up", lines=True) as update:
 
         def fetch(jars: JarSet) -> Path:
             return fetch_jars(jars, find_java(os.environ), os.environ, update)
@@ -194,7 +194,7 @@ def down(
     if read_state(directory) is None:
         typer.echo(f"There is no sandbox in {directory}.", err=True)
         return
-    with progress("sandbox down") as update:
+    with progress("sandbox down", lines=True) as update:
         Sandbox.load(directory).down(update, purge=purge)
 
 

@@ -76,6 +76,7 @@ class _FamilyReader:
             instead=facts.get("instead", {}),
             contradictions=tuple(Contradiction(**one) for one in facts.get("contradictions", ())),
             check=self._named(facts.get("check")),
+            in_snapshot=self._named(facts.get("in_snapshot")),
             tied=tuple(Tied(**{**one, "keys": tuple(one["keys"])}) for one in facts.get("tied", ())),
             reads=self._named(facts.get("reads")),
             demand=Demand(facts.get("demand", "nothing")),
@@ -115,7 +116,8 @@ class _FamilyReader:
             about = ALL if moves == ["all"] else ResumeMoves(frozenset(Direction[move.upper()] for move in moves))
             when = tuple(self._conditions[name] for name in one.get("when", ()))
             external = {"external": True} if one.get("external") else {}
-            yield getattr(about, aspect)(message, when=when, **external)
+            rule = getattr(about, aspect)(message, when=when, **external)
+            yield replace(rule, of_snapshot=one.get("of_snapshot", False))
 
     def _offset_keys(self, facts: Mapping[str, Any]) -> OffsetKeys:
         unused = facts.get("unused")

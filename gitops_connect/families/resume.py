@@ -47,7 +47,8 @@ def one_of(key: str, *values: str, default: bool = False) -> ResumeCondition:
 class ResumeRule:
     """One fact about offsets that move in these directions, for configs that meet all conditions in `when`.
 
-    `external`: Connect's offset alone does not decide, so the document must acknowledge `external`.
+    `external`: Connect's offset alone does not decide, so the document must acknowledge `external`. `of_snapshot`: only
+    if the current or the declared offset is of an unfinished snapshot.
     """
 
     aspect: ResumeAspect
@@ -55,6 +56,7 @@ class ResumeRule:
     message: str
     when: tuple[ResumeCondition, ...] = ()
     external: bool = False
+    of_snapshot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,16 @@ class ResumeRules:
         matching = (rule for rule in self.rules if all(condition.holds(config) for condition in rule.when))
         return replace(self, rules=tuple(replace(rule, when=()) for rule in matching))
 
-    def lines(self, directions: Iterable[Direction]) -> tuple[ResumeLine, ...]:
-        """The lines about a change that moves offsets in these directions, without duplicates."""
+    def lines(self, directions: Iterable[Direction], *, of_snapshot: bool = False) -> tuple[ResumeLine, ...]:
+        """The lines about a change that moves offsets in these directions, without duplicates.
+
+        `of_snapshot`: one of the offsets is of an unfinished snapshot.
+        """
         possible = frozenset().union(*(_POSSIBLE.get(one, frozenset({one})) for one in directions))
         lines = (
-            ResumeLine(rule.aspect, rule.message, rule.external) for rule in self.rules if rule.directions & possible
+            ResumeLine(rule.aspect, rule.message, rule.external)
+            for rule in self.rules
+            if rule.directions & possible and (of_snapshot or not rule.of_snapshot)
         )
         return tuple(sorted(dict.fromkeys(lines), key=lambda line: _ORDER[line.aspect]))
 

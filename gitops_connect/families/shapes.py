@@ -100,7 +100,8 @@ class Shape:
 
     `instead` names the field that the connector reads if another field is missing; `if_both` are fields that decide
     only if both offsets have them. `contradictions` are about the current and the declared offset, `check` finds what
-    is wrong inside one offset.
+    is wrong inside one offset. `in_snapshot` says whether an offset makes the next start take the snapshot again: it is
+    before every offset that does not.
 
     `tied` are the fields of the partition that must be equal to a value of the config; `reads` returns all other limits
     of a config. `lenient`: Connect drops unknown fields (of sinks); otherwise it stores them, and a partition with an
@@ -121,6 +122,7 @@ class Shape:
     if_both: tuple[str, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     check: Callable[[Mapping[str, Any]], Iterator[Finding]] | None = None
+    in_snapshot: Callable[[Mapping[str, Any]], bool] | None = None
     tied: tuple[Tied, ...] = ()
     reads: Callable[[Mapping[str, str]], Ties] | None = None
     lenient: bool = False
@@ -168,8 +170,16 @@ def compare(
     """
     if current == declared and canonical(current) == canonical(declared):
         return Direction.SAME, None
-    if shape is None or any(_value(current, name) != _value(declared, name) for name in shape.frame):
+    if shape is None:
         return Direction.CHANGED, None
+    if shape.in_snapshot is not None and shape.in_snapshot(current) is not (again := shape.in_snapshot(declared)):
+        return (Direction.REWIND if again else Direction.FORWARD), None
+    if any(_value(current, name) != _value(declared, name) for name in shape.frame):
+        return Direction.CHANGED, None
+    return _by_position(shape, current, declared)
+
+
+def _by_position(shape: Shape, current: Mapping[str, Any], declared: Mapping[str, Any]) -> tuple[Direction, int | None]:
     types = shape.offset.types
     for name in shape.position:
         before, after = _operand(shape, current, name), _operand(shape, declared, name)

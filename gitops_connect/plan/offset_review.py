@@ -99,7 +99,9 @@ def described(difference: Difference, shape: Shape | None) -> Difference:
     if shape is None:
         return difference
     directions = [one for one, count in difference.counts.items() if count]
-    resume = shape.resume.lines(directions) if shape.resume is not None else ()
+    offsets = (text for move in difference.moves for text in (move.current, move.declared) if text is not None)
+    of_snapshot = shape.in_snapshot is not None and any(shape.in_snapshot(json.loads(text)) for text in offsets)
+    resume = shape.resume.lines(directions, of_snapshot=of_snapshot) if shape.resume is not None else ()
     return replace(difference, scale=shape.scale, resume=resume)
 
 

@@ -16,7 +16,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange
-from gitops_connect.model.revisions import is_commit, origin
+from gitops_connect.model.revisions import Revisions, is_commit, origin
 from gitops_connect.model.status import Conditions, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.printable import one_line
@@ -235,19 +235,32 @@ def suspended_cluster(plan: Plan) -> Iterator[str]:
         yield f"cluster {plan.cluster}: suspended {one_line(plan.suspension.origin)}"
 
 
-def revisions_line(cluster: ClusterName, desired: Revision, applied: Revision | None, directory: str) -> str:
-    """The desired and the last applied revision of a cluster. `directory` is read instead of Git, if it is set."""
-    if applied is None:
-        last = "nothing applied yet"
-    elif is_commit(applied):
-        last = f"last applied {origin(applied)}"
-    elif is_commit(desired):
-        last = "last applied from a directory (no commit)"
-    else:
-        last = f"last applied with {'the same' if applied == desired else 'other'} content"
+def revisions_line(cluster: ClusterName, desired: Revision, recorded: Revisions, directory: str) -> str:
+    """The desired and the last applied revision of a cluster, and the attempt of a revision that is not applied.
+
+    `directory` is read instead of Git, if it is set.
+    """
+    last = _last_applied(desired, recorded.applied.revision if recorded.applied else None)
+    tried = recorded.attempted
+    if tried is not None and (recorded.applied is None or tried.result or tried.revision != recorded.applied.revision):
+        none = "no revision applied completely yet" if recorded.applied is None else last
+        result = f": {one_line(tried.result)}" if tried.result else ""
+        last = f"{none}, last attempted {_from(tried.revision)}{result}"
     if is_commit(desired):
         return f"cluster {cluster}: desired {origin(desired)}, {last}"
     return f"cluster {cluster}: desired state from the directory {directory} (no commit), {last}"
+
+
+def _last_applied(desired: Revision, applied: Revision | None) -> str:
+    if applied is None:
+        return "nothing applied yet"
+    if is_commit(applied) or is_commit(desired):
+        return f"last applied {_from(applied)}"
+    return f"last applied with {'the same' if applied == desired else 'other'} content"
+
+
+def _from(revision: Revision) -> str:
+    return origin(revision) if is_commit(revision) else "from a directory (no commit)"
 
 
 # One connector as a value for `get` and `describe`, with its sensitive values masked

@@ -22,7 +22,15 @@ from types import TracebackType
 
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import processes
-from gitops_connect.sandbox.jars import BROKER_RELEASE, DEFAULT_RELEASE, Progress, fetch_jars, kafka, parse_release
+from gitops_connect.sandbox.jars import (
+    BROKER_RELEASE,
+    DEFAULT_RELEASE,
+    Progress,
+    fetch_jars,
+    kafka,
+    maven_directory,
+    parse_release,
+)
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import (
     BROKER,
@@ -34,6 +42,7 @@ from gitops_connect.sandbox.launch import (
     marker,
     write_loggers,
 )
+from gitops_connect.sandbox.loaded_plugins import check_loaded
 from gitops_connect.sandbox.processes import Leash, tie
 from gitops_connect.sandbox.sandbox_state import (
     SandboxPart,
@@ -49,6 +58,8 @@ from gitops_connect.sandbox.sandbox_state import (
 DEFAULT_FOLDER = Path(".sandbox")
 DEFAULT_HEAP = 2048
 """MiB of heap for each worker: the default of Kafka's own scripts."""
+_LISTS_ALL_PLUGINS = (3, 2, 0)
+"""The release from which on workers also list transforms, predicates and converters."""
 
 
 def _silent(text: str, done: int | None, total: int | None) -> None:
@@ -243,10 +254,20 @@ def _ensure(launch: Launch, indices: list[int]) -> State:
     try:
         launch.ensure([BROKER])
         launch.ensure(indices)
+        _check_plugins(launch)
     except BaseException:
         launch.take_back()
         raise
     return launch.state
+
+
+def _check_plugins(launch: Launch) -> None:
+    """Raise SandboxFailed for an artifact that a worker has not loaded."""
+    paths = map(Path, launch.state.plugin_path)
+    artifacts = [path for path in paths if path.parent == maven_directory(launch.directory)]
+    for worker in launch.state.workers:
+        if worker.running and parse_release(launch.state.release) >= _LISTS_ALL_PLUGINS:
+            check_loaded(artifacts, worker.port, log_file(launch.directory, worker))
 
 
 def _worker(state: State, index: int) -> SandboxPart:

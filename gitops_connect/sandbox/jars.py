@@ -141,9 +141,11 @@ def kafka(release: str) -> JarSet:
     return JarSet(f"kafka-{release}", (*(("org.apache.kafka", module, release) for module in modules), binding))
 
 
-def plugin_discovery(release: str) -> str:
-    """The fast discovery if every bundled plugin declares itself (KIP-898), otherwise the old one."""
-    return "service_load" if parse_release(release) >= (4, 0, 0) else "only_scan"
+def plugin_discovery(release: str, *, has_more: bool) -> str:
+    """The fast discovery if every plugin declares itself (KIP-898): Kafka's own do from 4.0 on, more may not."""
+    if parse_release(release) < (4, 0, 0):
+        return "only_scan"
+    return "hybrid_warn" if has_more else "service_load"
 
 
 Fetch = Callable[[JarSet], Path]
@@ -155,6 +157,11 @@ def plugin_path(plugins: Sequence[str], directory: Path, fetch: Fetch) -> tuple[
     # All are read before the first one is fetched.
     parsed = [_parsed(plugin) for plugin in plugins]
     return tuple(one if isinstance(one, Path) else _linked(one, directory, fetch) for one in parsed)
+
+
+def maven_directory(directory: Path) -> Path:
+    """Where the artifacts of a sandbox are: a directory for each, named after it."""
+    return directory.absolute() / "maven"
 
 
 def _parsed(plugin: str) -> Path | JarSet:
@@ -169,7 +176,7 @@ def _parsed(plugin: str) -> Path | JarSet:
 
 
 def _linked(artifact: JarSet, directory: Path, fetch: Fetch) -> Path:
-    jars, own = fetch(artifact), directory.absolute() / "maven" / "_".join(artifact.modules[0])
+    jars, own = fetch(artifact), maven_directory(directory) / "_".join(artifact.modules[0])
     link = own / artifact.name
     try:
         own.mkdir(parents=True, exist_ok=True)
@@ -221,8 +228,16 @@ def retrieve(retrieval: Retrieval, progress: Progress) -> None:
         log = retrieval.scratch / "ivy.log"
         log.write_text(output, encoding="utf-8")
         names = ", ".join(":".join(dependency) for dependency in retrieval.dependencies)
+        reason = _reason(output)
+        for group, artifact, version in retrieval.dependencies:
+            if reason == f"module not found: {group}#{artifact};{version}":
+                where = retrieval.environment.get(MIRROR_VARIABLE, "Maven Central")
+                raise SandboxFailed(
+                    f"there is no artifact {group}:{artifact}:{version} in {where}: check its group, its name and its"
+                    f" version (full output: {log})"
+                )
         raise SandboxFailed(
-            f"cannot fetch {names} from Maven: {_reason(output)} (full output: {log}). Check the network "
+            f"cannot fetch {names} from Maven: {reason} (full output: {log}). Check the network "
             f"connection; use https_proxy for a proxy, or {MIRROR_VARIABLE} for a mirror of Maven Central"
         )
 

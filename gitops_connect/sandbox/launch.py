@@ -230,14 +230,15 @@ def broker_config(data: Path, port: int, controller_port: int) -> str:
     return _filled("broker", data=data, port=port, controller_port=controller_port)
 
 
-def worker_config(release: str, port: int, broker_port: int, plugins: Iterable[str], *, exactly_once: bool) -> str:
+def worker_config(release: str, port: int, broker_port: int, plugins: Collection[str], *, exactly_once: bool) -> str:
     """A distributed Connect worker, whose plugins are in these directories."""
+    has_more = any(Path(one).is_dir() and any(Path(one).iterdir()) for one in plugins)
     return _filled(
         "worker",
         port=port,
         broker_port=broker_port,
         support="enabled" if exactly_once else "disabled",
-        discovery=plugin_discovery(release),
+        discovery=plugin_discovery(release, has_more=has_more),
         plugins=",".join(plugins),
     )
 

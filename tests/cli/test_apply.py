@@ -98,7 +98,11 @@ def test_an_interrupt_finishes_the_step_in_progress_and_names_the_remaining_step
         assert ledger.ownership(ClusterName("local")).keys() == {at.name("orders")}
         with ledger.lease(ClusterName("local"), SystemClock()):
             """The lease was released."""
+    told = at.run("status").err
+    assert "nothing applied yet" not in told
+    assert f"1 of 2 steps were not applied; the first is of {at.name('orders')}" in told
     at.apply()
+    assert "last attempted" not in at.run("status").err
     assert (standin.count("POST"), at.states()) == (1, {"orders": "STOPPED"})
 
 

@@ -4,9 +4,12 @@ import os
 import pty
 import subprocess
 import sys
+import time
 
 import pytest
 from support.files.tables import table
+
+from gitops_connect.cli.progress import progress
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +32,27 @@ def run_on_terminal(name: str, **environment: str) -> tuple[str, str]:
         os.close(parent)
         assert process.stdout is not None
         return process.stdout.read(), seen.decode()
+
+
+def test_without_a_terminal_each_activity_is_a_line_if_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with progress("sandbox up") as update:
+        update("starting broker")
+    assert capsys.readouterr().err == ""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with progress("sandbox up", lines=True) as update:
+        for found in (1, 2, 3):
+            update(f"{found} jars found")
+        for done, seconds in ((1, 1.0), (2, 1.0), (3, 10.0)):
+            now[0] += seconds
+            update("jars downloaded", done, 3)
+    assert capsys.readouterr().err.splitlines() == [
+        "sandbox up: 1 jars found",
+        "sandbox up: 1/3 jars downloaded",
+        "sandbox up: 3/3 jars downloaded",
+    ]
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])

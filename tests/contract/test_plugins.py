@@ -115,6 +115,35 @@ def test_a_misspelt_key_is_found_among_those_of_the_plugin(contract: Contract) -
     assert hints == ["did you mean 'batch.size'", "did you mean 'errors.tolerance'"]
 
 
+def test_misspelt_keys_of_transforms_and_predicates_are_found(contract: Contract) -> None:
+    transforms = "org.apache.kafka.connect.transforms"
+    if f"{transforms}.Filter" not in {one.class_name for one in contract.client.all_plugins()}:
+        pytest.skip("the stand-in has no transforms")
+    parts = {
+        "transforms": "drop",
+        "transforms.drop.type": f"{transforms}.Filter",
+        "transforms.drop.predicat": "old",
+        "transforms.drop.anything": "1",
+        "predicates": "old",
+        "predicates.old.type": f"{transforms}.predicates.TopicNameMatches",
+        "predicates.old.pattern": "a",
+        "predicates.old.patern": "a",
+    }
+    config = contract.source(**parts)
+    verdict = contract.client.validate(SOURCE, {**config, "name": "x"})
+    found = {
+        item.summary.split("'")[1]: item.hint for item in unknown_keys(wanted("x", config=config), verdict, BUILT_IN)
+    }
+    assert found.keys() == {"predicates.old.patern", "transforms.drop.anything", "transforms.drop.predicat"}
+    assert found["transforms.drop.predicat"].startswith("did you mean 'transforms.drop.predicate'? ")
+    definition = observe_definitions(
+        contract.client, contract.client.info().version, {ConnectorName("x"): (config, "")}
+    )
+    local = replace(verdict, defined=frozenset(definition[ConnectorName("x")].keys))
+    again = unknown_keys(wanted("x", config={**config, "transforms.drop.negate": "true"}), local, BUILT_IN)
+    assert {item.summary.split("'")[1] for item in again} == found.keys()
+
+
 def test_a_plugin_that_is_given_keys_of_its_own(contract: Contract) -> None:
     config = contract.numbers(streams="a,b", stream="c")
     verdict = contract.client.validate(config["connector.class"], {**config, "name": "x"})

@@ -31,7 +31,10 @@ def test_the_effect_of_a_rewind_of_postgresql_depends_on_its_config() -> None:
     assert "takes a new snapshot" in risks(snapshot_mode="when_needed")
     assert "the task fails" not in risks(snapshot_mode="when_needed")
     assert "starts at the slot's position" in risks(offset_mismatch_strategy="trust_slot")
-    assert risks(lsn_flush_mode="manual") == ""
+    assert "the task fails" not in risks(lsn_flush_mode="manual")
+    for config in ({}, {"flush_lsn_source": "false"}, {"lsn_flush_mode": "manual"}):
+        assert "an unchanged `lsn_commit` skips the transactions up to that LSN" in risks(**config)
+        assert "no row is read again" not in risks(**config)
 
 
 @pytest.mark.parametrize(("class_name", "direction", "config", "external"), rows(__file__, "external"))

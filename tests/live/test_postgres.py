@@ -28,6 +28,43 @@ def test_rows_are_read_again_if_the_slot_keeps_them(orders: PostgresSource) -> N
     assert "No changes." in orders.place.apply().out
 
 
+def test_the_last_rows_are_read_again_because_the_slot_lags_behind(orders: PostgresSource) -> None:
+    orders.run()
+    first, *_ = orders.insert_each(4, 5, 6)
+    orders.move("back", {"lsn": first["lsn"]}, "acknowledge: [rewind, external]")
+    orders.place.run("plan").expect(out=("usually only the last transactions are after it", "confirmed_flush_lsn"))
+    orders.place.apply()
+    orders.place.await_that(orders.ids, lambda found: len(found) > 6)
+    orders.insert()
+    orders.await_last(7)
+    again = orders.ids()[6:-1]
+    assert again == [4, 5, 6][-len(again) :]
+
+
+def test_an_unchanged_lsn_commit_skips_rows_and_the_plan_says_so(orders: PostgresSource) -> None:
+    orders.run(**MANUAL)
+    first, _, last = orders.insert_each(4, 5, 6)
+    before = first["lsn_proc"] - 8
+    orders.move("back", {**last, "lsn": before, "lsn_proc": before}, "acknowledge: [rewind]")
+    orders.place.run("plan").expect(out="an unchanged `lsn_commit` skips the transactions up to that LSN")
+    orders.place.apply()
+    orders.insert()
+    orders.await_ids(1, 2, 3, 4, 5, 6, 6, 7)
+
+
+def test_an_unfinished_snapshot_is_a_rewind_and_reads_the_table_again(orders: PostgresSource) -> None:
+    orders.run()
+    (last,) = orders.insert_each(4)
+    orders.move("again", {**last, "snapshot": "INITIAL", "snapshot_completed": False}, "acknowledge: [external]")
+    orders.is_refused("rewind")
+    orders.move(
+        "again", {**last, "snapshot": "INITIAL", "snapshot_completed": False}, "acknowledge: [rewind, external]"
+    )
+    orders.place.run("plan").expect(out=("1 rewind", "the next start takes the snapshot again"))
+    orders.place.apply()
+    orders.await_ids(1, 2, 3, 4, 1, 2, 3, 4)
+
+
 def test_a_reset_reads_the_whole_table_again(orders: PostgresSource) -> None:
     orders.run()
     orders.insert_each(4)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from support.files.tables import rows, table
-from support.planner.situations import change, current_offsets, record, seen, situation, situation_of, wanted
+from support.planner.situations import NOW, change, current_offsets, record, seen, situation, situation_of, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.status import ConnectorStatus, Sync
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
@@ -82,6 +83,13 @@ def test_an_offset_change_that_is_due_or_waits_is_out_of_sync_and_named() -> Non
     assert unplaced(made, lines) == ["local: offset change l (alter) is blocked: connector 'nobody' is not declared"]
 
 
-@pytest.mark.parametrize(("desired", "applied", "line"), rows(__file__, "revisions"))
-def test_the_desired_and_the_last_applied_revision(desired: Revision, applied: Revision | None, line: str) -> None:
-    assert revisions_line(ClusterName("local"), desired, applied, "connectors").endswith(line)
+@pytest.mark.parametrize(("desired", "applied", "attempted", "line"), rows(__file__, "revisions"))
+def test_the_desired_and_the_last_applied_revision(
+    desired: Revision, applied: Revision | None, attempted: list[str] | None, line: str
+) -> None:
+    revision, *result = attempted or [""]
+    recorded = Revisions(
+        RevisionMark(Revision(revision), NOW, *result) if attempted else None,
+        RevisionMark(applied, NOW) if applied else None,
+    )
+    assert revisions_line(ClusterName("local"), desired, recorded, "connectors").endswith(line)

@@ -256,8 +256,23 @@ def test_what_decides_is_said_once_below_all_moves() -> None:
     before = {one: offset_text({"lsn": 100}) for one in servers}
     made = find_difference(before, {one: offset_text({"lsn": 90}) for one in servers}, postgres)
     texts = [line.text for line in difference_lines(made, None)]
-    assert [text.partition(":")[0] for text in texts[3:]] == ["resume position", "risk", "to read rows again"]
+    aspects = [text.partition(":")[0] for text in texts[3:]]
+    assert aspects == ["resume position", "needs", "risk", "risk", "to read rows again"]
     assert "the replication slot decides, not the offset" in texts[3]
+
+
+def test_a_move_into_an_unfinished_snapshot_and_out_of_it_says_what_is_read() -> None:
+    streaming, snapshot = {"file": "a.1", "pos": 4}, {"file": "a.1", "pos": 4, "snapshot": "INITIAL"}
+    said = []
+    for before, after in ((streaming, snapshot), (snapshot, streaming), (streaming, {**streaming, "pos": 2})):
+        current, declared = ({partition_text({"server": "a"}): offset_text(one)} for one in (before, after))
+        made = find_difference(current, declared, BUILT_IN.shape({"connector.class": "MySql"}))
+        said.append([line.message for line in made.resume if "unfinished snapshot" in line.message])
+    assert said == [
+        ["the offset is of an unfinished snapshot, so that the next start takes the snapshot again"],
+        ["the current offset is of an unfinished snapshot, whose remaining rows are not read"],
+        [],
+    ]
 
 
 def test_what_connect_warns_of_is_no_plain_success(moving: Plan) -> None:

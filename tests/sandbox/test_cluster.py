@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from support.files.tables import table
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.sandbox.jars import plugin_path
 from gitops_connect.sandbox.launch import marker
 
 pytestmark = pytest.mark.e2e
@@ -203,6 +205,23 @@ def killed_at(directory: Path, word: str, number: int) -> None:
                 process.send_signal(number)
                 break
         process.wait()
+
+
+def test_an_artifact_that_the_worker_did_not_load_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    jars, services = tmp_path / "jars", "META-INF/services/org.apache.kafka.connect.source.SourceConnector"
+    jars.mkdir()
+    sandbox = tmp_path / "sandbox"
+    plugins = plugin_path(["maven:org.example:broken:1.0"], sandbox, lambda _: jars)
+    for content, reason in (
+        ({}, "its jars contain no plugin of Connect"),
+        ({services: "com.example.Gone"}, "com.example.Gone"),
+    ):
+        with zipfile.ZipFile(jars / "broken-1.0.jar", "w") as jar:
+            for name, text in content.items():
+                jar.writestr(name, text)
+        with pytest.raises(SandboxFailed, match=f"no plugin of the artifact org.example_broken_1.0: .*{reason}"):
+            Sandbox.up(SandboxOptions(directory=sandbox, heap=512, plugin_path=plugins, tied=True))
+        assert processes.marked(marker(Sandbox.load(sandbox).state())) == ()
 
 
 @pytest.mark.thorough

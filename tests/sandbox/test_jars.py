@@ -79,6 +79,17 @@ def test_a_download_that_fails_or_is_interrupted_leaves_nothing_that_looks_whole
     assert not (directory / "half.jar").exists()
 
 
+def test_an_artifact_that_does_not_exist_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
+    gone, java = JarSet("gone", (("org.example", "gone", "1.0"),)), pretend(tmp_path, "misses")
+    with pytest.raises(
+        SandboxFailed, match=r"there is no artifact org\.example:gone:1\.0 in Maven Central: "
+    ) as failure:
+        fetch_jars(gone, java, environment, silent)
+    assert "network" not in str(failure.value)
+    with pytest.raises(SandboxFailed, match=r"in http://localhost/own: "):
+        fetch_jars(gone, java, {**environment, "GITOPS_CONNECT_MAVEN_URL": "http://localhost/own"}, silent)
+
+
 def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -71,6 +71,17 @@ def test_a_worker_depends_on_its_release_and_options(
     assert (worker["plugin.discovery"], worker["exactly.once.source.support"]) == (discovery, support)
 
 
+def test_plugins_that_declare_themselves_nowhere_are_found_too(tmp_path: Path) -> None:
+    found = []
+    for release in ("3.9.0", "4.3.1"):
+        for name in ("empty", "plugins/any"):
+            (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        for name in ("empty", "plugins"):
+            worker = parse(worker_config(release, 8083, 9092, [str(tmp_path / name)], exactly_once=True))
+            found.append(worker["plugin.discovery"])
+    assert found == ["only_scan", "only_scan", "service_load", "hybrid_warn"]
+
+
 def test_paths_survive_java_properties() -> None:
     written = parse(broker_config(Path("/dü/😀 x\\y"), 1, 2))["log.dirs"]
     assert written == "/d\\u00fc/\\ud83d\\ude00 x\\\\y"

@@ -266,6 +266,18 @@ TOKEN = FieldKind(
     "a string with a resume token", is_text, is_text=True, compare=_order_tokens, fast_pattern=TEXT_PATTERN
 )
 """A position in MongoDB's change stream."""
+_TRUE = (True, "true")
+
+
+def is_in_snapshot(offset: Mapping[str, Any]) -> bool:
+    """Whether the offset is of an initial snapshot that did not end: the next start takes the snapshot again.
+
+    `CommonOffsetContext.isInitialSnapshotRunning`; `last_snapshot_record` is of PostgreSQL, `initsync` of MongoDB.
+    """
+    if offset.get("snapshot_completed") in _TRUE or offset.get("last_snapshot_record") in _TRUE:
+        return False
+    return offset.get("initsync") in _TRUE or offset.get("snapshot") in (*_TRUE, "INITIAL")
+
 
 _PER_TASK = "vitess.offset.storage.per.task"
 
