@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -42,6 +43,7 @@ MARKS_OF_A_FILE = re.compile(r"^pytestmark = (.*)", re.MULTILINE)
 
 JAR_CACHE = cache_directory(os.environ)
 """The user's jar cache, looked up before the home directory is hidden: jars are fetched once for all test runs."""
+CLONES = "clones"
 FOREIGN = ("GITOPS_CONNECT_", "GIT_", "XDG_")
 FOR_TESTS = ("GITOPS_CONNECT_CONTRACT_URL",)
 COLOUR = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
@@ -62,10 +64,22 @@ def _no_machine_around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         for role in ("AUTHOR", "COMMITTER"):
             patch.setenv(f"GIT_{role}_NAME", "Test")
             patch.setenv(f"GIT_{role}_EMAIL", "test@example.org")
-        patch.setenv(CACHE_VARIABLE, str(JAR_CACHE))
+        patch.setenv(CACHE_VARIABLE, str(_cache_without_clones(home / "cache")))
         patch.setattr(socket.socket, "connect", _loopback_only(socket.socket.connect))
         patch.setattr(socket.socket, "connect_ex", _loopback_only(socket.socket.connect_ex))
         yield
+    for one in (home / "cache").iterdir():
+        if not one.is_symlink() and one.name != CLONES and not (JAR_CACHE / one.name).exists():
+            shutil.move(one, JAR_CACHE)
+
+
+def _cache_without_clones(cache: Path) -> Path:
+    """The user's cache with everything that takes long to fetch, and without the clones of the tests."""
+    cache.mkdir()
+    for one in JAR_CACHE.iterdir() if JAR_CACHE.is_dir() else ():
+        if one.name != CLONES:
+            (cache / one.name).symlink_to(one)
+    return cache
 
 
 def _loopback_only(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
