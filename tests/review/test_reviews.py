@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -121,3 +122,49 @@ def test_a_conflict_and_two_pull_requests_for_the_same_offsets_are_named(project
     number = project.open("conflict")
     project.await_comment(number, lambda body: "conflict" in body)
     assert project.await_status(head, "failure")["description"] == "not planned: conflict"
+
+
+def test_merging_another_pull_request_releases_nothing(project: Project, daemon: AsProcess, standin: StandIn) -> None:
+    set_position(project, standin, 100)
+    direct = project.push("main", "direct", back=rewind(project, 40))
+    daemon.wait("note", connector=project.at.name("orders"))
+    head = project.push("other", "other", more=project.at.source("more"))
+    number = project.open("other")
+    body = project.await_comment(number, lambda body: project.at.name("more") in body)["body"]
+    own, _, before = body.partition("### Already on the branch, not applied yet, not part of this pull request")
+    assert (project.at.name("orders") in own, project.at.name("orders") in before) == (False, True), direct
+    project.await_status(head, "success")
+    merged = project.merge(number)
+    daemon.wait("step_applied", connector=project.at.name("more"))
+    status = project.await_status(merged, "failure", "apply")
+    assert (status["description"], standin.count("PATCH")) == ("blocked on local: not reviewed", 0)
+
+
+def test_a_skip_that_became_a_rewind_begins_the_review_again(
+    project: Project, daemon: AsProcess, standin: StandIn
+) -> None:
+    set_position(project, standin, 20)
+    head = project.push("topic", "skip", move=rewind(project, 40))
+    number = project.open("topic")
+    project.await_comment(number, lambda body: "skip" in body)
+    project.await_status(head, "success")
+    set_position(project, standin, 100)
+    project.await_status(head, "pending")
+    old, new = (one["body"] for one in project.comments(number))
+    assert ("Outdated" in old, "destructive changes that were not shown before" in new) == (True, True)
+    found = re.search(r"gitops-connect approve ([0-9a-f]{64})", new)
+    assert found is not None
+    project.comment(number, found[0], project.reader)
+    assert daemon.wait("command_rejected")["author"] == project.reader
+    project.comment(number, f"gitops-connect approve {'0' * 64}", project.owner)
+    daemon.wait("approval_rejected")
+    project.comment(number, found[0], project.owner)
+    project.await_status(head, "success")
+    answers = [one["body"] for one in project.comments(number) if "answer comment=" in one["body"]]
+    assert [next(word for word in ("Refused", "Approved") if word in one) for one in answers] == [
+        *("Refused", "Refused", "Approved")
+    ]
+    assert standin.count("PATCH") == 0
+    merged = project.merge(number)
+    daemon.wait("step_applied", action="alter")
+    project.await_status(merged, "success", "apply")
