@@ -15,7 +15,8 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.daemon_log import InThread, poll_again
 
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 from gitops_connect.runtime import Runtime
 
 LOCAL = ClusterName("local")
@@ -59,6 +60,12 @@ class Recording:
         return getattr(self.client, name)
 
 
+def synced_condition(daemon: InThread, name: str) -> Condition:
+    found = daemon.runtime.ledger.status.conditions.of(LOCAL)[ConnectorName(name), ConditionType.SYNCED]
+    assert found.status is ConditionStatus.TRUE
+    return found
+
+
 @pytest.mark.slow
 def test_half_an_hour_of_continued_failure(at: Workplace, standin: StandIn) -> None:
     """It is restarted six times, never earlier than due, and then given up."""
@@ -72,11 +79,14 @@ def test_half_an_hour_of_continued_failure(at: Workplace, standin: StandIn) -> N
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, record) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
+        poll_again(at, standin)
+        synced = synced_condition(daemon, name)
         standin.cluster.fail(name, "java.lang.Boom: no")
         given_up = daemon.wait("connector_given_up", connector=name)
         restarts = [line for line in daemon.steps() if line["action"] == "restart"]
         poll_again(at, standin)
         assert len(daemon.all("connector_given_up")) == 1
+        assert synced_condition(daemon, name) == synced, "a restart changes nothing that Git declares"
     (client,) = clients
     pauses = [later - earlier for earlier, later in pairwise(client.times)]
     assert len(client.times) == 6
