@@ -172,8 +172,7 @@ class ClusterProgress:
         known = set(declared.diagnostics)
         for diagnostic in self._diagnostics.of(one for one in outcome.diagnostics if one not in known):
             events.diagnosed(diagnostic, outcome.cluster)
-        for connector, message in self._notes.of(events.notes(outcome.plan)):
-            say(WARNING, "note", cluster=outcome.cluster, connector=connector, message=message)
+        events.noted(outcome.cluster, self._notes.of(events.notes(outcome.plan)))
         self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
         self._log_cluster_suspension(outcome)
         self._log_suspensions(outcome)

@@ -40,7 +40,7 @@ def test_a_paused_connector_stays_paused_until_its_document_changes(applied: Wor
         daemon.wait("reconciliation_finished")
         at.by_hand("pause", "orders")
         message = daemon.wait("note", connector=at.name("orders"))["message"]
-        assert message.startswith("paused by hand (onManualPause: respect)")
+        assert message.startswith("blocked by manual pause: paused by hand (onManualPause: respect)")
         (status,) = json.loads(at.run("status", "-o", "json").out)
         assert (status["sync"], status["health"]) == ("OutOfSync", "Suspended")
         assert "1 connector out of sync: the notes in the plan give the reason" in at.run("plan").out
