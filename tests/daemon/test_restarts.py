@@ -124,6 +124,24 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     assert "restarted" not in at.run("status").out
 
 
+@pytest.mark.slow
+def test_the_count_begins_again_by_command_while_the_daemon_runs(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders", "autoRestart: {maxRestarts: 1}"))
+    with InThread(at) as daemon:
+        daemon.wait("reconciliation_finished", applied=1)
+        standin.cluster.fail(name, "java.lang.Boom: no")
+        daemon.wait("connector_given_up", connector=name)
+        at.run("restart", "connector", name, "--failed").expect(1)
+        poll_again(at, standin)
+        assert len(daemon.all("step_applied", action="restart")) == 1, "the command alone changes no count"
+        ran = at.run("restart", "connector", name, "--failed", "--reset-count").expect(1)
+        assert ran.out == f"The automatic restarts of {name} on local count from 0 again.\n"
+        reason = "automatic restart 1 of 1; the connector is FAILED: java.lang.Boom: no"
+        daemon.wait("step_applied", action="restart", reason=reason, count=2)
+        daemon.wait("connector_given_up", connector=name, count=2)
+
+
 @pytest.mark.e2e
 def test_a_sink_whose_cause_was_fixed_works_again(really: Workplace) -> None:
     at, name = really, really.name("sink")
