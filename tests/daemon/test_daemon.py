@@ -194,6 +194,7 @@ def test_without_a_usable_ledger_nothing_is_changed(at: Workplace, standin: Stan
         daemon.wait("reconciliation_finished", applied=1)
         (at.directory / "state.db").write_bytes(b"no database at all" * 100)
         assert daemon.wait("reconciliation_failed")["reason"] == "LedgerUnusable"
+        daemon.await_state(lambda now: not now.has_ledger)
         at.by_hand("pause", "orders")
         calls = standin.count("PUT")
         at.commit("orders.yaml", at.source("orders", "state: stopped"))
