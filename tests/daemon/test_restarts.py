@@ -109,11 +109,13 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     with InThread(at) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
         assert daemon.runtime.ledger.restarts.of(LOCAL)[name].count == 1
+        synced = synced_condition(daemon, name)
     standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
     with InThread(at) as daemon:
         daemon.wait("connector_unhealthy", connector=name)
         poll_again(at, standin)
         assert daemon.steps() == [], "the next one is not due before 2 minutes"
+        assert synced_condition(daemon, name).since == synced.since
     message = json.loads(at.run("status", "-o", "json").out)[0]["message"]
     assert "restarted once, last at" in message
     assert "next automatic restart (2 of 6) at" in message
@@ -154,5 +156,7 @@ def test_a_sink_whose_cause_was_fixed_works_again(really: Workplace) -> None:
         assert restarted.get("message", "") == ""
         assert restarted["reason"].startswith("automatic restart 1 of 6; task 0 is FAILED: ")
         daemon.wait("connector_recovered", connector=name)
+        restarted_at = daemon.runtime.ledger.restarts.of(LOCAL)[ConnectorName(name)].last
+        assert synced_condition(daemon, name).since <= restarted_at
     assert at.tasks("sink") == ["RUNNING"]
     assert "restarted once" in at.run("status").out
