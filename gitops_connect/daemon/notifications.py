@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from logging import INFO
 from threading import Condition, Thread
@@ -227,14 +227,24 @@ class NotificationHandler(logging.Handler):
             return found
 
     def _run(self) -> None:
+        lost: list[str] = []
         while (notification := self._next()) is not None:
+            reason = None
             try:
-                is_sent = self._send(notification)
+                is_sent = self._send(_with_lost(notification, lost))
             except Exception as error:  # a service or its library: the next notification may succeed
-                say(logging.ERROR, "notification_failed", reason=type(error).__name__, message=notification.title)
-                continue
+                is_sent, reason = False, type(error).__name__
+            lost = [] if is_sent else [*lost, notification.title]
             if not is_sent:
-                say(logging.ERROR, "notification_failed", message=notification.title)
+                say(logging.ERROR, "notification_failed", reason=reason, message=notification.title)
+
+
+def _with_lost(notification: Notification, lost: Sequence[str]) -> Notification:
+    """The notification, which also says what a service did not accept before."""
+    if not lost:
+        return notification
+    titles = "; ".join(lost[-_WITH_MESSAGE:])
+    return replace(notification, body=f"{notification.body}\nnot delivered before ({len(lost)}): {titles}")
 
 
 @contextmanager

@@ -193,10 +193,12 @@ def test_a_failure_that_begins_again_replaces_its_end_that_waits() -> None:
 
 
 def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    release, results = threading.Event(), iter([OSError("down"), False, True])
+    release, results = threading.Event(), iter([OSError("down"), False, True, True])
+    bodies = []
 
-    def send(_notification: Notification) -> bool:
+    def send(notification: Notification) -> bool:
         release.wait(10)
+        bodies.append(notification.body.splitlines())
         result = next(results)
         if isinstance(result, OSError):
             raise result
@@ -207,7 +209,7 @@ def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog
     logger.addHandler(handler)
     try:
         with caplog.at_level(logging.INFO, "gitops_connect"):
-            for event in ("step_failed", "connector_given_up", "config_rolled_back"):
+            for event in ("step_failed", "connector_given_up", "config_rolled_back", "repository_unreachable"):
                 logger.error(event, extra={"fields": FAILED})
             release.set()
             handler.end()
@@ -215,6 +217,13 @@ def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog
         logger.removeHandler(handler)
     failed = [record for record in caplog.records if record.getMessage() == "notification_failed"]
     assert [record.__dict__["fields"].get("reason") for record in failed] == ["OSError", None]
+    titles = [record.__dict__["fields"]["message"] for record in failed]
+    assert [body[1:] for body in bodies] == [
+        [],
+        [f"not delivered before (1): {titles[0]}"],
+        [f"not delivered before (2): {titles[0]}; {titles[1]}"],
+        [],
+    ]
 
 
 @contextmanager
