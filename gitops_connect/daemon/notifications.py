@@ -110,7 +110,7 @@ class Outbox:
         self._settings = settings
         self._clock = clock
         self._link = link
-        self._sent: dict[tuple[str, ...], float] = {}
+        self._sent: dict[tuple[str, _Subject], dict[tuple[str, str], float]] = {}
         self._failing: set[tuple[str, _Subject]] = set()
         self._budgets = {is_alarm: _Budget(settings.max_per_hour) for is_alarm in (True, False)}
         self._waiting: dict[bool, dict[str, list[_Event]]] = {True: {}, False: {}}
@@ -121,7 +121,8 @@ class Outbox:
         if not ended and (not self._is_chosen(event, fields) or self._is_repeated(event, subject, fields)):
             return
         self._failing -= ended
-        self._sent = {one: at for one, at in self._sent.items() if (one[0], one[1:4]) not in ended}
+        for one in ended:
+            self._sent.pop(one, None)
         if any(event in failures for failures in _ENDS.values()):
             self._failing.add((event, subject))
             self._drop_ends(event, subject)
@@ -151,16 +152,16 @@ class Outbox:
 
     def _is_repeated(self, event: str, subject: _Subject, fields: Mapping[str, Any]) -> bool:
         now = self._clock.monotonic()
-        self._sent = {one: at for one, at in self._sent.items() if now - at < self._settings.repeat_after}
-        key = (event, *subject, str(fields.get("offset_change", "")), str(fields.get("message", "")))
-        is_repeated = key in self._sent and event != "reconciliation_finished"
-        self._sent.setdefault(key, now)
-        return is_repeated
+        before = self._sent.get((event, subject), {})
+        before = {one: at for one, at in before.items() if now - at < self._settings.repeat_after}
+        key = (str(fields.get("offset_change", "")), str(fields.get("message", "")))
+        self._sent[event, subject] = {key: now, **before}
+        return key in before and event != "reconciliation_finished"
 
     def _drop_ends(self, failure: str, subject: _Subject) -> None:
         alarms = self._waiting[True]
         for event in [one for one, failures in _ENDS.items() if failure in failures and one in alarms]:
-            alarms[event] = [one for one in alarms[event] if one.subject != subject]
+            alarms[event] = [one for one in alarms[event] if one.subject != subject or one.level > INFO]
             if not alarms[event]:
                 del alarms[event]
 
