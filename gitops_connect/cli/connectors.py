@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +39,7 @@ from gitops_connect.plan.situation import Situation
 from gitops_connect.report.connector_status import CONNECTOR_HEADERS, PluginView, connector_row, describe_connector
 from gitops_connect.report.table import outline
 from gitops_connect.report.words import auto_restart_status
-from gitops_connect.runtime import Runtime, SystemClock, open_families
+from gitops_connect.runtime import Runtime, SystemClock, open_families, open_ledger
 from gitops_connect.secret_values import resolve
 
 if TYPE_CHECKING:
@@ -207,11 +207,14 @@ def restart_connector(
         typer.Option("--task", metavar="NUMBER", min=0, help="Restart only this task; may be repeated."),
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Restart only the parts that are FAILED.")] = False,
+    reset_count: Annotated[
+        bool, typer.Option("--reset-count", help="Count automatic restarts from 0 again. Needs the ledger.")
+    ] = False,
     cluster: Cluster = None,
 ) -> int:
     """Restart a connector with all its tasks, and wait until it works.
 
-    The command needs neither the repository nor the ledger. Automatic restarts do not count it.
+    The command needs no repository and, without --reset-count, no ledger. Automatic restarts do not count it.
     """
     if task and failed:
         raise UsageError("--task and --failed exclude each other: --failed selects the tasks")
@@ -220,6 +223,10 @@ def restart_connector(
         where = locate(clients, wanted, echo_note)
         client, limits = clients[where], settings.clusters[where]
         seen = _running(client, wanted, task or ())
+        if reset_count:
+            with closing(open_ledger(settings)) as ledger:
+                ledger.restarts.record(where, {}, (wanted,))
+            emit(f"The automatic restarts of {name} on {where} count from 0 again.\n")
         if failed and not failed_parts(seen):
             emit(f"No part of {name} on {where} is FAILED: nothing is restarted.\n")
             return ExitCode.DONE

@@ -17,6 +17,8 @@ from gitops_connect.tracing.spans import current_trace_id
 
 REQUESTS = "gitops_connect.requests"
 """The logger of `connect.transport`."""
+_POOL = "urllib3.connectionpool"
+"""Warns of each connection above the size of its pool, which is then closed. Errors are exceptions."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -69,6 +71,7 @@ def logging_to_stderr(log_format: LogFormat) -> Iterator[None]:
     """Send log records to stderr, those of libraries from warnings on. Afterwards the loggers are restored."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(log_format))
+    handler.addFilter(lambda record: record.name != _POOL)
     root, ours = logging.getLogger(), logging.getLogger("gitops_connect")
     before = ours.level
     requests = logging.getLogger(REQUESTS)

@@ -65,6 +65,8 @@ class ClusterProgress:
     _steps: tuple[StepOutcome, ...] = ()
     _revision: Revision | None = None
     _failures: int = 0
+    _is_broken: bool = False
+    """Whether `reconciliation_failed` was logged, and `reconciliation_recovered` was not logged since."""
     _logged_at: float = float("-inf")
     _diagnostics: NewItems = field(default_factory=NewItems)
     _notes: NewItems = field(default_factory=NewItems)
@@ -138,14 +140,21 @@ class ClusterProgress:
             wait = 0.0 if self._should_follow(ended) else min(wait, due)
             self._log(ended, declared, seconds, is_new=is_new)
             if (rejected := unsafe(ended.plan)) is not None:
-                events.cycle_broken_off(self.cluster, declared.revision, rejected, None if self.once else wait)
+                self._break_off(declared, rejected, wait)
         elif not isinstance(ended, Interrupted) and not (is_busy and str(ended) == str(self.last)):
-            events.cycle_broken_off(self.cluster, declared.revision, ended, None if self.once else wait)
-        self._record_cluster(ended, declared)
+            self._break_off(declared, ended, wait)
+        is_recorded = self._record_cluster(ended, declared)
+        if self._is_broken and is_recorded and _error_of(ended) is None:
+            self._is_broken = False
+            say(INFO, "reconciliation_recovered", cluster=self.cluster, revision=declared.revision)
         self.last = ended
         is_error = error is not None and not isinstance(ended, Interrupted)
         self._publish(error=f"{type(ended).__name__}: {ended}" if is_error else "", next=now + timedelta(seconds=wait))
         return wait
+
+    def _break_off(self, declared: Declared, error: Exception, wait: float) -> None:
+        self._is_broken = self._is_broken or not isinstance(error, LedgerBusy)
+        events.cycle_broken_off(self.cluster, declared.revision, error, None if self.once else wait)
 
     def _should_follow(self, outcome: ReconciliationOutcome) -> bool:
         """Whether to reconcile again at once: to show the effects of the steps, or to continue a rollout.
@@ -163,8 +172,7 @@ class ClusterProgress:
         known = set(declared.diagnostics)
         for diagnostic in self._diagnostics.of(one for one in outcome.diagnostics if one not in known):
             events.diagnosed(diagnostic, outcome.cluster)
-        for connector, message in self._notes.of(events.notes(outcome.plan)):
-            say(WARNING, "note", cluster=outcome.cluster, connector=connector, message=message)
+        events.noted(outcome.cluster, self._notes.of(events.notes(outcome.plan)))
         self._unhealthy = events.health_seen(outcome.plan, self._unhealthy)
         self._log_cluster_suspension(outcome)
         self._log_suspensions(outcome)
@@ -201,10 +209,13 @@ class ClusterProgress:
         for name in sorted(before - self._suspended):
             say(INFO, "connector_resumed", cluster=outcome.cluster, connector=name)
 
-    def _record_cluster(self, ended: Ended, declared: Declared) -> None:
-        """Record the conditions of the cluster itself. Another process that has the lease records them instead."""
+    def _record_cluster(self, ended: Ended, declared: Declared) -> bool:
+        """Record the conditions of the cluster itself. Another process that has the lease records them instead.
+
+        Returns whether the ledger could be written.
+        """
         if isinstance(ended, LedgerBusy | Interrupted):
-            return
+            return False
         now, error = self.clock.now(), _error_of(ended)
         found = [self._ready(ended, declared)]
         if isinstance(error, Stalled):
@@ -220,7 +231,10 @@ class ClusterProgress:
             applied = self.ledger.revisions(self.cluster).applied
             self._publish(applied=None if applied is None else applied.revision)
         except Exception as error:  # the ledger is the problem, or a bug: the daemon goes on
+            self._is_broken = True
             events.cycle_broken_off(self.cluster, declared.revision, error, None)
+            return False
+        return True
 
     def _ready(self, ended: Ended, declared: Declared) -> Condition:
         now, revision = self.clock.now(), declared.revision

@@ -24,6 +24,7 @@ from gitops_connect.report.words import left_stopped as words_of_left_stopped
 
 log = logging.getLogger("gitops_connect")
 T = TypeVar("T", bound=Hashable)
+_NAMED = 3
 _LEVELS = {Result.APPLIED: INFO, Result.FAILED: ERROR, Result.SKIPPED: WARNING}
 
 
@@ -70,6 +71,19 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
         *((step.connector, f"offsets: {one.message}") for step in plan.steps for one in step.offset_effects),
         *((one.connector, offset_lines.waits(one)) for one in waiting),
     ]
+
+
+def noted(cluster: ClusterName, new: Iterable[tuple[str, str]]) -> None:
+    """One event for each message of `notes`, however many connectors it concerns: many may wait for the same thing."""
+    by_message: dict[str, list[str]] = {}
+    for connector, message in new:
+        by_message.setdefault(message, []).append(connector)
+    for message, names in by_message.items():
+        if len(names) == 1:
+            say(WARNING, "note", cluster=cluster, connector=names[0], message=message)
+        else:
+            first = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            say(WARNING, "note", cluster=cluster, connectors=len(names), message=f"{first}: {message}")
 
 
 def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[ConnectorName]:

@@ -22,12 +22,18 @@ RETRY = 1.0
 
 
 class Leadership:
-    """Whether this daemon is the leader. `elected` is called, in another thread, each time it becomes the leader."""
+    """Whether this daemon is the leader. Another thread calls the functions.
 
-    def __init__(self, ledger: Ledger, clock: Clock, elected: Callable[[], None]) -> None:
+    `elected` is called each time it becomes the leader, `tried` after each attempt to reach the ledger.
+    """
+
+    def __init__(
+        self, ledger: Ledger, clock: Clock, elected: Callable[[], None], tried: Callable[[Exception | None], None]
+    ) -> None:
         self._ledger = ledger
         self._clock = clock
         self._elected = elected
+        self._tried = tried
         self._over = Event()
         self._thread = Thread(target=self._run, name="leadership", daemon=True)
         self._renewed = 0.0
@@ -78,11 +84,13 @@ class Leadership:
         try:
             lease.acquire()
         except LedgerBusy as busy:
+            self._tried(None)
             self.leader = str(busy)
             if self._news.of([self.leader]):
                 events.say(INFO, "leader_followed", message=self.leader)
             return RETRY
         except GitopsConnectError as error:
+            self._tried(error)
             if self._news.of([str(error)]):
                 events.say_error("leader_unknown", error)
             return RETRY
@@ -90,6 +98,7 @@ class Leadership:
         return lease.ttl / 3
 
     def _win(self, lease: Lease, now: float) -> None:
+        self._tried(None)
         self._renewed, self.lease, self.leader = now, lease, ""
         self._news.of(())
         events.say(INFO, "leader_elected", number=lease.number)
@@ -101,10 +110,12 @@ class Leadership:
         try:
             lease.renew()
         except GitopsConnectError as error:
+            self._tried(None if isinstance(error, LedgerBusy) else error)
             if now - self._renewed >= lease.ttl:
                 self.lease = None
                 events.say_error("leader_lost", error, WARNING)
             return RETRY
+        self._tried(None)
         self._renewed = now
         return lease.ttl / 3
 

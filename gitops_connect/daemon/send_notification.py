@@ -21,6 +21,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     import apprise  # noqa: PLC0415 - within the limits
 
+    apprise.NotifyBase.overflow_mode = apprise.OverflowMode.SPLIT  # some services reject a text that is too long
     services = apprise.Apprise()
     services.add(content["urls"])
     kind = apprise.NotifyType(content["type"])

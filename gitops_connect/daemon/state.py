@@ -77,12 +77,16 @@ class PullRequestView:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything at one moment. `number` rises with each change. `is_leader`: this process makes the changes."""
+    """Everything at one moment. `number` rises with each change.
+
+    `is_leader`: this process makes the changes. `has_ledger`: it could use the ledger when it last tried.
+    """
 
     number: int
     repository: RepositoryView
     clusters: Mapping[ClusterName, ClusterView]
     is_leader: bool = True
+    has_ledger: bool = True
     pull_requests: tuple[PullRequestView, ...] = ()
 
 
@@ -114,6 +118,10 @@ class DaemonState:
     def set_leader(self, *, is_leader: bool) -> None:
         """Record whether this process makes the changes."""
         self._publish(lambda now: replace(now, is_leader=is_leader))
+
+    def set_ledger(self, error: Exception | None) -> None:
+        """Record whether the ledger can be used."""
+        self._publish(lambda now: replace(now, has_ledger=error is None))
 
     def _publish(self, change: Callable[[Snapshot], Snapshot]) -> None:
         with self._changed:

@@ -132,8 +132,11 @@ class _Subject:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether nothing but its adoption is planned for the connector, and no offset change of it is blocked."""
-        return not (self.planned.changes_cluster or self.planned.offset_changes)
+        """Whether nothing but its adoption or an automatic restart is planned, and no offset change is blocked."""
+        planned = self.planned
+        steps = (*planned.steps, *planned.held)
+        by_git = tuple(one for one in steps if one.restart is None or one.restart.request is not None)
+        return not (replace(planned, steps=by_git).changes_cluster or planned.offset_changes)
 
 
 def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:

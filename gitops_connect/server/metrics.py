@@ -43,6 +43,7 @@ class SnapshotCollector(Collector):
         snapshot = self._state.snapshot
         yield _gauge("build_info", "The version of gitops-connect.", ("version",), {(__version__,): 1})
         yield _gauge("leader", "1 if this process makes the changes.", (), {(): snapshot.is_leader})
+        yield _gauge("ledger_up", "1 if the ledger can be used.", (), {(): snapshot.has_ledger})
         yield from _of_repository(snapshot)
         yield from _of_clusters(snapshot)
         yield from self._of_connectors(snapshot)

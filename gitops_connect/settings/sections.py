@@ -107,9 +107,9 @@ class NotificationSettings:
     """The log events that are sent (glob patterns). `reconciliation_finished` is sent only if a step was applied or has
     failed."""
     repeat_after: Duration = Duration(4 * 3600)
-    """The same event with the same message is sent again only after this time."""
-    max_per_hour: int = 30
-    """How many notifications are sent in an hour. The next one says how many were left out."""
+    """The same event with the same message is sent again only after this time, or after its end was sent."""
+    max_per_hour: int = field(default=30, metadata=POSITIVE)
+    """How many notifications are sent in an hour, and how many of alarms. Further events are grouped."""
 
 
 class ForgeKind(Enum):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from urllib3 import HTTPConnectionPool
 
 from gitops_connect import secret_values
 from gitops_connect.cli.logs import logging_to_stderr
@@ -49,6 +50,18 @@ def test_a_line_of_text_quotes_what_could_be_misread(written: Callable[..., str]
     assert text.count("\n") == 1
     expected = 'WARNING step_applied a=plain b="two words" c="x=\\"y\\"" d="two\\nlines" e=false f=0 g=a,"b c"\n'
     assert text.partition(" ")[2] == expected
+
+
+def test_a_connection_above_the_size_of_its_pool_is_not_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = io.StringIO()
+    monkeypatch.setattr("sys.stderr", error)
+    with logging_to_stderr(LogFormat.JSON), HTTPConnectionPool("127.0.0.1", maxsize=1) as pool:
+        for _ in range(2):
+            pool._put_conn(pool._new_conn())
+    assert "pool is full" in caplog.text
+    assert error.getvalue() == ""
 
 
 @pytest.mark.parametrize("log_format", LogFormat)

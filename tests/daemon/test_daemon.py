@@ -51,7 +51,10 @@ def test_failures_are_retried_with_doubling_waits(at: Workplace, standin: StandI
         assert [line["retry_in"] for line in daemon.all("reconciliation_failed")[:3]] == [0.1, 0.2, 0.4]
         assert daemon.all("reconciliation_failed")[0]["reason"] == "ConnectUnavailable"
         standin.faults.clear()
+        daemon.wait("reconciliation_recovered", level="INFO", cluster="local")
         daemon.wait("step_applied")
+        poll_again(at, standin)
+        assert len(daemon.all("reconciliation_recovered")) == 1
 
 
 def test_an_unreachable_repository_leaves_the_last_revision_in_force_also_after_a_restart(at: Workplace) -> None:
@@ -191,6 +194,7 @@ def test_without_a_usable_ledger_nothing_is_changed(at: Workplace, standin: Stan
         daemon.wait("reconciliation_finished", applied=1)
         (at.directory / "state.db").write_bytes(b"no database at all" * 100)
         assert daemon.wait("reconciliation_failed")["reason"] == "LedgerUnusable"
+        daemon.await_state(lambda now: not now.has_ledger)
         at.by_hand("pause", "orders")
         calls = standin.count("PUT")
         at.commit("orders.yaml", at.source("orders", "state: stopped"))

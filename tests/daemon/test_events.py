@@ -71,6 +71,15 @@ def test_a_blocked_offset_change_and_offsets_that_a_step_leaves_unread_are_noted
     assert not noted, "that the connector of b is not declared is reported as a problem of its document"
 
 
+def test_many_connectors_that_wait_for_the_same_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        events.noted(ClusterName("local"), [*((f"c{number}", "blocked") for number in range(1000)), ("more", "kept")])
+    assert [record.__dict__["fields"] for record in caplog.records] == [
+        {"cluster": "local", "connectors": 1000, "message": "c0, c1, c2, …: blocked"},
+        {"cluster": "local", "connector": "more", "message": "kept"},
+    ]
+
+
 def test_a_connector_that_the_cluster_does_not_report_has_not_recovered(caplog: pytest.LogCaptureFixture) -> None:
     orders, more = ConnectorName("orders"), ConnectorName("more")
     desired = [wanted("orders"), wanted("more")]

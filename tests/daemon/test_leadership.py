@@ -9,7 +9,7 @@ from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.daemon.leadership import RETRY, Leadership
-from gitops_connect.errors import LedgerBusy
+from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.leases import LEASE_SECONDS
 from gitops_connect.ledger.ledger import Ledger
 
@@ -22,7 +22,8 @@ class Replica:
     def __init__(self, directory: Path, clock: ManualClock) -> None:
         self.ledger = Ledger.open(URL, directory, None)
         self.elected = 0
-        self.leadership = Leadership(self.ledger, clock, self._count)
+        self.tried: list[Exception | None] = []
+        self.leadership = Leadership(self.ledger, clock, self._count, self.tried.append)
         self.step = self.leadership.step
 
     def _count(self) -> None:
@@ -51,6 +52,7 @@ def test_the_first_is_elected_and_renews_and_the_second_follows(pair: Pair, cloc
     assert (first.leadership.is_leader, first.elected, first.leadership.leader) == (True, 1, "")
     assert (second.leadership.is_leader, second.elected) == (False, 0)
     assert second.leadership.leader.startswith("the leader is process ")
+    assert {*first.tried, *second.tried} == {None}
 
 
 def test_a_follower_takes_over_when_the_leader_is_silent_and_the_leader_steps_down(
@@ -81,6 +83,7 @@ def test_a_leader_that_cannot_renew_is_no_leader_when_its_lease_is_over(
     first.step()
     aside = (tmp_path / "state.db").rename(tmp_path / "aside")
     (tmp_path / "state.db").write_bytes(b"no database" * 100)
+    assert first.tried == [None]
     for seconds in (3, 3, 3):
         clock.seconds += seconds
         assert first.step() == RETRY
@@ -89,9 +92,10 @@ def test_a_leader_that_cannot_renew_is_no_leader_when_its_lease_is_over(
     first.step()
     assert not first.leadership.is_leader
     assert first.step() == RETRY, "it cannot be elected either"
+    assert [type(one) for one in first.tried[1:]] == [LedgerUnusable] * 5
     aside.rename(tmp_path / "state.db")
     first.step()
-    assert (first.leadership.is_leader, first.elected) == (True, 2)
+    assert (first.leadership.is_leader, first.elected, first.tried[-1]) == (True, 2, None)
 
 
 def test_a_leader_that_ends_is_followed_at_once(pair: Pair) -> None:

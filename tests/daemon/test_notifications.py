@@ -7,11 +7,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from acceptance.workplace import SINK, Workplace
+from daemon.test_restarts import FastClock
 from standin.connect import StandIn
 from standin.faults import Parts
 from standin.raw_answers import drops, endless, head, worker
@@ -22,8 +25,8 @@ from support.loopback import in_thread
 
 from gitops_connect.daemon.notifications import (
     Notification,
-    NotificationFilter,
     NotificationHandler,
+    Outbox,
     notifying,
     sender,
 )
@@ -35,76 +38,192 @@ from gitops_connect.settings.sections import NotificationSettings
 FAILED = {"cluster": "local", "connector": "orders", "message": "task 0 is FAILED"}
 
 
-def chosen(clock: ManualClock, link: str = "", **settings: Any) -> NotificationFilter:
-    return NotificationFilter(NotificationSettings(**settings), clock, link)
+def outbox(clock: ManualClock, link: str = "", **settings: Any) -> Outbox:
+    return Outbox(NotificationSettings(**settings), clock, link)
+
+
+def sent(of: Outbox) -> list[Notification]:
+    """What is sent now."""
+    found = []
+    while isinstance(one := of.next(), Notification):
+        found.append(one)
+    return found
+
+
+def told(of: Outbox) -> list[str]:
+    return [one.title.removeprefix("gitops-connect: ") for one in sent(of)]
+
+
+def finished(of: Outbox, revision: object = "abc") -> None:
+    of.add("reconciliation_finished", logging.INFO, {"cluster": "local", "revision": revision, "applied": 1})
 
 
 def test_a_notification_names_the_connector_the_cause_and_the_page() -> None:
-    found = chosen(ManualClock(), "https://status.example").notification(
-        "config_rolled_back", logging.ERROR, {**FAILED, "revision": "abc", "keys": ["file", "topics"]}
-    )
-    assert found == Notification(
-        "gitops-connect: config rolled back: orders on local",
-        "message: task 0 is FAILED\nrevision: abc\nkeys: file, topics\nhttps://status.example",
-        logging.ERROR,
-    )
+    of = outbox(ManualClock(), "https://status.example")
+    of.add("config_rolled_back", logging.ERROR, {**FAILED, "revision": "abc", "keys": ["file", "topics"]})
+    assert sent(of) == [
+        Notification(
+            "gitops-connect: config rolled back: orders on local",
+            "message: task 0 is FAILED\nrevision: abc\nkeys: file, topics\nhttps://status.example",
+            logging.ERROR,
+        )
+    ]
 
 
 @pytest.mark.parametrize(("event", "fields", "settings", "is_sent"), rows(__file__, "sent"))
 def test_what_is_sent_by_default_and_by_pattern(
     event: str, fields: dict[str, Any], settings: dict[str, Any], is_sent: bool
 ) -> None:
-    assert (chosen(ManualClock(), **settings).notification(event, logging.INFO, fields) is not None) is is_sent
+    of = outbox(ManualClock(), **settings)
+    of.add(event, logging.INFO, fields)
+    assert bool(sent(of)) is is_sent
 
 
 def test_the_same_message_is_sent_again_only_after_some_time() -> None:
     clock = ManualClock()
-    found = chosen(clock, repeat_after=Duration(60))
-    sent = [found.notification("step_failed", logging.ERROR, FAILED)]
-    sent += [found.notification("step_failed", logging.ERROR, FAILED)]
-    sent += [found.notification("step_failed", logging.ERROR, {**FAILED, "message": "another"})]
+    of = outbox(clock, repeat_after=Duration(60))
+    counts = []
+    for message in ("no", "no", "another"):
+        of.add("step_failed", logging.ERROR, {**FAILED, "message": message})
+        counts.append(len(sent(of)))
     clock.sleep(60)
-    sent += [found.notification("step_failed", logging.ERROR, FAILED)]
-    assert [one is not None for one in sent] == [True, False, True, True]
+    of.add("step_failed", logging.ERROR, {**FAILED, "message": "no"})
+    assert [*counts, len(sent(of))] == [1, 0, 1, 1]
 
 
-def test_too_many_are_left_out_and_counted() -> None:
+def test_ordinary_messages_never_use_up_what_alarms_may() -> None:
+    """The automatic restarts of a day, each with an ordinary message, and then the connector is given up."""
     clock = ManualClock()
-    found = chosen(clock, max_per_hour=2)
+    of = outbox(clock)
+    for number in range(100):
+        finished(of, number)
+        sent(of)
+    of.add("connector_given_up", logging.ERROR, FAILED)
+    assert told(of) == ["connector given up: orders on local"]
 
-    def fail(number: int) -> Notification | None:
-        return found.notification("step_failed", logging.ERROR, {**FAILED, "message": f"number {number}"})
 
-    assert [fail(number) is not None for number in range(5)] == [True, True, False, False, False]
+def test_an_hour_has_at_most_so_many_and_each_waits_for_a_part_of_it_at_most() -> None:
+    for most in (1, 2, 3, 30):
+        clock, times = ManualClock(), list[float]()
+        of = outbox(clock, max_per_hour=most)
+        while clock.seconds < 4 * 3600:
+            of.add("step_failed", logging.ERROR, {**FAILED, "message": f"at {clock.seconds}"})
+            times += [clock.seconds] * len(sent(of))
+            clock.sleep(60)
+        for start in times:
+            assert sum(start <= one < start + 3600 for one in times) <= most
+        assert max(later - earlier for earlier, later in pairwise(times)) <= 2 * 3600 / most + 60
+
+
+def test_alarms_that_wait_are_sent_together_and_each_is_named_once() -> None:
+    clock = ManualClock()
+    of = outbox(clock, "https://status.example", max_per_hour=2)
+    names = [f"c{number}" for number in range(800)]
+    of.add("drift_corrected", logging.WARNING, FAILED)
+    assert len(sent(of)) == 1
+    for name in names:
+        of.add("drift_corrected", logging.WARNING, {**FAILED, "connector": name})
+        of.add("connector_given_up", logging.ERROR, {**FAILED, "connector": name, "hint": "fix it"})
+    wait = of.next()
+    assert isinstance(wait, float)
+    clock.sleep(wait)
+    (first,) = sent(of)
+    assert (first.title, first.level) == ("gitops-connect: connector given up: 800 events", logging.ERROR)
+    lines = first.body.splitlines()
+    assert lines[0] == "c0 on local: message: task 0 is FAILED; hint: fix it"
+    assert lines[10] == "also: " + ", ".join(f"{name} on local" for name in names[10:510])
+    assert lines[11:] == ["290 more are in the log", "https://status.example"]
     clock.sleep(3600)
-    later = fail(5)
-    assert later is not None
-    assert "3 earlier notifications were left out" in later.body
+    assert told(of) == ["drift corrected: 800 events"]
+    clock.sleep(7200)
+    assert told(of) == []
+
+
+def test_what_waits_is_sent_at_the_end() -> None:
+    got: list[str] = []
+    handler = NotificationHandler(outbox(ManualClock(), max_per_hour=1), lambda one: not got.append(one.body))
+    logger = logging.getLogger("gitops_connect")
+    logger.addHandler(handler)
+    for number in range(3):
+        logger.error("step_failed", extra={"fields": {**FAILED, "message": f"number {number}"}})
+    logger.removeHandler(handler)
+    handler.end()
+    assert [sum(f"number {number}" in body for body in got) for number in range(3)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("failure", "end", "subject"), rows(__file__, "ends"))
+def test_the_end_of_a_failure_is_told_to_whom_the_failure_was_told(
+    failure: str, end: str, subject: dict[str, str]
+) -> None:
+    of = outbox(ManualClock(), events=(failure,))
+    for _ in range(2):
+        of.add(end, logging.INFO, subject)
+        assert told(of) == [], "nothing was told"
+        of.add(failure, logging.ERROR, {**subject, "message": "no"})
+        of.add(failure, logging.ERROR, {**subject, "message": "no"})
+        assert len(sent(of)) == 1
+        of.add(end, logging.INFO, {**subject, "connector": "other", "action": "other"})
+        assert told(of) == []
+        of.add(end, logging.INFO, subject)
+        assert [title.partition(":")[0] for title in told(of)] == [end.replace("_", " ")]
+
+
+def test_ends_have_the_budget_of_alarms_and_come_after_their_failures() -> None:
+    clock = ManualClock()
+    of = outbox(clock, max_per_hour=4)
+    for number in range(10):
+        finished(of, number)
+    of.add("connector_given_up", logging.ERROR, FAILED)
+    of.add("connector_recovered", logging.INFO, FAILED)
+    assert told(of)[:2] == ["connector given up: orders on local", "connector recovered: orders on local"]
+
+
+def test_a_failure_that_begins_again_replaces_its_end_that_waits() -> None:
+    clock = ManualClock()
+    of = outbox(clock, max_per_hour=1)
+    of.add("connector_given_up", logging.ERROR, FAILED)
+    assert told(of) == ["connector given up: orders on local"]
+    of.add("connector_recovered", logging.INFO, FAILED)
+    of.add("connector_given_up", logging.ERROR, {**FAILED, "connector": "more"})
+    of.add("connector_given_up", logging.ERROR, FAILED)
+    clock.sleep(4 * 3600)
+    assert told(of) == ["connector given up: 2 events"]
+    clock.sleep(4 * 3600)
+    assert told(of) == []
 
 
 def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    release, results = threading.Event(), iter([OSError("down"), False, True])
+    release, results = threading.Event(), iter([OSError("down"), False, True, True])
+    bodies = []
 
-    def send(_notification: Notification) -> bool:
+    def send(notification: Notification) -> bool:
         release.wait(10)
+        bodies.append(notification.body.splitlines())
         result = next(results)
         if isinstance(result, OSError):
             raise result
         return result
 
-    handler = NotificationHandler(chosen(ManualClock()), send)
+    handler = NotificationHandler(outbox(ManualClock()), send)
     logger = logging.getLogger("gitops_connect")
     logger.addHandler(handler)
     try:
         with caplog.at_level(logging.INFO, "gitops_connect"):
-            for number in range(3):
-                logger.error("step_failed", extra={"fields": {**FAILED, "message": f"number {number}"}})
+            for event in ("step_failed", "connector_given_up", "config_rolled_back", "repository_unreachable"):
+                logger.error(event, extra={"fields": FAILED})
             release.set()
             handler.end()
     finally:
         logger.removeHandler(handler)
     failed = [record for record in caplog.records if record.getMessage() == "notification_failed"]
     assert [record.__dict__["fields"].get("reason") for record in failed] == ["OSError", None]
+    titles = [record.__dict__["fields"]["message"] for record in failed]
+    assert [body[1:] for body in bodies] == [
+        [],
+        [f"not delivered before (1): {titles[0]}"],
+        [f"not delivered before (2): {titles[0]}; {titles[1]}"],
+        [],
+    ]
 
 
 @contextmanager
@@ -144,6 +263,31 @@ def test_drift_that_the_daemon_corrects_reaches_a_webhook(at: Workplace, standin
     assert drift["title"] == f"gitops-connect: drift corrected: {at.name('sink')} on local"
     assert "configure (1 key differs)" in drift["message"]
     assert (drift["type"], got[0]["title"]) == ("warning", "gitops-connect: reconciliation finished: local")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
+def test_a_connector_that_is_given_up_and_recovers_reaches_a_webhook(at: Workplace, standin: StandIn) -> None:
+    """The ordinary message of each restart leaves room for both."""
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders", "autoRestart: {maxRestarts: 3}"))
+    with service() as (url, got):
+        settings = NotificationSettings({"team": Credential(value=url)}, max_per_hour=4)
+        with (
+            notifying(settings, ManualClock(), ""),
+            InThread(at, lambda runtime: replace(runtime, clock=FastClock())) as daemon,
+        ):
+            daemon.wait("reconciliation_finished", applied=1)
+            standin.cluster.fail(name, "java.lang.Boom: no")
+            daemon.wait("connector_given_up", connector=name)
+            standin.cluster.connectors[name].failure = ""
+            at.rest("POST", f"/connectors/{name}/restart")
+            daemon.wait("connector_recovered", connector=name)
+            at.await_that(lambda: [one["title"] for one in got], lambda titles: "recovered" in str(titles))
+            titles = [one["title"].removeprefix("gitops-connect: ") for one in got]
+    alarms = [one for one in titles if not one.startswith("reconciliation finished")]
+    assert alarms == [f"connector given up: {name} on local", f"connector recovered: {name} on local"]
+    assert len(titles) <= 4
 
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise

@@ -15,7 +15,8 @@ from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.daemon_log import InThread, poll_again
 
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 from gitops_connect.runtime import Runtime
 
 LOCAL = ClusterName("local")
@@ -59,6 +60,12 @@ class Recording:
         return getattr(self.client, name)
 
 
+def synced_condition(daemon: InThread, name: str) -> Condition:
+    found = daemon.runtime.ledger.status.conditions.of(LOCAL)[ConnectorName(name), ConditionType.SYNCED]
+    assert found.status is ConditionStatus.TRUE
+    return found
+
+
 @pytest.mark.slow
 def test_half_an_hour_of_continued_failure(at: Workplace, standin: StandIn) -> None:
     """It is restarted six times, never earlier than due, and then given up."""
@@ -72,11 +79,14 @@ def test_half_an_hour_of_continued_failure(at: Workplace, standin: StandIn) -> N
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, record) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
+        poll_again(at, standin)
+        synced = synced_condition(daemon, name)
         standin.cluster.fail(name, "java.lang.Boom: no")
         given_up = daemon.wait("connector_given_up", connector=name)
         restarts = [line for line in daemon.steps() if line["action"] == "restart"]
         poll_again(at, standin)
         assert len(daemon.all("connector_given_up")) == 1
+        assert synced_condition(daemon, name) == synced, "a restart changes nothing that Git declares"
     (client,) = clients
     pauses = [later - earlier for earlier, later in pairwise(client.times)]
     assert len(client.times) == 6
@@ -99,11 +109,13 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     with InThread(at) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
         assert daemon.runtime.ledger.restarts.of(LOCAL)[name].count == 1
+        synced = synced_condition(daemon, name)
     standin.cluster.fail_task(name, 0, "java.lang.Boom: again")
     with InThread(at) as daemon:
         daemon.wait("connector_unhealthy", connector=name)
         poll_again(at, standin)
         assert daemon.steps() == [], "the next one is not due before 2 minutes"
+        assert synced_condition(daemon, name).since == synced.since
     message = json.loads(at.run("status", "-o", "json").out)[0]["message"]
     assert "restarted once, last at" in message
     assert "next automatic restart (2 of 6) at" in message
@@ -112,6 +124,24 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
         daemon.wait("step_applied", action="restart", connector=name)
         at.await_that(lambda: daemon.runtime.ledger.restarts.of(LOCAL), lambda restarts: not restarts)
     assert "restarted" not in at.run("status").out
+
+
+@pytest.mark.slow
+def test_the_count_begins_again_by_command_while_the_daemon_runs(at: Workplace, standin: StandIn) -> None:
+    name = at.name("orders")
+    at.commit("orders.yaml", at.source("orders", "autoRestart: {maxRestarts: 1}"))
+    with InThread(at) as daemon:
+        daemon.wait("reconciliation_finished", applied=1)
+        standin.cluster.fail(name, "java.lang.Boom: no")
+        daemon.wait("connector_given_up", connector=name)
+        at.run("restart", "connector", name, "--failed").expect(1)
+        poll_again(at, standin)
+        assert len(daemon.all("step_applied", action="restart")) == 1, "the command alone changes no count"
+        ran = at.run("restart", "connector", name, "--failed", "--reset-count").expect(1)
+        assert ran.out == f"The automatic restarts of {name} on local count from 0 again.\n"
+        reason = "automatic restart 1 of 1; the connector is FAILED: java.lang.Boom: no"
+        daemon.wait("step_applied", action="restart", reason=reason, count=2)
+        daemon.wait("connector_given_up", connector=name, count=2)
 
 
 @pytest.mark.e2e
@@ -126,5 +156,7 @@ def test_a_sink_whose_cause_was_fixed_works_again(really: Workplace) -> None:
         assert restarted.get("message", "") == ""
         assert restarted["reason"].startswith("automatic restart 1 of 6; task 0 is FAILED: ")
         daemon.wait("connector_recovered", connector=name)
+        restarted_at = daemon.runtime.ledger.restarts.of(LOCAL)[ConnectorName(name)].last
+        assert synced_condition(daemon, name).since <= restarted_at
     assert at.tasks("sink") == ["RUNNING"]
     assert "restarted once" in at.run("status").out

@@ -107,7 +107,7 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
             await_healthy(daemon, at, stem)
         at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt", "") for stem in stems))
         daemon.wait("config_rolled_back", connector=at.name("a"))
-        note = daemon.wait("note", connector=at.name("b"), message=stopped)
+        note = daemon.wait("note", connectors=2, message=f"{at.name('b')}, {at.name('c')}: {stopped}")
         assert note["level"] == "WARNING"
         at.await_that(lambda: file_of(at, "a"), lambda file: file == "a.txt")
         at.commit("README.md", "Nothing about connectors.")

@@ -20,17 +20,19 @@ from server.conftest import client, ledger_directory, made, serve
 from server.test_pages import PAGES
 from standin.connect import StandIn
 from starlette.testclient import TestClient
+from support.cluster.manual_clock import ManualClock
 from support.files.tables import rows
 from support.planner.situations import CLUSTER
 from support.server.made_up import World
 
 from gitops_connect.cli.logs import JsonFormatter, TextFormatter
-from gitops_connect.daemon.notifications import _notification
+from gitops_connect.daemon.notifications import Notification, Outbox
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.report import problems
 from gitops_connect.report.code_scanning import code_quality, sarif, workflow_commands
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.yaml_text import in_json
+from gitops_connect.settings.sections import NotificationSettings
 
 __all__ = ["client", "ledger_directory", "made", "serve"]
 ODD = (
@@ -145,7 +147,10 @@ def test_the_log_and_notifications() -> None:
     library = logging.LogRecord("other", logging.ERROR, "", 0, odd, (), None)
     assert JsonFormatter().format(library).isprintable()
     assert TextFormatter().format(library).isprintable()
-    sent = _notification("step_failed", logging.ERROR, record.fields, 0, "")
+    outbox = Outbox(NotificationSettings(), ManualClock())
+    outbox.add("step_failed", logging.ERROR, record.fields)
+    sent = outbox.next()
+    assert isinstance(sent, Notification)
     assert is_printable(sent.title + sent.body)
 
 
