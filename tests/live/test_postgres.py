@@ -88,6 +88,7 @@ def test_a_plan_before_the_merge_connects_to_nothing(orders: PostgresSource, mon
 
 
 def test_initial_offsets_without_a_slot_are_reported_as_failed(orders: PostgresSource) -> None:
+    """The task fails in its start, which takes as long as the machine is slow: it is never called applied before."""
     entry = {"partition": orders.partition, "offset": {"lsn": orders.end_of_wal()}}
     offsets = f"offsets: [{json.dumps(entry)}]"
     orders.declare(f"initialOffsets: {{{offsets}}}")
