@@ -12,7 +12,7 @@ from acceptance.workplace import change
 from gitops_connect.secret_values import values_read
 from live.sources import PostgresSource
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 MANUAL = {"flush__lsn__source": '"false"'}
 """With it, the connector does not confirm to the slot what it has read."""
