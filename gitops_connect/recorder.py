@@ -165,7 +165,7 @@ class LedgerRecords:
     def after(self, outcome: StepOutcome) -> StepOutcome:
         """Record the step and its effect. Returns the outcome with the id of the step."""
         recorded = self._record_step(outcome)
-        if outcome.result is Result.APPLIED or outcome.took_effect:
+        if outcome.result.is_in_place or outcome.took_effect:
             self._record_effect(outcome)
         return recorded
 
@@ -239,7 +239,7 @@ class LedgerRecords:
         setting, or a missing review.
         """
         now = self._clock.now()
-        undone = [one for one in outcomes if one.result is not Result.APPLIED]
+        undone = [one for one in outcomes if not one.result.is_in_place]
         if undone:
             first = undone[0].step.connector
             result = f"{len(undone)} of {len(outcomes)} steps were not applied; the first is of {first}"

@@ -104,7 +104,7 @@ class ConnectorRun:
         message = "; ".join(filter(None, [mask(ending.message, self._secrets()), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
         never_stopped = self._stops() and not (self.attempt is not None and self.attempt.may_have_effect)
-        if never_stopped or (ending.result is Result.APPLIED and self.step.action in _END_A_STOP):
+        if never_stopped or (ending.result.is_in_place and self.step.action in _END_A_STOP):
             self.options.stopped.discard(self.cluster, self.name)
         if ending.result is Result.FAILED:
             self.failed = self.failed or self.step

@@ -6,6 +6,7 @@ state before the change may look like the expected state, the state must therefo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -51,16 +52,19 @@ _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
 
 
 class Progress(Enum):
-    """How far a step has come."""
+    """How far a step has come. UNCONFIRMED: its change is in place, and nothing shows whether the connector works."""
 
     PENDING = "pending"
     DONE = "done"
     FAILED = "failed"
+    UNCONFIRMED = "unconfirmed"
 
 
 @dataclass(frozen=True, slots=True)
 class EffectCheck:
     """The verdict of one poll on a step: its progress, what was found, and how long (seconds) that must last.
+
+    `outlasts_start`: it must last for as long as the connector took to start, too.
 
     `took_effect`: the requested change is in place, even if the connector does not work with it. `warning`: what to
     report of a step that is done.
@@ -71,13 +75,14 @@ class EffectCheck:
     lasting: float = 0.0
     took_effect: bool = False
     warning: str = ""
+    outlasts_start: bool = False
 
 
-def wanted(step: Step, watched: Watched | None = None) -> str:
-    """What must be observed, in words."""
+def wanted(step: Step, watched: Watched | None = None, seconds: float = 0.0) -> str:
+    """What must be observed, in words. A watched connector must run for so many seconds, or for `min_running`."""
     if watched is not None:
         sent = " and the config that was sent" if step.action in _SENDS_CONFIG else ""
-        return f"RUNNING with all its tasks{sent} for {watched.min_running:g} s"
+        return f"RUNNING with all its tasks{sent} for {max(seconds, watched.min_running):.4g} s"
     if step.action is Action.CREATE:
         return f"{_INITIAL[step.initial_state]} with the config that was sent"
     return _WANTED[step.action]
@@ -193,18 +198,23 @@ def _failure(seen: ObservedConnector) -> str:
 
 
 def _describe(seen: ObservedConnector) -> str:
-    if not seen.tasks:
+    parts = [*(f"{task.id} {task.state.value}" for task in seen.tasks), *(f"{one} starting" for one in seen.starting)]
+    if not parts:
         return f"{seen.state.value} without tasks"
-    tasks = ", ".join(f"{task.id} {task.state.value}" for task in seen.tasks[:5])
-    more = f" and {len(seen.tasks) - 5} more" if len(seen.tasks) > 5 else ""
+    tasks = ", ".join(parts[:5])
+    more = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
     return f"{seen.state.value} with tasks {tasks}{more}"
 
 
 # Whether a connector works after its last step, as pure functions: all of it must be RUNNING for a while.
 #
-# Many tasks start, and fail at their first `poll` or `put`; Connect still reports the connector RUNNING. A failed task
-# keeps its status until its successor has started (`WorkerTask.doStart`), without end if there is none. So a part that
-# was FAILED before the step and still is, with an unchanged trace, says nothing about the step.
+# A task is RUNNING once its `start` has returned (`WorkerTask.doStart`), for a source and for a sink. Until then it has
+# no status or an old one, and only the list of configured tasks shows that it exists. Many tasks
+# fail after that, at their first `poll` or `put`; Connect still reports the connector RUNNING. How long that takes
+# depends on the machine. So a connector must run for as long as it took to start: a slow machine lengthens both.
+#
+# A failed task keeps its status until its successor has started, without end if there is none. So a part that was
+# FAILED before the step and still is, with an unchanged trace, says nothing about the step.
 
 
 def failed_parts(seen: ObservedConnector) -> FailedParts:
@@ -268,13 +278,14 @@ def _check_working(step: Step, seen: ObservedConnector, watched: Watched, *, dou
 def _check_all_running(step: Step, seen: ObservedConnector, watched: Watched) -> EffectCheck:
     if seen.state is not WorkerState.RUNNING or any(task.state is not WorkerState.RUNNING for task in seen.tasks):
         return EffectCheck(Progress.PENDING, _describe(seen))
+    if seen.starting:
+        return EffectCheck(Progress.UNCONFIRMED, _describe(seen), math.inf)
     if runs_without_tasks(seen, watched.families):
-        warning = f"it runs without tasks: {why_no_tasks(seen, watched.families)}"
+        found = f"it runs without tasks: {why_no_tasks(seen, watched.families)}"
         lasting = max(watched.min_running, TASKS_SECONDS)
-    else:
-        warning = ""
-        lasting = max(watched.min_running, RESTART_SECONDS if step.action in _RESTARTS else 0.0)
-    return EffectCheck(Progress.DONE, _describe(seen), lasting, took_effect=True, warning=warning)
+        return EffectCheck(Progress.UNCONFIRMED, found, lasting, outlasts_start=True)
+    lasting = max(watched.min_running, RESTART_SECONDS if step.action in _RESTARTS else 0.0)
+    return EffectCheck(Progress.DONE, _describe(seen), lasting, took_effect=True, outlasts_start=True)
 
 
 def _words(failed: Iterable[FailedPart]) -> str:

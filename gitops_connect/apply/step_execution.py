@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -72,6 +73,8 @@ class StepExecution:
         self._snapshots = 0
         self._watched = watched
         self._lasting: tuple[EffectCheck, float] | None = None
+        self._start_began = now
+        self._start_seconds = 0.0  # of the longest start of the connector
         self._found = ""
         self._took_effect = False
         self._remark = ""
@@ -101,6 +104,7 @@ class StepExecution:
             case _:
                 return StepResult(Result.FAILED, str(error))
         self._deadline = now + self._timeout
+        self._start_began = now
         self._sent_at, self._outdated_until, self._snapshots, self._lasting = now, snapshot_number, 0, None
         return AwaitEffect()
 
@@ -112,15 +116,24 @@ class StepExecution:
             self._found, self._took_effect = verdict.found, verdict.took_effect
             self._snapshots += 1
             if self._lasts(verdict, now):
-                if verdict.progress is Progress.DONE:
-                    return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
-                return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
+                return self._ended(verdict)
             if self._should_resend(now):
                 self._resent = True
                 return SendAgain(now)
-        if now >= self._deadline:
-            return StepResult(Result.FAILED, str(self._not_settled()), took_effect=self._took_effect)
-        return AwaitEffect()
+        if now < self._deadline:
+            return AwaitEffect()
+        if verdict and self._watched and verdict.progress in (Progress.DONE, Progress.UNCONFIRMED):
+            return StepResult(Result.UNCONFIRMED, str(self._not_settled()))
+        return StepResult(Result.FAILED, str(self._not_settled()), took_effect=self._took_effect)
+
+    def _ended(self, verdict: EffectCheck) -> StepResult:
+        match verdict.progress:
+            case Progress.DONE:
+                return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
+            case Progress.UNCONFIRMED:
+                return StepResult(Result.UNCONFIRMED, "; ".join(filter(None, [self._remark, verdict.found])))
+            case Progress.FAILED | Progress.PENDING:
+                return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
 
     def abandon(self, reason: str) -> StepResult:
         """The request is not to be sent again. SKIPPED if it was certainly never carried out."""
@@ -154,12 +167,23 @@ class StepExecution:
 
     def _lasts(self, verdict: EffectCheck, now: float) -> bool:
         """True if the verdict is final and has not changed for long enough. A different number of tasks is a change."""
+        before = self._lasting[0] if self._lasting else None
+        if before is not None and before != verdict and before.progress is Progress.DONE:
+            self._start_began = now
         if verdict.progress is Progress.PENDING:
             self._lasting = None
             return False
-        if self._lasting is None or self._lasting[0] != verdict:
+        if self._lasting is None or before != verdict:
             self._lasting = (verdict, now)
-        return now - self._lasting[1] >= verdict.lasting
+            self._start_seconds = max(self._start_seconds, now - self._start_began)
+        return now - self._lasting[1] >= self._required()
+
+    def _required(self) -> float:
+        """How long what was found must last, in seconds."""
+        if self._lasting is None:
+            return 0.0
+        lasting = self._lasting[0].lasting
+        return max(lasting, self._start_seconds) if self._lasting[0].outlasts_start else lasting
 
     def _should_resend(self, now: float) -> bool:
         """Resend once if the answer is unknown, or for a delete: during a rebalance a worker may not know the name."""
@@ -168,7 +192,8 @@ class StepExecution:
         return doubtful and patient and not self._resent and self._lasting is None
 
     def _not_settled(self) -> NotSettled:
-        goal = wanted(self.step, self._watched)
+        seconds = self._required()
+        goal = wanted(self.step, self._watched, seconds if math.isfinite(seconds) else 0.0)
         text = f"expected {goal}, but found {self._found or 'no status yet'} after {self._timeout:g} s"
         if self._unanswered:
             times = "twice" if self._resent else "once"

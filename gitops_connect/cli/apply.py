@@ -69,7 +69,7 @@ def apply(
     if any(outcome.steps for outcome in outcomes):
         emit("\n" + report.outcome(outcomes))
     code = _exit_code(outcomes, errors)
-    if code in (ExitCode.DONE, ExitCode.INVALID) and (planned.failures or more):
+    if code in (ExitCode.DONE, ExitCode.INVALID, ExitCode.UNCONFIRMED) and (planned.failures or more):
         return worst([*planned.failures, *more])
     return code
 
@@ -177,4 +177,6 @@ def _exit_code(outcomes: list[ReconciliationOutcome], errors: int) -> ExitCode:
         return ExitCode.BUG
     if not all(outcome.succeeded for outcome in outcomes):
         return ExitCode.FAILED
+    if any(outcome.is_unconfirmed for outcome in outcomes):
+        return ExitCode.UNCONFIRMED
     return ExitCode.INVALID if errors else ExitCode.DONE

@@ -238,6 +238,9 @@ def restart_connector(
         echo(f"Restarting {name} on {where}.")
         execution = StepExecution(step, clock.monotonic(), limits.settle_timeout, watched)
         result = restart_alone(execution, requested, client, clock)
+    if result.result is Result.UNCONFIRMED:
+        echo(f"{name} on {where} was restarted; not confirmed yet: {result.message}")
+        return ExitCode.UNCONFIRMED
     if result.result is not Result.APPLIED or result.message:
         echo(f"error: {name} on {where}: {result.message}")
         return ExitCode.FAILED

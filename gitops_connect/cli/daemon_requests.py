@@ -119,6 +119,8 @@ def _code(result: Answer) -> ExitCode:
         return exit_code(kind("")) if is_known and kind is not None else ExitCode.BUG
     if result["result"] == "failed":
         return ExitCode.FAILED
+    if result["result"] == "unconfirmed":
+        return ExitCode.UNCONFIRMED
     return ExitCode.INVALID if result["errors"] else ExitCode.DONE
 
 

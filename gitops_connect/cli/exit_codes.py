@@ -17,6 +17,7 @@ class ExitCode(IntEnum):
     DRIFT = 3
     INVALID = 4
     STALE = 5
+    UNCONFIRMED = 6
     USAGE = 64
     BUG = 70
     INTERRUPTED = 130
@@ -24,7 +25,7 @@ class ExitCode(IntEnum):
 
 def worst_code(codes: Collection[ExitCode]) -> ExitCode:
     """The code of a command for several clusters; DONE if none of the codes is worse."""
-    order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.INVALID)
+    order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.UNCONFIRMED, ExitCode.INVALID)
     return next((code for code in order if code in codes), ExitCode.DONE)
 
 

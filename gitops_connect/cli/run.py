@@ -152,6 +152,8 @@ def _code(end: ReconciliationOutcome | Exception) -> ExitCode:
         return ExitCode.BUG
     if not end.succeeded:
         return ExitCode.FAILED
+    if end.is_unconfirmed:
+        return ExitCode.UNCONFIRMED
     return ExitCode.INVALID if end.diagnostics.errors else ExitCode.DONE
 
 

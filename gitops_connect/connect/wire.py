@@ -99,16 +99,24 @@ def _connector(name: ConnectorName, entity: Any) -> ObservedConnector:
     status = _mapping(_mapping(entity, name).get("status"), "status")
     info = _mapping(entity.get("info"), "info")
     connector = _mapping(status.get("connector"), "status of the connector")
+    tasks = _tasks(status.get("tasks"))
     return ObservedConnector(
         name,
         _type(status.get("type")),
         _state(connector.get("state")),
         str(connector.get("worker_id") or ""),
         parse_config(info.get("config")),
-        _tasks(status.get("tasks")),
+        tasks,
         str(connector.get("trace") or ""),
         str(connector.get("version") or ""),
+        tuple(sorted(_configured(info.get("tasks")) - {task.id for task in tasks})),
     )
+
+
+def _configured(body: Any) -> frozenset[int]:
+    """The numbers of the tasks that have a config (`ConnectorInfo`); a server may leave them out."""
+    tasks = (_mapping(item, "a task").get("task") for item in _list(body or [], "expected a list of tasks"))
+    return frozenset(number for number in tasks if isinstance(number, int))
 
 
 def parse_config(body: Any) -> Mapping[str, str]:

@@ -264,7 +264,7 @@ def _is_of_connectors(key: ConditionKey) -> bool:
 def _trace(outcome: StepOutcome) -> None:
     if outcome.result is Result.SKIPPED:
         return
-    step, error = outcome.step, "" if outcome.result is Result.APPLIED else "StepFailed"
+    step, error = outcome.step, "" if outcome.result.is_in_place else "StepFailed"
     attributes: dict[str, str | int] = {"gitops_connect.connector": step.connector}
     if step.offset_change is not None:
         attributes["gitops_connect.offset_change"] = step.offset_change.name

@@ -25,7 +25,7 @@ from gitops_connect.report.words import left_stopped as words_of_left_stopped
 log = logging.getLogger("gitops_connect")
 T = TypeVar("T", bound=Hashable)
 _NAMED = 3
-_LEVELS = {Result.APPLIED: INFO, Result.FAILED: ERROR, Result.SKIPPED: WARNING}
+_LEVELS = {Result.APPLIED: INFO, Result.UNCONFIRMED: WARNING, Result.FAILED: ERROR, Result.SKIPPED: WARNING}
 
 
 class NewItems:
@@ -141,7 +141,7 @@ def drift_corrected(outcome: ReconciliationOutcome) -> None:
     """One event for each connector that was changed on the cluster, and is as declared again."""
     for name in outcome.plan.drifted:
         steps = [one for one in outcome.steps if one.step.connector == name]
-        if steps and all(one.result is Result.APPLIED for one in steps):
+        if steps and all(one.result.is_in_place for one in steps):
             message = step_words(one.step for one in steps)
             say(WARNING, "drift_corrected", cluster=outcome.cluster, connector=name, message=message)
 

@@ -25,7 +25,7 @@ def unhealthy(connector: ObservedConnector, families: Registry) -> UnhealthyConn
 
 def runs_without_tasks(connector: ObservedConnector, families: Registry) -> bool:
     """True if the connector is RUNNING without tasks, and its config does not disable it: it moves no records."""
-    if connector.state is not WorkerState.RUNNING or connector.tasks:
+    if connector.state is not WorkerState.RUNNING or connector.tasks or connector.starting:
         return False
     return not any(known.is_disabled(connector.config) for known in families.named(_simple_class(connector)))
 
@@ -69,7 +69,7 @@ def idle_parts(connector: ObservedConnector, gone: Collection[str] = ()) -> tupl
     if connector.state in (WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED):
         return ()
     found = [] if (why := _why_idle(connector.state, connector.worker, gone)) is None else [f"the connector is {why}"]
-    tasks: dict[str, list[int]] = {}
+    tasks: dict[str, list[int]] = {"starting": [*connector.starting]} if connector.starting else {}
     for task in connector.tasks:
         if (why := _why_idle(task.state, task.worker, gone)) is not None:
             tasks.setdefault(why, []).append(task.id)

@@ -42,7 +42,11 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ObservedConnector:
-    """One connector: its `config` without `name`, and its plugin's `version`, empty before Kafka 4.1 (KIP-891)."""
+    """One connector: its `config` without `name`, and its plugin's `version`, empty before Kafka 4.1 (KIP-891).
+
+    `starting` are the numbers of the tasks that Connect has configured and that have no status: their `start` has not
+    returned for the first time (`WorkerTask.doStart`).
+    """
 
     name: ConnectorName
     type: ConnectorType
@@ -52,10 +56,11 @@ class ObservedConnector:
     tasks: tuple[TaskStatus, ...] = ()
     trace: str = ""
     version: str = ""
+    starting: tuple[int, ...] = ()
 
     @property
     def is_running(self) -> bool:
-        return {self.state, *(task.state for task in self.tasks)} == {WorkerState.RUNNING}
+        return not self.starting and {self.state, *(task.state for task in self.tasks)} == {WorkerState.RUNNING}
 
 
 @dataclass(frozen=True, slots=True, order=True)

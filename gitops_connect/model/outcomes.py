@@ -12,11 +12,20 @@ from gitops_connect.model.plans import Action, Plan, Step
 
 
 class Result(Enum):
-    """The end of a step. A skipped step was never begun: a step before it failed, or the run was interrupted."""
+    """The end of a step. A skipped step was never begun: a step before it failed, or the run was interrupted.
+
+    UNCONFIRMED: the requested change is in place, and nothing shows yet whether the connector works or fails.
+    """
 
     APPLIED = "applied"
+    UNCONFIRMED = "unconfirmed"
     FAILED = "failed"
     SKIPPED = "skipped"
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the cluster has the requested change, and no failure of the connector was seen."""
+        return self in (Result.APPLIED, Result.UNCONFIRMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +79,21 @@ class ReconciliationOutcome:
         return tuple(outcome for outcome in self.steps if outcome.result is Result.FAILED)
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it is unknown of a connector whether it works; see `Result.UNCONFIRMED`."""
+        return any(outcome.result is Result.UNCONFIRMED for outcome in self.steps)
+
+    @property
     def has_bugs(self) -> bool:
         return bool(self.diagnostics.bugs) or any(outcome.bug is not None for outcome in self.steps)
 
     @property
     def succeeded(self) -> bool:
-        """Whether every step was applied, and no guard rejects the plan.
+        """Whether the change of every step is in place, and no guard rejects the plan.
 
         Steps can be skipped although none failed: if the lease is lost.
         """
-        return all(outcome.result is Result.APPLIED for outcome in self.steps) and not self.plan.refusals
+        return all(outcome.result.is_in_place for outcome in self.steps) and not self.plan.refusals
 
 
 # A step in the journal of the ledger: what was done, when, for which commit, and with which result.

@@ -219,7 +219,8 @@ def task_count(observed: ObservedConnector | None) -> str:
     """Running tasks over all tasks."""
     if observed is None:
         return "-"
-    return f"{sum(task.state is WorkerState.RUNNING for task in observed.tasks)}/{len(observed.tasks)}"
+    running = sum(task.state is WorkerState.RUNNING for task in observed.tasks)
+    return f"{running}/{len(observed.tasks) + len(observed.starting)}"
 
 
 def unplaced(plan: Plan, statuses: Sequence[ConnectorStatus]) -> list[str]:

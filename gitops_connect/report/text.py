@@ -39,6 +39,7 @@ _OF_SYMBOL = {
 }
 _WORDS = {
     Result.APPLIED: ("applied", Colour.GREEN),
+    Result.UNCONFIRMED: ("not confirmed yet", Colour.YELLOW),
     Result.FAILED: ("FAILED", Colour.RED),
     Result.SKIPPED: ("skipped", Colour.YELLOW),
 }
@@ -83,15 +84,18 @@ class TextReport:
         """The end of an apply: the number of steps by result, the steps not applied, and those with a warning."""
         steps = [step for outcome in outcomes for step in outcome.steps]
         count = {result: sum(step.result is result for step in steps) for result in Result}
-        undone = [self.step(step) for step in steps if step.result is not Result.APPLIED]
+        undone = [self.step(step) for step in steps if not step.result.is_in_place]
+        open_ = [self.step(step) for step in steps if step.result is Result.UNCONFIRMED]
         warned = [self._warning(step) for step in steps if words.is_warned_of(step)]
         total = (
             f"Apply: {count[Result.APPLIED]} of {words.plural(len(steps), 'step')} applied,"
             f" {count[Result.FAILED]} failed, {count[Result.SKIPPED]} skipped"
         )
+        total += f", {count[Result.UNCONFIRMED]} not confirmed yet" if open_ else ""
         total += f", {words.plural(len(warned), 'warning')}." if warned else "."
         blocks = [
             *(["Not applied:", *undone, ""] if undone else []),
+            *(["Not confirmed yet (`gitops-connect status` shows whether they work):", *open_, ""] if open_ else []),
             *(["Applied with a warning:", *warned, ""] if warned else []),
         ]
         return "\n".join([*blocks, self._paint(total, Colour.BOLD)]) + "\n"

@@ -42,6 +42,7 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
     ("warning", "what"): (
         Sync.UNKNOWN,
         Health.UNKNOWN,
+        Result.UNCONFIRMED,
         OffsetChangeState.UNKNOWN,
         OffsetChangeStatus.UNKNOWN,
         ConditionStatus.UNKNOWN,

@@ -189,15 +189,20 @@ def approval_value(one: Approval) -> Value:
     return {"digest": one.digest, "who": one.who, "at": time_value(one.at), "place": one.place}
 
 
-WORDS = ("applied", "unchanged", "failed", "postponed")
+WORDS = ("applied", "unconfirmed", "unchanged", "failed", "postponed")
 
 
 def outcome_word(result: ReconciliationOutcome | Exception) -> str:
-    """`applied`, `unchanged` (there was no step), `failed`, or `postponed`: another process holds the lease."""
+    """`applied`, `unconfirmed` (see `Result`), `unchanged` (there was no step), `failed`, or `postponed`.
+
+    Postponed: another process holds the lease.
+    """
     if isinstance(result, LedgerBusy):
         return "postponed"
     if isinstance(result, Exception) or not (result.succeeded or result.interrupted):
         return "failed"
+    if result.is_unconfirmed:
+        return "unconfirmed"
     return "applied" if result.steps else "unchanged"
 
 

@@ -275,8 +275,8 @@ class ClusterSettings:
     settle_timeout: Duration = field(default=Duration(120), metadata=POSITIVE)
     """The timeout of one step: how long gitops-connect waits until it observes the effect on the cluster."""
     min_running: Duration = Duration(5)
-    """How long a connector and all its tasks must be RUNNING before the last step of the connector succeeds. With `0`,
-    the tasks are not checked."""
+    """How long a connector and all its tasks must be RUNNING before the last step of the connector succeeds, or as long
+    as they took to start if that is longer. With `0`, the tasks are not checked."""
     auto_restart: bool = True
     """Let `run` restart connectors and tasks that have FAILED, unless `spec.autoRestart` of a document turns it off."""
     concurrent_restarts: int = 5

@@ -70,14 +70,45 @@ def test_a_failed_task_is_shown_by_every_command(at: Workplace) -> None:
 def test_a_mirror_that_finds_no_topic_is_shown_without_tasks(real: Workplace, sandbox: Sandbox) -> None:
     at, servers = real, {f"{side}.cluster.bootstrap.servers": sandbox.bootstrap for side in ("source", "target")}
     at.commit("mirror.yaml", at.mirror("mirror", topics=at.name("nothing"), **servers))
-    at.run("apply", "--yes")
-    at.await_states(mirror="RUNNING")
-    problem = f"{at.name('mirror')}: it is RUNNING and has no tasks: no topic of the source cluster matches `topics`"
+    no_topic = "no topic of the source cluster matches `topics`"
+    at.run("apply", "--yes").expect(
+        6, out=("create not confirmed yet: it runs without tasks: " + no_topic, "1 not confirmed")
+    )
+    at.run("apply", "--yes").expect(0)
+    problem = f"{at.name('mirror')}: it is RUNNING and has no tasks: {no_topic}"
     planned = at.run("plan").expect(out=problem)
     assert "hint" not in planned.out, "which would change nothing"
     line = assess(at, "mirror")
     assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Degraded", "0/0")
     assert at.run("status", "--exit-code").code == 1
+
+
+def declare_slowly_starting(place: Workplace, milliseconds: int) -> None:
+    """Declare a stopped sink whose task waits in its start for so long, for the server of its dead letter queue."""
+    config = {"file": str(place.directory / "out.txt"), "topics": "lines", "errors.tolerance": "all"}
+    config |= {"errors.deadletterqueue.topic.name": "dead", "admin.override.bootstrap.servers": "127.0.0.1:1"}
+    config |= {f"admin.override.{key}.timeout.ms": str(milliseconds) for key in ("default.api", "request")}
+    there = {"name": place.name("slow"), "config": {**config, "connector.class": SINK, "tasks.max": "1"}}
+    place.rest("POST", "/connectors", {**there, "initial_state": "STOPPED"})
+    place.await_states(slow="STOPPED")
+    place.commit("slow.yaml", place.document("slow", SINK, "", config))
+
+
+@pytest.mark.e2e
+def test_a_task_that_fails_at_the_end_of_a_long_start_is_never_called_applied(real: Workplace) -> None:
+    declare_slowly_starting(real, 10_000)
+    real.run("apply", "--yes").expect(1, said="resume FAILED: task 0 is FAILED: ")
+
+
+@pytest.mark.e2e
+def test_a_task_that_starts_for_longer_than_the_timeout_is_not_confirmed_and_not_sent_again(real: Workplace) -> None:
+    declare_slowly_starting(real, 60_000)
+    real.settings('settle_timeout = "6s"')
+    said = ("resume not confirmed yet: expected RUNNING", "but found RUNNING with tasks 0 starting after 6 s")
+    real.run("apply", "--yes").expect(6, out=said)
+    real.run("apply", "--yes").expect(0, out="No changes")
+    line = assess(real, "slow")
+    assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Progressing", "0/1")
 
 
 @pytest.mark.on_kafka

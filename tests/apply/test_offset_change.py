@@ -165,16 +165,23 @@ class TestRefusals:
 
 
 class TestLostAnswers:
-    def test_a_change_stays_in_progress_if_the_offsets_after_it_cannot_be_read(self) -> None:
+    @pytest.mark.parametrize("kind", ["alter", "reset"])
+    @pytest.mark.parametrize("answer", [None, "OutcomeUnknown+: the answer contains no message"])
+    def test_a_change_stays_in_progress_if_the_offsets_after_it_cannot_be_read(
+        self, kind: str, answer: str | None
+    ) -> None:
         cluster, journal = runtime(), MemoryJournal()
+        cluster.faults[kind, "a"].extend([Fault.of(answer)] if answer else [])
 
         def break_reads(verb: str, name: str) -> None:
-            if verb == "alter":
+            if verb == kind:
                 cluster.faults["offsets", "a"].extend([Fault(ConnectUnavailable("503"))] * 99)
 
         cluster.on_call = break_reads
-        assert results(run(cluster, journal, *steps(offset_change("alter", A30)))) == [APPLIED, BAD, SKIPPED]
-        assert "the offsets after the change could not be read" in journal.noted["c"]
+        changed = offset_change(kind, A30 if kind == "alter" else {}, "reset")
+        assert results(run(cluster, journal, *steps(changed))) == [APPLIED, BAD, SKIPPED]
+        assert f"the offsets after the {'request' if answer else 'change'} could not be read" in journal.noted["c"]
+        assert not journal.settled
 
     def test_offsets_of_a_zombie_task_are_overwritten(self) -> None:
         cluster, journal = runtime(), MemoryJournal()

@@ -116,6 +116,18 @@ def test_a_masked_value_of_a_connector_that_fails_with_it_is_not_sent_again(at: 
     assert "configure" not in at.run("plan").out
 
 
+@pytest.mark.parametrize(("status", "body"), [(204, ""), (200, ""), (200, {}), (200, {"message": None})])
+def test_a_reset_is_read_back_whatever_the_answer(at: Workplace, standin: StandIn, status: int, body: object) -> None:
+    """An answer without Connect's message may be that of a proxy. It does not say whether the reset was done."""
+    at.deploy("orders.yaml", at.source("orders"))
+    for effect, sent in ((False, 2), (True, 1)):
+        standin.calls.clear()
+        standin.cluster.stored.set_source(at.name("orders"), {"filename": "f"}, {"position": 1})
+        standin.answer("DELETE", ".*/offsets", status, body, effect=effect)
+        at.deploy("reset.yaml", change(f"reset-{sent}", at.name("orders"), RESET))
+        assert (standin.count("DELETE", ".*/offsets"), at.offsets("orders")) == (sent, [])
+
+
 def test_a_second_interrupt_names_the_connectors_that_are_left_stopped(at: Workplace, standin: StandIn) -> None:
     """One connector waits for its offsets, one for its stop. The third is declared stopped, so it is not named."""
     at.deploy("c.yaml", at.source("orders"), at.source("late"), at.source("closed"))

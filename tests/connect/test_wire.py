@@ -38,6 +38,7 @@ connectors = st.builds(
     tasks,
     texts,
     texts,
+    st.sets(st.integers(100, 110)).map(lambda found: tuple(sorted(found))),
 )
 
 
@@ -53,7 +54,9 @@ def entity(connector: ObservedConnector) -> dict[str, Any]:
         "type": connector.type.value,
     }
     config = {**connector.config, "name": connector.name}
-    info = {"name": connector.name, "config": config, "tasks": [], "type": connector.type.value}
+    numbers = (*(task.id for task in connector.tasks), *connector.starting)
+    configured = [{"connector": connector.name, "task": number} for number in numbers]
+    info = {"name": connector.name, "config": config, "tasks": configured, "type": connector.type.value}
     return {"status": status, "info": info}
 
 

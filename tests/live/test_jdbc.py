@@ -6,7 +6,7 @@ import pytest
 
 from live.sources import JdbcSource
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 TIMESTAMP = {"mode": "timestamp", "timestamp__column__name": "changed"}
 

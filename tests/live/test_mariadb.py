@@ -6,7 +6,7 @@ import pytest
 
 from live.sources import MariaDbSource
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 LONG = 'min_running = "60s"'
 """For a task that will fail: on a busy machine, Debezium needs more than 5 s from RUNNING to its failure."""

@@ -9,7 +9,7 @@ import pytest
 
 from live.sources import JdbcSource, MariaDbSource, PostgresSource
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from acceptance.workplace import change
 from gitops_connect.secret_values import values_read
 from live.sources import PostgresSource
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 MANUAL = {"flush__lsn__source": '"false"'}
 """With it, the connector does not confirm to the slot what it has read."""
@@ -125,6 +125,7 @@ def test_a_plan_before_the_merge_connects_to_nothing(orders: PostgresSource, mon
 
 
 def test_initial_offsets_without_a_slot_are_reported_as_failed(orders: PostgresSource) -> None:
+    """The task fails in its start, which takes as long as the machine is slow: it is never called applied before."""
     entry = {"partition": orders.partition, "offset": {"lsn": orders.end_of_wal()}}
     offsets = f"offsets: [{json.dumps(entry)}]"
     orders.declare(f"initialOffsets: {{{offsets}}}")

@@ -6,7 +6,7 @@ import pytest
 
 from live.sources import PostgresSource
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 
 def test_a_rewind_that_the_slot_forbids_is_acknowledged_fails_is_reported_and_undone(orders: PostgresSource) -> None:

@@ -291,6 +291,18 @@ def test_what_connect_warns_of_is_no_plain_success(moving: Plan) -> None:
     )
 
 
+def test_what_is_not_confirmed_yet_is_not_called_applied(moving: Plan) -> None:
+    resume = Step(ConnectorName("moved"), Action.RESUME, "declared running")
+    unconfirmed = StepOutcome(resume, Result.UNCONFIRMED, "it runs without tasks: no topic", 5.0)
+    report, line = TextReport(coloured=False), "  ^ moved: resume not confirmed yet: it runs without tasks: no topic"
+    assert report.step(unconfirmed) == line
+    cycle = ReconciliationOutcome(ClusterName("local"), REVISION, moving, moving.diagnostics, (unconfirmed,))
+    assert report.outcome([cycle]) == (
+        f"Not confirmed yet (`gitops-connect status` shows whether they work):\n{line}\n\n"
+        "Apply: 0 of 1 step applied, 0 failed, 0 skipped, 1 not confirmed yet.\n"
+    )
+
+
 SCHEMA = Path(__file__).parents[2] / "schemas" / "plan.schema.json"
 PROBLEM = Diagnostic(Severity.ERROR, "schema/type", "tasksMax: expected a number", Location("a.yaml", 3, 9), "write 1")
 

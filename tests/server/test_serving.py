@@ -84,6 +84,14 @@ def test_the_command_waits_for_the_result(at: Workplace) -> None:
             0, out=(f"  + {at.name('orders')}: create applied after", at.git("rev-parse", "--short=7", "HEAD"))
         )
         assert at.run("reconcile", "--server", url, "--cluster", "local").out.startswith("cluster local: unchanged")
+        at.commit("empty.yaml", at.source("empty", streams='""'))
+        at.run("reconcile", "--server", url).expect(
+            6, out=("cluster local: unconfirmed", "create unconfirmed: it runs without")
+        )
+        at.run("reconcile", "--server", url).expect(0)
+        at.run("restart", "connector", at.name("empty")).expect(
+            6, err="was restarted; not confirmed yet: it runs without"
+        )
         at.commit("more.yaml", "apiVersion: gitops-connect/v1\nkind: Connector\n")
         assert at.run("reconcile", "--server", url).code == 4, "as apply: a document has errors"
         at.commit("more.yaml", at.mirror("more"))
