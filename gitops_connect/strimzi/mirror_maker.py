@@ -165,7 +165,8 @@ def _declared_names(spec: Any) -> tuple[Mapping[ConnectorName, Pointer], bool]:
     mirrors, clusters = _get(spec, "mirrors"), _get(spec, "clusters")
     if not isinstance(mirrors, list):
         return {}, False
-    listed = {_get(one, "alias") for one in clusters} if isinstance(clusters, list) else None
+    aliases = (_get(one, "alias") for one in clusters) if isinstance(clusters, list) else ()
+    listed = {one for one in aliases if isinstance(one, str)} if isinstance(clusters, list) else None
     fields: dict[ConnectorName, Pointer] = {}
     complete = True
     for index, mirror in enumerate(mirrors):

@@ -50,10 +50,12 @@ def test_a_rewind_is_refused_acknowledged_applied_with_one_warning_and_undone(sh
     planned = shop.run("plan").out
     assert "rewind 832 bytes of WAL (lsn 0/1985390 -> 0/1985050)" in planned
     assert planned.count(SLOT) == 1
-    assert "to read rows again: set `snapshot.mode: when_needed`, or reset the offsets" in planned
+    assert "to read rows again: set `snapshot.mode: when_needed` and an `lsn_commit`" in planned
     (planned_change,) = json.loads(shop.run("plan", "-o", "json").out)["clusters"][0]["offset_changes"]
-    assert [line["aspect"] for line in planned_change["difference"]["resume"]] == ["decides", "risk", "again"]
-    assert [line["external"] for line in planned_change["difference"]["resume"]] == [True, False, False]
+    assert [line["aspect"] for line in planned_change["difference"]["resume"]] == [
+        *("decides", "needs", "risk", "risk", "again")
+    ]
+    assert [line["external"] for line in planned_change["difference"]["resume"]] == [True, False, False, False, False]
     applied = shop.apply()
     assert (applied.out + applied.err).count(WARNING) == 1
     assert shop.offsets("shop") == [entry(EARLIER)], "Connect keeps the number"
