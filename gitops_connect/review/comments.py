@@ -67,8 +67,8 @@ class ForgeWriter:
             return False
         before, after = (find_marker(one) for one in (own.body if own else "", body))
         if own is not None and afresh and before and after and before.digest != after.digest:
-            self.forge.write_comment(pull_request.number, body, None)
             self.forge.write_comment(pull_request.number, outdated_comment(), own.id)
+            self.forge.write_comment(pull_request.number, body, None)
         else:
             self.forge.write_comment(pull_request.number, body, own.id if own else None)
         return True

@@ -81,12 +81,22 @@ def settings_of_the_guide(project: Project) -> str:
     return text
 
 
+FROM_A_FILE = "operation: alter\nmanifest: {path: offsets/orders.jsonl}\nacknowledge: [rewind]"
+
+
+def approval_in(comment: str, shown: str) -> str:
+    """The command in a comment that shows the plan."""
+    assert shown in comment
+    found = re.search(r"gitops-connect approve [0-9a-f]{64}", comment)
+    assert found is not None
+    return found[0]
+
+
 def test_a_merge_is_refused_until_its_plan_succeeds_and_is_applied_then(reviewed: Reviewed, tmp_path: Path) -> None:
     project, lines, at = reviewed.project, reviewed.lines, reviewed.project.at
     stopped = lines.document("state: stopped", **{"batch.size": '"100"'})
-    manifest = "operation: alter\nmanifest: {path: offsets/orders.jsonl}\nacknowledge: [rewind]"
     at.write("offsets/orders.jsonl", json.dumps(lines.entry(8)))
-    first = project.push("topic", "rewind", orders=stopped, rewind=lines.change("from-three", manifest))
+    first = project.push("topic", "rewind", orders=stopped, rewind=lines.change("from-three", FROM_A_FILE))
     number = project.open("topic")
     comment = project.await_comment(number, lambda body: "rewind 6 bytes" in body)
     assert "**1 to change, 1 offset change: rewinds 6 bytes of the file.**" in comment["body"]
@@ -102,18 +112,19 @@ def test_a_merge_is_refused_until_its_plan_succeeds_and_is_applied_then(reviewed
 
     at.write("offsets/orders.jsonl", json.dumps(lines.entry(4)))
     fixed = project.push("topic", "fixed", orders=stopped)
-    updated = project.await_comment(number, lambda body: "rewind 10 bytes" in body)
-    assert updated["id"] == comment["id"]
+    project.await_status(fixed, "pending")
+    outdated, new = at.await_that(lambda: project.comments(number), lambda all_: len(all_) == 2)
+    assert (outdated["id"], "Outdated" in outdated["body"]) == (comment["id"], True)
+    project.comment(number, approval_in(new["body"], "rewind 10 bytes"), project.owner)
     project.await_status(fixed, "success")
     reviewed.expect_in_ci(0, "rewind 10 bytes", number, fixed, tmp_path)
     assert lines.position() == len(LINES)
 
     merged = project.merge(number)
     assert project.await_status(merged, "success", "apply")["description"] == "applied on local"
-    assert at.states() == {"orders": "STOPPED"}
-    assert at.config("orders")["batch.size"] == "100"
+    assert (at.states(), at.config("orders")["batch.size"]) == ({"orders": "STOPPED"}, "100")
     assert at.rest("GET", f"/connectors/{at.name('orders')}/offsets") == {"offsets": [lines.entry(4)]}
-    assert project.comments(number) == [updated]
+    assert "Approved" in project.comments(number)[-1]["body"]
     assert reviewed.daemon.all("webhook_received", provider="gitea", message="a push to what is followed")
 
 
@@ -139,14 +150,13 @@ def test_offsets_that_moved_after_the_review_wait_for_an_approval(reviewed: Revi
     assert status["description"] == "blocked on local: not reviewed"
     found = at.await_that(lambda: project.comments(number), lambda all_: len(all_) == 2)
     assert found[0] == comment
-    assert "+ rewind of 1 partition (offset change skip-four)" in found[1]["body"]
-    approve = re.search(r"gitops-connect approve [0-9a-f]{64}", found[1]["body"])
-    assert approve is not None
+    approve = approval_in(found[1]["body"], "+ rewind of 1 partition (offset change skip-four)")
     at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES + MORE_LINES)
-    reviewed.expect_no_approval(number, approve[0])
-    project.comment(number, approve[0], project.owner)
+    reviewed.expect_no_approval(number, approve)
+    project.comment(number, approve, project.owner)
     project.await_status(merged, "success", "apply")
     assert reviewed.daemon.all("plan_approved")[0]["author"] == project.owner
     at.await_that(copy.read_text, lambda text: text == LINES + MORE_LINES + "five\nsix\n")
     lines.await_position(len(LINES + MORE_LINES))
-    assert len(project.comments(number)) == 5
+    comments = at.await_that(lambda: project.comments(number), lambda all_: "Released" in all_[1]["body"])
+    assert len(comments) == 2 + 2 * 3, "three commands, each with its answer"
