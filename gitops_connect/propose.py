@@ -83,9 +83,10 @@ def _observe(
     desired, earlier = in_effect(declared.states[cluster], histories), restorable(declared.states[cluster], histories)
     if untrusted:
         resolved = secret_values.check_references(desired, runtime.settings)
-        restored = replace(resolved, desired=replace(earlier, connectors=()))
     else:
         resolved = secret_values.resolve(desired, runtime.settings, runtime.environment)
+    restored = replace(resolved, desired=replace(earlier, connectors=()))
+    if earlier.connectors and not untrusted:
         restored = secret_values.resolve(earlier, runtime.settings, runtime.environment)
     desired = resolved.desired
     client.conceal(resolved.values | restored.values)

@@ -37,7 +37,9 @@ def in_effect(desired: DesiredState, histories: Histories) -> DesiredState:
 
 def restorable(desired: DesiredState, histories: Histories) -> DesiredState:
     """The connectors that have a third config since the rollback, with the earlier one: for the time that it waits."""
-    restored = ((one, _restored(one, histories.get(one.name))) for one in in_effect(desired, histories).connectors)
+    back = {name: one for name, one in histories.items() if one.rolled_back is not None}
+    some = replace(desired, connectors=tuple(one for one in desired.connectors if one.name in back))
+    restored = ((one, _restored(one, back[one.name])) for one in in_effect(some, back).connectors)
     connectors = tuple(after for before, after in restored if after is not None and before.rolled_back is None)
     return replace(desired, connectors=connectors)
 
@@ -119,7 +121,10 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster}
     changed = {}
     for desired in situation.desired.connectors:
-        history = situation.config_histories.get(desired.name, ConfigHistory())
+        known, options = situation.config_histories.get(desired.name), rollback_options(situation, desired)
+        if known is None and options is None and desired.name not in waiting:
+            continue
+        history = known or ConfigHistory()
         after, is_waiting = _queued(situation, desired, history, waiting), desired.name in waiting
         if after.rolled_back is not None and desired.rolled_back is None and not is_waiting:
             after = replace(after, rolled_back=None)
