@@ -16,7 +16,8 @@ from typing import Any
 from standin.plugins import Refused, check, find, keys_of
 from standin.records import Stored, first_poll, move
 
-WORKER = "127.0.0.1:8083"
+WORKER = "127.0.0.1:1"
+"""Nobody listens there. If something had, as a sandbox does on 8083, the worker would count as gone after its end."""
 MASK = "********"
 
 
