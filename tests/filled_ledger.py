@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from support.planner.offset_change_values import LATER, LOCAL, NOON, EARLIER, SKIP, offsets, record_of
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
@@ -51,7 +51,13 @@ HISTORY = ConfigHistory(
     RolledBack(Digest("d2"), AFTER, "task 0 is FAILED", ("topic",), LATER),
 )
 REWIND = DestructiveEffect(
-    DestructiveKind.REWIND, SKIP.name, SKIP.digest, len(STOOD), tuple(STOOD), distance=7, far="7 records"
+    DestructiveKind.REWIND,
+    SKIP.name,
+    SKIP.digest,
+    len(EARLIER),
+    tuple(EARLIER),
+    distance=7,
+    far="7 records",
 )
 REVIEWED = ReviewedPlan(
     7,
@@ -99,9 +105,9 @@ def edit(directory: Path, table: str, column: str, value: Any) -> None:
 
 def _fill_offset_changes(ledger: Ledger) -> None:
     offset_changes = ledger.offset_changes
-    offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
     offset_changes.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
-    offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("open")), STOOD, NOON)
+    offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("open")), EARLIER, NOON)
     unknown = replace(record_of(SKIP), name=OffsetChangeName("unknown"), state=OffsetChangeState.UNKNOWN, digest=None)
     offset_changes.mark(LOCAL, unknown)
     offset_changes.begin_large(LOCAL, LARGE, [BLOCK_BEFORE], [BLOCK_DECLARED], NOON)

@@ -15,6 +15,7 @@ from standin.connect import StandIn
 from standin.fixtures import standin
 from support.files.tables import rows, table
 from support.forge.memory_forge import PULL_REQUEST
+from support.planner.situations import digest_of
 
 from gitops_connect import secret_values
 from gitops_connect.cli.options import unmerged_variable
@@ -22,7 +23,6 @@ from gitops_connect.connect.validation import Plugin, full_names
 from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.pull_requests import NotPlanned, PullRequestPlan
-from gitops_connect.plan.reviewed import review_digest
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.runtime import open_runtime, open_source
@@ -212,7 +212,7 @@ class TestSecretsAreCompared:
             before = propose(runtime, declared, LOCAL, ProposeOptions(untrusted=True)).plan
             after = propose(runtime, declared, LOCAL).plan
         assert before.steps
-        assert review_digest([before]) == review_digest([after])
+        assert digest_of([before]) == digest_of([after])
 
 
 class TestCurrentValuesOfTypePassword:

@@ -346,7 +346,7 @@ class StepsInProgress:
 # Settings that were read again while the daemon runs: which take effect at once, and which need a restart.
 
 _PLACE = ("directory", "file")
-"""The fields that say where the settings file is. They are not settings themselves."""
+"""The fields with the path of the settings file. They are not settings themselves."""
 
 
 def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:

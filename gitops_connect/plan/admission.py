@@ -91,7 +91,8 @@ def only(planned: ConnectorPlan, steps: Steps, *, is_partial: bool) -> Connector
 
     def shown(one: PlannedOffsetChange) -> PlannedOffsetChange:
         is_held = one.status is OffsetChangeStatus.PLANNED and one.name not in carried_out
-        return replace(one, status=OffsetChangeStatus.WAITING, message=planned.holds[0].words) if is_held else one
+        why = "; ".join(hold.words for hold in planned.holds[:1])
+        return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
 
     return replace(
         planned,

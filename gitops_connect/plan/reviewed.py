@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, Revision
-from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
+from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
     ReviewedConnector,
@@ -22,9 +22,6 @@ from gitops_connect.model.reviewed_plans import (
     connectors_digest,
 )
 from gitops_connect.model.strimzi import reviewed_name
-
-_WITHOUT_REVIEW = (Action.ADOPT, Action.LIST, Action.RECORD, Action.RESTART)
-"""Steps that change neither a config, nor a state, nor offsets."""
 
 
 def reviewed_plan(
@@ -49,14 +46,6 @@ def _without(one: ReviewedConnector, before: ReviewedConnector | None) -> Review
     steps = tuple(step for step in one.steps if step not in before.steps)
     effects = tuple(effect for effect in one.effects if not any(known.covers(effect) for known in before.effects))
     return ReviewedConnector(steps, effects) if steps or effects else None
-
-
-def review_digest(plans: Iterable[Plan]) -> Digest:
-    """A digest of exactly what reviewers must have seen. It changes if a skip becomes a rewind; `Plan.digest` does not.
-
-    It is the same for equal plans, whether they are blocked or not. It does not change if a distance grows.
-    """
-    return connectors_digest(_connectors(plans))
 
 
 def _connectors(plans: Iterable[Plan]) -> ReviewedConnectors:
@@ -128,8 +117,7 @@ def _unreviewed(
     missing += [
         f"{step.action.value}: {step.reason}"
         for step in steps
-        if step.action not in _WITHOUT_REVIEW
-        and not (step.offset_change is not None and step.offset_change.name in begun)
+        if not (step.offset_change is not None and step.offset_change.name in begun)
         and _step_digest(step) not in approved
     ]
     if not missing:

@@ -83,6 +83,8 @@ class ForgeWriter:
 _COMMAND = re.compile(rf"{PLAN}|{HELP}|{APPROVE} (?P<digest>[0-9a-f]{{64}})")
 _MEANT = re.compile(r"gitops-connect .*", re.IGNORECASE)
 """A comment of one line that is meant as a command."""
+_MOST_ANSWERS = 50
+"""Refusals and unknown commands are answered up to so many answers: everyone who may comment can cause them."""
 
 
 @dataclass(slots=True)
@@ -109,16 +111,18 @@ class ReviewCommands:
         for comment in meant:
             if comment.id not in answered:
                 found = _COMMAND.fullmatch(comment.body.strip())
-                is_approval, answer = self._answer(pull_request, comment, found)
-                approved |= is_approval
-                self.forge.write_comment(pull_request.number, answer_comment(comment, answer), None)
+                is_done, answer = self._answer(pull_request, comment, found)
+                approved |= is_done and found is not None and found["digest"] is not None
+                if is_done or len(answered) < _MOST_ANSWERS:
+                    self.forge.write_comment(pull_request.number, answer_comment(comment, answer), None)
+                    answered.add(comment.id)
             self._done.add(comment.id)
         return approved
 
     def _answer(
         self, pull_request: PullRequest, comment: Comment, found: re.Match[str] | None
     ) -> tuple[bool, Sentence]:
-        """Whether a plan was approved, and the answer."""
+        """Whether the command was carried out, and the answer."""
         if why_not := self._why_not(pull_request, comment):
             events.command_rejected(pull_request, comment, why_not)
             return False, Sentence(f"Refused: {why_not}.")
@@ -131,8 +135,8 @@ class ReviewCommands:
             written = self.forge.comments(pull_request.number)
             if not any(one.author == user and one.body == body for one in written):
                 self.forge.write_comment(pull_request.number, body, None)
-            return False, Sentence("Done: a comment lists the commands.")
-        return False, Sentence(
+            return True, Sentence("Done: a comment lists the commands.")
+        return True, Sentence(
             "Done: the pull request is planned again. If nothing has changed, its comment is the same."
         )
 

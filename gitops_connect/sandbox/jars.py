@@ -160,7 +160,7 @@ def plugin_path(plugins: Sequence[str], directory: Path, fetch: Fetch) -> tuple[
 
 
 def maven_directory(directory: Path) -> Path:
-    """Where the artifacts of a sandbox are: a directory for each, named after it."""
+    """The directory of the artifacts of a sandbox, with a subdirectory for each, named after it."""
     return directory.absolute() / "maven"
 
 

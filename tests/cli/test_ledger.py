@@ -13,7 +13,7 @@ import yaml
 from acceptance.workplace import Ran, Workplace
 from acceptance.workplace import change as document
 from support.files.tables import rows
-from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STOOD, offsets, record_of
+from support.planner.offset_change_values import LATER, LOCAL, NOON, EARLIER, SKIP, offsets, record_of
 from support.terminal import Terminal
 
 from gitops_connect.ledger.ledger import Ledger
@@ -62,13 +62,13 @@ def table(ran: Ran) -> list[list[str]]:
 
 
 def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger) -> None:
-    ledger.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("old")), STOOD, NOON)
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.offset_changes.settle(LOCAL, SKIP.name, STOOD, "externally managed", LATER)
+    ledger.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("old")), EARLIER, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
+    ledger.offset_changes.settle(LOCAL, SKIP.name, EARLIER, "externally managed", LATER)
     ledger.offset_changes.fail(
         LOCAL, replace(SKIP, name=PASSED), "no\nnever", final=True, at=LATER + timedelta(hours=1)
     )
-    ledger.offset_changes.begin(ClusterName("not in the settings"), SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(ClusterName("not in the settings"), SKIP, EARLIER, NOON)
     ran = at.run("ledger", "show").expect(0, err="")
     assert table(ran) == [
         ["CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE"],
@@ -81,7 +81,7 @@ def test_changes_are_listed_with_the_newest_first(at: Workplace, ledger: Ledger)
     assert values[0] == values[0] | {"final": True, "failures": 1, "message": "no\nnever", "commit": "a" * 40}
     for name, parse in (("json", json.loads), ("yaml", yaml.safe_load)):
         (value,) = parse(at.run("ledger", "show", "old", "-o", name).out)
-        assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(STOOD)))
+        assert (value["declared"], value["before"]) == (list(to_json(SKIP.offsets)), list(to_json(EARLIER)))
         assert value["state"] == "in_progress"
     at.run("ledger", "show", "nothing").expect(
         1, out="", err="the ledger has no offset change 'nothing'; run `gitops-connect ledger show` to list all"
@@ -130,7 +130,7 @@ def test_initial_offsets_are_resolved_by_their_name(at: Workplace, ledger: Ledge
 def test_a_stuck_change_is_marked_as_applied_and_can_still_be_undone(at: Workplace, ledger: Ledger) -> None:
     commit(at, change(at, "skip"))
     ledger.record_attempt(LOCAL, Revision("r"), NOON)
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
     assert "nothing to resolve" in at.run("ledger", "resolve", "--all", "--applied", "--yes").err, (
         "the next cycle may finish it"
     )
@@ -138,20 +138,20 @@ def test_a_stuck_change_is_marked_as_applied_and_can_still_be_undone(at: Workpla
     assert at.run("ledger", "resolve", "--all", "--applied", "--yes").code == 0
     record = ledger.offset_changes.records(LOCAL)[SKIP.name]
     assert (record.state, record.digest) == (OffsetChangeState.SETTLED, SKIP.digest)
-    assert ledger.offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
+    assert ledger.offset_changes.snapshot(LOCAL, SKIP.name) == EARLIER
 
 
 def test_a_change_that_was_not_applied_is_forgotten_and_planned_again(at: Workplace, ledger: Ledger) -> None:
     shutil.rmtree(at.repository)  # the command does not read it
     ledger.offset_changes.mark(LOCAL, unknown("passed"))
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
     assert at.run("ledger", "resolve", "passed", "skip", "--not-applied", "--yes").code == 0
     assert known(ledger) == {}
 
 
 def test_a_verified_change_is_never_pending_again(at: Workplace, ledger: Ledger) -> None:
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.offset_changes.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
+    ledger.offset_changes.settle(LOCAL, SKIP.name, EARLIER, "", NOON)
     before = ledger.export()
     at.run("ledger", "resolve", "skip", "--not-applied", "--yes").expect(
         64, err="offset change skip was applied to local and verified, so it is never applied again"
@@ -183,7 +183,7 @@ def test_a_change_that_changed_during_the_question_is_not_marked(at: Workplace, 
     commit(at, change(at, "passed"))
     with Terminal(at, ["ledger", "resolve", "passed", "--applied"]) as terminal:
         terminal.wait(QUESTION)
-        ledger.offset_changes.begin(LOCAL, replace(SKIP, name=PASSED), STOOD, NOON)
+        ledger.offset_changes.begin(LOCAL, replace(SKIP, name=PASSED), EARLIER, NOON)
         terminal.type("yes\n")
         assert terminal.code() == 5
     assert "passed changed after it was shown; run the command again" in terminal.seen
@@ -200,7 +200,7 @@ def test_nothing_is_written_during_a_reconciliation(at: Workplace, ledger: Ledge
 
 
 def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> None:
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
     ledger.record_applied(LOCAL, Revision("r"), NOON)
     file = at.directory / "ledger.json"
     assert at.run("ledger", "export").out == (at.run("ledger", "export", str(file)).out or file.read_text())
@@ -210,7 +210,7 @@ def test_a_ledger_moves_to_another_directory(at: Workplace, ledger: Ledger) -> N
     assert ran.err.endswith(", revisions: 1).\n")
     moved = Ledger.open("sqlite:///moved.db", at.directory, None)
     assert moved.offset_changes.records(LOCAL) == ledger.offset_changes.records(LOCAL)
-    assert moved.offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
+    assert moved.offset_changes.snapshot(LOCAL, SKIP.name) == EARLIER
     assert moved.revisions(LOCAL) == ledger.revisions(LOCAL)
     assert "Nothing to import" in at.run("ledger", "import", str(file)).err
 
@@ -219,7 +219,7 @@ def test_an_import_replaces_other_data_only_with_the_option_replace(at: Workplac
     file = at.directory / "ledger.json"
     at.run("ledger", "export", str(file))
     at.run("ledger", "export", str(at.directory / "nowhere" / "ledger.json")).expect(64, err="cannot write")
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
     (at.directory / "no-export").write_bytes(b"\xff\xfe")
     at.run("ledger", "import", str(at.directory / "no-export"), "--replace").expect(64, err="no-export")
     at.run("ledger", "import", str(file)).expect(

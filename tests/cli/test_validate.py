@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from acceptance.workplace import MIRROR, Ran, Workplace
 from acceptance.workplace import change as document
-from support.planner.offset_change_values import LOCAL, NOON, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, EARLIER
 
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
@@ -118,6 +118,6 @@ def test_initial_offsets_are_part_of_the_history(at: Workplace) -> None:
     seeded = OffsetChangeName(f"initialOffsets/{name}")
     offset_change = OffsetChange(seeded, name, OffsetChangeKind.SEED, Digest("d"), Revision("a" * 40))
     ledger.offset_changes.begin(LOCAL, offset_change, {}, NOON)
-    ledger.offset_changes.settle(LOCAL, seeded, STOOD, "", NOON)
+    ledger.offset_changes.settle(LOCAL, seeded, EARLIER, "", NOON)
     ledger.close()
     validate(at).expect(0, out="1 offset change not checked again: already applied")

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.offset_change_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, EARLIER, SKIP
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, read_archive, write_archive
@@ -76,7 +76,7 @@ def test_with_another_key_digests_are_left_out_and_nothing_else(full: Ledger, ne
 
 
 def test_a_ledger_with_something_else_is_left_alone_or_replaced_whole(full: Ledger, other: Ledger) -> None:
-    other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), STOOD, NOON)
+    other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), EARLIER, NOON)
     before = other.export()
     text = r"other data \(ownership: 0, operations: 1, restarts: 0, .*, revisions: 0\).*--replace"
     with pytest.raises(UsageError, match=text):
@@ -96,7 +96,7 @@ def test_nothing_is_exchanged_while_somebody_works(full: Ledger, other: Ledger, 
 
 def test_an_import_that_fails_half_way_changes_nothing(full: Ledger, tmp_path: Path) -> None:
     other = Ledger.open("sqlite:///other.db", tmp_path, KEY)
-    other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), STOOD, NOON)
+    other.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("mine")), EARLIER, NOON)
     before = other.export()
     with Database("sqlite:///other.db", tmp_path).write() as connection:
         connection.exec_driver_sql(

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.planner.offset_change_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, EARLIER, SKIP
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger, read_history
@@ -24,8 +24,8 @@ def kept(tmp_path: Path) -> Ledger:
     """A ledger that has applied one change to one of two clusters."""
     ledger = Ledger.open(URL, tmp_path, b"a key that nobody can guess")
     ledger.record_attempt(LOCAL, Revision("a" * 40), NOON)
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.offset_changes.settle(LOCAL, SKIP.name, STOOD, "", NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
+    ledger.offset_changes.settle(LOCAL, SKIP.name, EARLIER, "", NOON)
     return ledger
 
 

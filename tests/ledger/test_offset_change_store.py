@@ -19,10 +19,10 @@ from support.planner.offset_change_values import (
     LATER,
     LOCAL,
     NOON,
+    EARLIER,
     REWRITTEN,
     SKIP,
     STATES,
-    STOOD,
     bring_to,
     offsets,
     record_of,
@@ -92,7 +92,7 @@ def test_what_may_begin(
     elif call.startswith("begin") and (state, offset_change) == (OffsetChangeState.OPEN, SKIP):
         begin(offset_changes, offset_change)
         assert offset_changes.records(LOCAL) == {"skip": before}
-        assert offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
+        assert offset_changes.snapshot(LOCAL, SKIP.name) == EARLIER
     else:
         with pytest.raises(OperationSettled, match=f"skip.*{TAKEN[state]}"):
             begin(offset_changes, offset_change)
@@ -143,7 +143,7 @@ def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetCha
         settled = replace(settled, warning="externally managed", after=offsets_digest(offsets(1)))
         assert offset_changes.records(LOCAL) == {"skip": settled}
         assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
-        assert offset_changes.snapshot(LOCAL, SKIP.name) == (STOOD if state is OffsetChangeState.OPEN else None)
+        assert offset_changes.snapshot(LOCAL, SKIP.name) == (EARLIER if state is OffsetChangeState.OPEN else None)
     else:
         text = r"skip took effect on local, but it is not in progress in the ledger .*(state\.db|/ledger_)"
         with pytest.raises(LedgerUnusable, match=text):
@@ -156,8 +156,8 @@ def test_a_note_a_release_and_a_drop_change_that_operation_alone(
     offset_changes: OffsetChangeStore, state: OffsetChangeState | None
 ) -> None:
     elsewhere = ClusterName("elsewhere")
-    offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("other")), STOOD, NOON)
-    offset_changes.begin(elsewhere, SKIP, STOOD, NOON)
+    offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("other")), EARLIER, NOON)
+    offset_changes.begin(elsewhere, SKIP, EARLIER, NOON)
     before = bring_to(offset_changes, state)
     offset_changes.note(LOCAL, SKIP.name, "the group has members")
     noted = replace(before, message="the group has members") if before else None
@@ -178,10 +178,10 @@ def test_marking_keeps_the_undo_of_what_is_the_same_and_of_nothing_else(offset_c
     offset_changes.mark(LOCAL, settled)
     assert offset_changes.records(LOCAL) == {"skip": settled}
     assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
-    assert offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
+    assert offset_changes.snapshot(LOCAL, SKIP.name) == EARLIER
     offset_changes.mark(LOCAL, replace(begun, digest=REWRITTEN.digest))
     assert offset_changes.declared(LOCAL, SKIP.name) is None
-    assert offset_changes.snapshot(LOCAL, SKIP.name) == STOOD
+    assert offset_changes.snapshot(LOCAL, SKIP.name) == EARLIER
     offset_changes.mark(LOCAL, replace(begun, before=None))
     assert offset_changes.records(LOCAL) == {"skip": replace(begun, before=None)}
     assert offset_changes.snapshot(LOCAL, SKIP.name) is None
@@ -214,9 +214,9 @@ def test_offsets_that_were_damaged_are_not_sent(offset_changes: OffsetChangeStor
 
 WRITES: Mapping[str, Callable[[OffsetChangeStore], None]] = {
     "intend": lambda one: one.intend(LOCAL, replace(SKIP, name=OffsetChangeName("new")), LATER),
-    "begin": lambda one: one.begin(LOCAL, replace(SKIP, name=OffsetChangeName("new")), STOOD, LATER),
-    "begin again": lambda one: one.begin(LOCAL, SKIP, STOOD, LATER),
-    "settle": lambda one: one.settle(LOCAL, SKIP.name, STOOD, "", LATER),
+    "begin": lambda one: one.begin(LOCAL, replace(SKIP, name=OffsetChangeName("new")), EARLIER, LATER),
+    "begin again": lambda one: one.begin(LOCAL, SKIP, EARLIER, LATER),
+    "settle": lambda one: one.settle(LOCAL, SKIP.name, EARLIER, "", LATER),
     "fail": lambda one: one.fail(LOCAL, SKIP, "no", final=False, at=LATER),
     "note": lambda one: one.note(LOCAL, SKIP.name, "no"),
     "mark": lambda one: one.mark(LOCAL, replace(record_of(SKIP), state=OffsetChangeState.UNKNOWN)),
@@ -246,13 +246,13 @@ def test_a_lease_that_is_given_back_after_it_was_checked_is_lost_too(ledger: Led
         lease.check()
         lease.release()
         with pytest.raises(LedgerBusy, match="it was given back"):
-            ledger.under(lease).offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+            ledger.under(lease).offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
     assert ledger.offset_changes.records(LOCAL) == {}
 
 
 def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path) -> None:
     store = sqlite_ledger.offset_changes
-    store.begin(LOCAL, SKIP, STOOD, NOON)
+    store.begin(LOCAL, SKIP, EARLIER, NOON)
     before, new = sqlite_ledger.export(), replace(SKIP, name=OffsetChangeName("new"), offsets=offsets(*range(50_000)))
     text = "".join(chr(32 + n % 90) for n in range(200_000))
     pages = (tmp_path / "state.db").stat().st_size // 4096
@@ -263,9 +263,9 @@ def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path
     event.listen(Engine, "connect", limit)
     try:
         for write in (
-            lambda: store.begin(LOCAL, new, STOOD, LATER),
+            lambda: store.begin(LOCAL, new, EARLIER, LATER),
             lambda: store.intend(LOCAL, new, LATER),
-            lambda: store.settle(LOCAL, SKIP.name, STOOD, text, LATER),
+            lambda: store.settle(LOCAL, SKIP.name, EARLIER, text, LATER),
             lambda: store.fail(LOCAL, SKIP, text, final=False, at=LATER),
         ):
             with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow because the disk is full"):
@@ -273,5 +273,5 @@ def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path
             assert sqlite_ledger.export() == before
     finally:
         event.remove(Engine, "connect", limit)
-    store.settle(LOCAL, SKIP.name, STOOD, text, LATER)
-    assert store.snapshot(LOCAL, SKIP.name) == STOOD
+    store.settle(LOCAL, SKIP.name, EARLIER, text, LATER)
+    assert store.snapshot(LOCAL, SKIP.name) == EARLIER

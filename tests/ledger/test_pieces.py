@@ -19,7 +19,17 @@ from sqlalchemy import select
 from support.cluster.manual_clock import ManualClock
 from support.files.tables import rows
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STATES, STOOD, bring_to, offsets, record_of
+from support.planner.offset_change_values import (
+    LATER,
+    LOCAL,
+    NOON,
+    EARLIER,
+    SKIP,
+    STATES,
+    bring_to,
+    offsets,
+    record_of,
+)
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
@@ -194,7 +204,7 @@ def test_a_large_change_may_become_small(offset_changes: OffsetChangeStore, plac
     if again == "intend":
         offset_changes.intend(LOCAL, SKIP, LATER)
     else:
-        offset_changes.begin(LOCAL, SKIP, STOOD, LATER)
+        offset_changes.begin(LOCAL, SKIP, EARLIER, LATER)
     assert offset_changes.saved(LOCAL, SKIP.name) == SKIP
     assert stored(place) == []
 

@@ -12,7 +12,7 @@ from sqlite3 import connect
 
 import pytest
 from support.cluster.manual_clock import ManualClock
-from support.planner.offset_change_values import LOCAL, NOON, SKIP, STOOD
+from support.planner.offset_change_values import LOCAL, NOON, EARLIER, SKIP
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
@@ -149,8 +149,8 @@ def test_a_write_that_is_killed_before_it_is_durable_has_no_effect(
     killed_when_ready(killed)
     assert ((tmp_path / "state.db").stat().st_size > size) == (count > 1)
     assert ledger.offset_changes.records(LOCAL) == {}
-    ledger.offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
-    ledger.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("n0")), STOOD, NOON)
+    ledger.offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
+    ledger.offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("n0")), EARLIER, NOON)
     before = ledger.export()
     killed_when_ready(start("hang", "settle", str(count)))
     assert ledger.export() == before

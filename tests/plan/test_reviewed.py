@@ -16,6 +16,7 @@ from support.planner.situations import (
     REVISION,
     change,
     current_offsets,
+    digest_of,
     offsets_to,
     record,
     said,
@@ -42,7 +43,7 @@ from gitops_connect.model.reviewed_plans import (
 )
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.reviewed import review_digest, reviewed_plan
+from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
 from gitops_connect.report.connector_status import connector_statuses
 
@@ -129,11 +130,11 @@ def test_a_reset_covers_every_partition_and_a_removal_only_its_own() -> None:
 def test_the_digest_covers_the_direction_and_no_distance() -> None:
     skip, rewind, farther = (plan(given({"b": at}, TO)) for at in (90, 120, 500))
     assert skip.digest == rewind.digest
-    assert review_digest([skip]) != review_digest([rewind])
-    assert review_digest([rewind]) == review_digest([farther])
+    assert digest_of([skip]) != digest_of([rewind])
+    assert digest_of([rewind]) == digest_of([farther])
     held = after_review(shown(given({"b": 90}, TO)), given({"b": 120}, TO))
-    assert review_digest([held]) == review_digest([rewind])
-    assert review_digest([rewind, replace(rewind, cluster="other")]) != review_digest([rewind])  # type: ignore[arg-type]
+    assert digest_of([held]) == digest_of([rewind])
+    assert digest_of([rewind, replace(rewind, cluster="other")]) != digest_of([rewind])  # type: ignore[arg-type]
 
 
 SECRETS = {
@@ -158,7 +159,7 @@ def test_an_approval_of_one_secret_covers_no_other(case: str, exists: bool) -> N
     assert after_review(reviewed, setting("one"), ReviewMode.MANUAL).steps
     other = after_review(reviewed, setting("two"), ReviewMode.MANUAL)
     assert other.is_empty
-    assert review_digest([other]) != reviewed.digest
+    assert digest_of([other]) != reviewed.digest
     assert shown(replace(setting("one"), key=b"of another ledger")).digest != reviewed.digest, "the digest is not keyed"
     assert "hunter" not in repr(reviewed) + repr(other)
 
@@ -230,7 +231,7 @@ class TestWhatIsNeverBlocked:
         made = plan(replace(now, policy=policy))
         assert actions(made) == ["restart"]
         (found,) = made.unreviewed
-        assert review_digest([made]) == review_digest([plan(replace(now, reviews=self.NOTHING))])
+        assert digest_of([made]) == digest_of([plan(replace(now, reviews=self.NOTHING))])
         assert found.asked.effects[0].kind is DestructiveKind.REWIND
 
     @pytest.mark.parametrize("mode", [ReviewMode.REVIEWED, ReviewMode.MANUAL])

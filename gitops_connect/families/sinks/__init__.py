@@ -102,7 +102,7 @@ ANY_SINK = ConnectorClass(SINK, _OTHER, _KEYS)
 def known_sink(resume: ResumeRules = PLAIN, keys: tuple[ValueKey, ...] = (), own_position: str = "") -> ConnectorClass:
     """A sink whose source was read. `keys` are config keys that select its offsets besides those of every sink.
 
-    `own_position` says where it continues if it stores a position of its own, as in `after the last file in HDFS`.
+    `own_position` is the position that the class stores itself, as in `after the last file in HDFS`.
     """
     return ConnectorClass(SINK, resume, replace(_KEYS, start=_start(own_position), keys=(*_KEYS.keys, *keys)))
 

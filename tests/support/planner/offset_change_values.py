@@ -29,7 +29,7 @@ def offsets(*positions: int) -> Offsets:
     return {partition_text({"filename": f"/{n}"}): offset_text({"position": at}) for n, at in enumerate(positions)}
 
 
-STOOD = offsets(7, 8)
+EARLIER = offsets(7, 8)
 DECLARED: OffsetPatch = {**offsets(1), partition_text({"filename": "/1"}): None}
 SKIP = OffsetChange(
     OffsetChangeName("skip"),
@@ -49,9 +49,9 @@ def bring_to(offset_changes: OffsetChangeStore, state: OffsetChangeState | None)
         case OffsetChangeState.INTENDED:
             offset_changes.intend(LOCAL, SKIP, NOON)
         case OffsetChangeState.OPEN:
-            offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+            offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
         case OffsetChangeState.SETTLED:
-            offset_changes.begin(LOCAL, SKIP, STOOD, NOON)
+            offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
             offset_changes.settle(LOCAL, SKIP.name, offsets(1), "externally managed", NOON)
         case OffsetChangeState.FAILED:
             offset_changes.fail(LOCAL, SKIP, "no", final=False, at=NOON)

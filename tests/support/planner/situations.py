@@ -37,8 +37,9 @@ from gitops_connect.model.offset_changes import (
 )
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import ConnectorPlan
+from gitops_connect.model.plans import ConnectorPlan, Plan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
+from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.plan.situation import Policy, Situation
 
 CLUSTER = ClusterName("local")
@@ -180,3 +181,8 @@ def skipping(most: int) -> Policy:
 def said(planned: ConnectorPlan) -> tuple[str, ...]:
     """What a plan says of a connector besides its steps."""
     return (*(one.words for one in planned.holds), *planned.notes)
+
+
+def digest_of(plans: Iterable[Plan]) -> Digest:
+    """The digest of a review of these plans."""
+    return reviewed_plan(7, REVISION, plans).digest

@@ -33,7 +33,7 @@ from gitops_connect.model.status import (
 )
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.reviewed import review_digest, reviewed_plan
+from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.served import Served, WebhookLog
@@ -48,7 +48,7 @@ from gitops_connect.settings.sections import (
 from support.cluster.manual_clock import ManualClock
 from support.files.tables import table
 from support.forge.memory_forge import PULL_REQUEST
-from support.planner.situations import CLUSTER, REVISION, current_offsets, situation_of
+from support.planner.situations import CLUSTER, REVISION, current_offsets, digest_of, situation_of
 from support.planner.situations import change as declared_change
 
 PROD = ClusterName("prod-eu")
@@ -146,7 +146,7 @@ def fill_ledger(ledger: Ledger, clock: ManualClock) -> None:
             _record_changes(ledger.under(lease).offset_changes, cluster, now)
     planned = made_up_plan(CLUSTER)
     ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
-    ledger.reviews.approve(Approval(12, review_digest([planned]), "grace", now, "comment 4711 on pull request 12"))
+    ledger.reviews.approve(Approval(12, digest_of([planned]), "grace", now, "comment 4711 on pull request 12"))
     for number in range(30):
         ledger.status.record_step(
             JournalEntry(
@@ -240,7 +240,7 @@ def pull_request(number: int, now: datetime, *, with_errors: bool = False) -> Pu
     )
     plans = (made_up_plan(CLUSTER),)
     others = (OtherPullRequest(9, f"{forge}/pulls/9", (ConnectorName("orders"),)),)
-    planned = PullRequestPlan(number, one.head, "main", plans, digest=review_digest(plans), others=others)
+    planned = PullRequestPlan(number, one.head, "main", plans, digest=digest_of(plans), others=others)
     if with_errors:
         problems = Diagnostics.of([ERROR, WARNING])
         planned = replace(planned, diagnostics=problems, unread={PROD: "ConnectUnavailable: no worker answered"})
