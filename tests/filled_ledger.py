@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from support.planner.offset_change_values import LATER, LOCAL, NOON, EARLIER, SKIP, offsets, record_of
+from support.planner.offset_change_values import EARLIER, LATER, LOCAL, NOON, SKIP, offsets, record_of
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack

@@ -13,7 +13,7 @@ import yaml
 from acceptance.workplace import Ran, Workplace
 from acceptance.workplace import change as document
 from support.files.tables import rows
-from support.planner.offset_change_values import LATER, LOCAL, NOON, EARLIER, SKIP, offsets, record_of
+from support.planner.offset_change_values import EARLIER, LATER, LOCAL, NOON, SKIP, offsets, record_of
 from support.terminal import Terminal
 
 from gitops_connect.ledger.ledger import Ledger

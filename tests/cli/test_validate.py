@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from acceptance.workplace import MIRROR, Ran, Workplace
 from acceptance.workplace import change as document
-from support.planner.offset_change_values import LOCAL, NOON, EARLIER
+from support.planner.offset_change_values import EARLIER, LOCAL, NOON
 
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState

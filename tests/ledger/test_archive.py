@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.offset_change_values import LOCAL, NOON, EARLIER, SKIP
+from support.planner.offset_change_values import EARLIER, LOCAL, NOON, SKIP
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, UsageError
 from gitops_connect.ledger.archive import TABLES, read_archive, write_archive

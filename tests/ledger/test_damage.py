@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from filled_ledger import edit, fill_file
-from support.planner.offset_change_values import LOCAL, EARLIER, SKIP
+from support.planner.offset_change_values import EARLIER, LOCAL, SKIP
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger

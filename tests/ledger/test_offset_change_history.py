@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.planner.offset_change_values import LOCAL, NOON, EARLIER, SKIP
+from support.planner.offset_change_values import EARLIER, LOCAL, NOON, SKIP
 
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger, read_history

@@ -15,11 +15,11 @@ from sqlalchemy import Engine, event, update
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.offset_change_values import (
+    EARLIER,
     FREE,
     LATER,
     LOCAL,
     NOON,
-    EARLIER,
     REWRITTEN,
     SKIP,
     STATES,

@@ -20,10 +20,10 @@ from support.cluster.manual_clock import ManualClock
 from support.files.tables import rows
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.offset_change_values import (
+    EARLIER,
     LATER,
     LOCAL,
     NOON,
-    EARLIER,
     SKIP,
     STATES,
     bring_to,

@@ -12,7 +12,7 @@ from sqlite3 import connect
 
 import pytest
 from support.cluster.manual_clock import ManualClock
-from support.planner.offset_change_values import LOCAL, NOON, EARLIER, SKIP
+from support.planner.offset_change_values import EARLIER, LOCAL, NOON, SKIP
 
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
