@@ -202,7 +202,7 @@ class LedgerRecords:
             self._ledger.restart_requests.record(
                 self._cluster, {(step.connector, one.kind): one.id for one in requests}
             )
-        if step.action is Action.CONFIGURE and step.connector in self._desired:
+        if step.action.changes_config and step.connector in self._desired:
             trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
             self._ledger.configs.record(self._cluster, {step.connector: trial})
         if step.action in _STARTS and step.connector in self._stopped:

@@ -94,7 +94,7 @@ def send_restart(connector: ConnectorName, restart: Restart, cluster: ConnectCli
 
 def _send(step: Step, cluster: ConnectClient) -> None:
     match step.action:
-        case Action.CONFIGURE:
+        case Action.CONFIGURE | Action.ROLL_BACK:
             cluster.configure(step.connector, step.config, sensitive=sensitive_keys(step))
         case Action.STOP:
             cluster.stop(step.connector)

@@ -27,9 +27,11 @@ STALE_SECONDS = 3.0
 _STOPPED, _PAUSED, _RUNNING = "STOPPED without tasks", "PAUSED with all its tasks", "RUNNING"
 _REACHES = {Action.STOP: TargetState.STOPPED, Action.PAUSE: TargetState.PAUSED, Action.RESUME: TargetState.RUNNING}
 _INITIAL = {TargetState.STOPPED: _STOPPED, TargetState.PAUSED: _PAUSED, TargetState.RUNNING: _RUNNING, None: _RUNNING}
+_SENT = "the config that was sent and a connector that is not FAILED"
 _WANTED = {
     Action.ADOPT: "the connector in the ledger",
-    Action.CONFIGURE: "the config that was sent and a connector that is not FAILED",
+    Action.CONFIGURE: _SENT,
+    Action.ROLL_BACK: _SENT,
     Action.STOP: _STOPPED,
     Action.PAUSE: _PAUSED,
     Action.RESUME: _RUNNING,
@@ -44,8 +46,8 @@ FailedParts = Mapping[FailedPart, str]
 """Every FAILED part, with the whole Java stack trace: its first line is often the same for different failures."""
 TASKS_SECONDS = 3.0
 """A connector is RUNNING before it has tasks: they come with the rebalance that follows (DistributedHerder)."""
-_SENDS_CONFIG = (Action.CREATE, Action.CONFIGURE)
-_RESTARTS = (Action.CONFIGURE, Action.RESTART)
+_SENDS_CONFIG = (Action.CREATE, Action.CONFIGURE, Action.ROLL_BACK)
+_RESTARTS = (Action.CONFIGURE, Action.ROLL_BACK, Action.RESTART)
 _NOT_RUN = (WorkerState.STOPPED, WorkerState.PAUSED)
 _AT_REST = {WorkerState.PAUSED, WorkerState.FAILED}
 """A failed task stays failed while its connector is paused; it does no work either."""
@@ -98,13 +100,13 @@ def check_effect(
     """
     if seen is None:
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
-    if watched is not None and not (step.action is Action.CONFIGURE and seen.state in _NOT_RUN):
+    if watched is not None and not (step.action.changes_config and seen.state in _NOT_RUN):
         return _check_working(step, seen, watched, doubtful=doubtful)
     match step.action:
         case Action.CREATE:
             other = _differs(step, seen, doubtful=False)
             verdict = other or _check_state(step.initial_state or TargetState.RUNNING, seen)
-        case Action.CONFIGURE | Action.RESTART:
+        case Action.CONFIGURE | Action.ROLL_BACK | Action.RESTART:
             other = _differs(step, seen, doubtful=doubtful) or _check_restarted(step, seen, doubtful=doubtful)
             verdict = other or _check_restart(seen)
         case Action.STOP | Action.PAUSE | Action.RESUME:
@@ -245,7 +247,7 @@ def leaves_running(step: Step) -> bool:
     match step.action:
         case Action.CREATE:
             return step.initial_state in (None, TargetState.RUNNING)
-        case Action.CONFIGURE | Action.RESUME | Action.RESTART:
+        case Action.CONFIGURE | Action.ROLL_BACK | Action.RESUME | Action.RESTART:
             return True
         case Action.ALTER | Action.RESET | Action.RECORD | Action.LIST | Action.ADOPT:
             return False
@@ -254,7 +256,7 @@ def leaves_running(step: Step) -> bool:
 
 
 def _check_working(step: Step, seen: ObservedConnector, watched: Watched, *, doubtful: bool) -> EffectCheck:
-    is_config = step.action is Action.CONFIGURE
+    is_config = step.action.changes_config
     if step.action in _SENDS_CONFIG and (other := _differs(step, seen, doubtful=doubtful and is_config)):
         return other
     if restarted := _check_restarted(step, seen, doubtful=doubtful):

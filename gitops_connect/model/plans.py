@@ -32,6 +32,8 @@ class Action(Enum):
     STOP = "stop"
     PAUSE = "pause"
     CONFIGURE = "configure"
+    ROLL_BACK = "rollback"
+    """The connector gets the config that worked last."""
     RESET = "reset"
     ALTER = "alter"
     RECORD = "record"
@@ -47,6 +49,11 @@ class Action(Enum):
     def symbol(self) -> str:
         return _SYMBOLS[self]
 
+    @property
+    def changes_config(self) -> bool:
+        """Whether an existing connector gets another config."""
+        return self in (Action.CONFIGURE, Action.ROLL_BACK)
+
 
 _SYMBOLS = {
     Action.ADOPT: "&",
@@ -54,6 +61,7 @@ _SYMBOLS = {
     Action.STOP: "#",
     Action.PAUSE: "|",
     Action.CONFIGURE: "~",
+    Action.ROLL_BACK: "~",
     Action.RESET: "-",
     Action.ALTER: "~",
     Action.RECORD: "=",

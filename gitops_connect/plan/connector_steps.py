@@ -346,9 +346,11 @@ class _Change:
             differ = f"{count} key{'s differ' if count > 1 else ' differs'}"
             why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
         intent = Intent.CORRECT if drifted(self.situation, self.declared) else Intent.CONFIGURE
+        action = Action.CONFIGURE
         if self.desired.rolled_back is not None:
-            intent, why = Intent.ROLL_BACK, f"rollback to the config that worked last: {why}"
-        step = Step(self.desired.name, Action.CONFIGURE, why, config.changes, config.config, config.sensitive)
+            intent, action = Intent.ROLL_BACK, Action.ROLL_BACK
+            why = f"to the config that worked last: {why}"
+        step = Step(self.desired.name, action, why, config.changes, config.config, config.sensitive)
         return (Intended(intent, step),)
 
     def _transition(self) -> tuple[Steps, Steps]:

@@ -71,7 +71,7 @@ def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -
 
     def effects(step: Step) -> tuple[OffsetEffect, ...]:
         name = step.connector
-        if step.action is Action.CONFIGURE:
+        if step.action.changes_config:
             found = _of_config(situation, step)
             return tuple(replace(one, hint="") for one in found) if name in moving else found
         if step.action is Action.CREATE and name in earlier:

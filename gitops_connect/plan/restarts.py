@@ -70,7 +70,7 @@ def uncounted(situation: Situation, plan: Plan) -> Iterator[ConnectorName]:
 
     They have worked for long enough, do not exist, or get another config, which may work.
     """
-    configured = {step.connector for step in plan.steps if step.action is Action.CONFIGURE}
+    configured = {step.connector for step in plan.steps if step.action.changes_config}
     for name, record in situation.restarts.items():
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown

@@ -22,7 +22,7 @@ from gitops_connect.model.config_histories import (
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.plans import Plan
 from gitops_connect.plan.holds import why_shown_only
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.situation import Situation
@@ -95,7 +95,7 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
 def _config_waits(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
     """The connectors whose declared config is not applied, because it is invalid, or because a hold keeps it."""
     shown = ((one.name, (*one.held, *(() if one.applicable else one.steps))) for one in plan.connectors)
-    held = (name for name, steps in shown if any(step.action is Action.CONFIGURE for step in steps))
+    held = (name for name, steps in shown if any(step.action.changes_config for step in steps))
     return situation.invalid.union(held)
 
 

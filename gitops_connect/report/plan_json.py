@@ -123,6 +123,7 @@ def _step(step: Step) -> dict[str, Any]:
 _REQUESTS = {
     Action.CREATE: "POST /connectors",
     Action.CONFIGURE: "PUT {}/config",
+    Action.ROLL_BACK: "PUT {}/config",
     Action.STOP: "PUT {}/stop",
     Action.PAUSE: "PUT {}/pause",
     Action.RESUME: "PUT {}/resume",

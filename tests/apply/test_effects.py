@@ -33,7 +33,7 @@ S = WorkerState
 DONE, PENDING = Progress.DONE, Progress.PENDING
 TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.poll(Task.java:1)"
 OTHER_TRACE = "org.example.Gone: no longer there\n\tat org.example.Task.start(Task.java:2)"
-RUNS = (Action.CREATE, Action.CONFIGURE, Action.RESUME)
+RUNS = (Action.CREATE, Action.CONFIGURE, Action.ROLL_BACK, Action.RESUME)
 
 
 def seen(*tasks: WorkerState, state: WorkerState = S.RUNNING, trace: str = TRACE) -> ObservedConnector:

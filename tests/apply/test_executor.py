@@ -216,7 +216,8 @@ def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
     before = {Action.CREATE: [], Action.RESUME: [connector("a", STOPPED)], Action.RESTART: [failed]}
     there = before.get(action, [connector("a")])
     cluster = MemoryCluster(clock, *there)
-    cluster.faults[action.value, "a"].append(Fault(LOST, happens))
+    request = "configure" if action.changes_config else action.value
+    cluster.faults[request, "a"].append(Fault(LOST, happens))
     (outcome,) = run(cluster, step("a", action, {"k": "v"}))
     assert outcome.result is APPLIED
     assert len(cluster.calls) == (1 if happens else 2)

@@ -29,7 +29,7 @@ ERRORS = (
 )
 
 steps = st.builds(
-    lambda name, action, config: step(name, action, config if action in (Action.CREATE, Action.CONFIGURE) else {}),
+    lambda name, action, config: step(name, action, config if action is Action.CREATE or action.changes_config else {}),
     st.sampled_from(NAMES),
     st.sampled_from(OF_THE_CONNECTOR),
     st.sampled_from([{"k": "v"}, {"k": "w"}, {"start": "fail"}]),

@@ -46,7 +46,7 @@ def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
         assert event["keys"] == ["file"]
         assert "Couldn't find or create file" in event["message"]
         assert event["revision"] == at.git("rev-parse", "HEAD").strip()
-        daemon.wait("step_applied", action="configure", connector=name)
+        daemon.wait("step_applied", action="rollback", connector=name)
         assert file_of(at) == "out.txt"
         state = daemon.await_state(lambda now: (name, ConditionType.ROLLED_BACK) in now.clusters[LOCAL].conditions)
         condition = state.clusters[LOCAL].conditions[name, ConditionType.ROLLED_BACK]
@@ -55,7 +55,7 @@ def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
 
         at.commit("other.yaml", at.source("other"))
         daemon.wait("step_applied", connector=at.name("other"))
-        assert len(daemon.all("step_applied", action="configure")) == 1, "another commit does not try it again"
+        assert len(daemon.all("step_applied", action="rollback")) == 1, "another commit does not try it again"
         assert file_of(at) == "out.txt"
         plan = at.run("plan").out
         assert f"its config of commit {event['revision'][:7]} was rolled back" in plan

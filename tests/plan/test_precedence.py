@@ -96,7 +96,7 @@ INTENTS: Mapping[Intent, tuple[Action, Callable[[], Situation]]] = {
     Intent.FINISH_DELETION: (Action.DELETE, lambda: half_deleted(given(PLAIN, STOPPED, applied=True))),
     Intent.FINISH: (Action.ALTER, lambda: begun(given(PLAIN, STOPPED, applied=True))),
     Intent.RETURN: (Action.RESUME, lambda: given(PLAIN, STOPPED, applied=True, stopped={ORDERS: TargetState.RUNNING})),
-    Intent.ROLL_BACK: (Action.CONFIGURE, lambda: given(replace(OTHER, rolled_back=ROLLED_BACK), RUNS)),
+    Intent.ROLL_BACK: (Action.ROLL_BACK, lambda: given(replace(OTHER, rolled_back=ROLLED_BACK), RUNS)),
     Intent.CORRECT: (Action.CONFIGURE, lambda: given(OTHER, RUNS, applied=True)),
     Intent.HALT: (Action.STOP, lambda: given(wanted("orders", "stopped"), RUNS, applied=True)),
     Intent.RESUME: (Action.RESUME, lambda: given(PLAIN, STOPPED, applied=True)),

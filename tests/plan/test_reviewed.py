@@ -220,9 +220,9 @@ class TestWhatIsNeverBlocked:
         back = RolledBack(Digest("d"), REVISION, "task 0 is FAILED", ("file",), NOW)
         connector = wanted("orders", config={"file": "/a"}, rolled_back=back)
         now = situation([connector], [seen("orders", config={"file": "/b"})], owned=["orders"], reviews=self.NOTHING)
-        assert actions(plan(now)) == ["configure"]
+        assert actions(plan(now)) == ["rollback"]
         held = given({"a": 120}, TO, desired=[connector], reviews=self.NOTHING)
-        assert actions(plan(held)) == ["configure"]
+        assert actions(plan(held)) == ["rollback"]
 
     def test_a_failed_connector_is_restarted(self) -> None:
         failed = seen("orders", tasks=["java.lang.Boom: no"])

@@ -273,7 +273,7 @@ def test_a_rollback_does_not_resume_what_someone_has_paused(state: str) -> None:
     after = rolled_back(given)
     assert after is not None
     second = replace(given, desired=in_effect(given.desired, {ORDERS: after}), config_histories={ORDERS: after})
-    assert [step.action for step in plan(second).steps] == [Action.CONFIGURE]
+    assert [step.action for step in plan(second).steps] == [Action.ROLL_BACK]
 
 
 def test_a_rollback_lets_no_other_change_pass_the_review() -> None:
@@ -307,8 +307,8 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     restored = {one.name: one for one in restorable(first.desired, histories).connectors}
     second = replace(first, config_histories=histories, restored=restored)
     (step,) = plan(second).steps
-    reason = "rollback to the config that worked last: 1 key differs"
-    assert (step.action, step.config["topic"], step.reason) == (Action.CONFIGURE, "good", reason)
+    reason = "to the config that worked last: 1 key differs"
+    assert (step.action, step.config["topic"], step.reason) == (Action.ROLL_BACK, "good", reason)
     assert next_histories(second, plan(second)).get(ORDERS, after).rolled_back is not None
     third = replace(second, observed=replace(second.observed, connectors={ORDERS: seen("orders", config=GOOD)}))
     assert plan(third).steps == ()
