@@ -13,7 +13,7 @@ from support.cluster.manual_clock import START, ManualClock
 from support.cluster.memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import MemoryJournal, execute_options
 from support.files.tables import table
-from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, step
+from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, request_of, step
 from support.planner.situations import current_offsets
 
 from gitops_connect.apply.executor import execute
@@ -216,8 +216,7 @@ def test_a_request_without_an_answer_is_sent_again_only_if_it_was_lost(
     before = {Action.CREATE: [], Action.RESUME: [connector("a", STOPPED)], Action.RESTART: [failed]}
     there = before.get(action, [connector("a")])
     cluster = MemoryCluster(clock, *there)
-    request = "configure" if action.changes_config else action.value
-    cluster.faults[request, "a"].append(Fault(LOST, happens))
+    cluster.faults[request_of(action), "a"].append(Fault(LOST, happens))
     (outcome,) = run(cluster, step("a", action, {"k": "v"}))
     assert outcome.result is APPLIED
     assert len(cluster.calls) == (1 if happens else 2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import FAILED, RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import execute_options
-from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, step
+from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, request_of, step
 
 from gitops_connect.apply.executor import execute
 from gitops_connect.errors import ConnectUnavailable, OutcomeUnknown, RebalanceInProgress, Rejected
@@ -84,7 +84,7 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
     # The requests of a connector are those of its steps, in their order; each may be repeated before the next one.
     for name in NAMES:
         sent = [verb for verb, of in cluster.calls if of == name]
-        allowed = [one.action.value for one in the_plan.steps if one.connector == name]
+        allowed = [request_of(one.action) for one in the_plan.steps if one.connector == name]
         assert _is_in_order(sent, allowed)
     # After an interrupt no step begins: only the requests that were in progress are completed.
     if calls_allowed is not None:

@@ -15,6 +15,11 @@ OF_THE_CONNECTOR = tuple(one for one in Action if one not in (Action.ALTER, Acti
 """The actions that send a request and need no offset change."""
 
 
+def request_of(action: Action) -> str:
+    """The method of the cluster that the action calls."""
+    return "configure" if action.changes_config else action.value
+
+
 def step(
     name: str,
     action: Action,
