@@ -113,6 +113,7 @@ def _observe(
         conditions=runtime.ledger.status.conditions.of(cluster),
         positions=_positions(runtime, desired, observed),
         config_histories=histories,
+        rollout_decisions=runtime.ledger.rollouts.of(cluster),
         restored={one.name: one for one in restored.desired.connectors if one.name not in restored.unresolved},
         author=declared.checkout.author,
         suspensions=runtime.suspensions(cluster),

@@ -93,7 +93,7 @@ class Runtime:
             timedelta(seconds=cluster.degraded_after),
             RollbackOptions(watch) if watch else None,
             cluster.rollout_size if is_daemon else 0,
-            cluster.rollout_max_failures if is_daemon else 0,
+            cluster.rollout_max_failures,
             cluster.on_manual_pause,
             lists_offsets=bool(self.settings.strimzi.output or self.settings.strimzi.output_branch),
             guards_hold=is_daemon,

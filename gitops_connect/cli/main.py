@@ -46,6 +46,7 @@ COMMANDS = {
     "restart": CommandEntry("connectors", "restart", "Restart a connector."),
     "suspend": CommandEntry("suspend", "suspend", "Change nothing on a connector or a cluster until it is resumed."),
     "resume": CommandEntry("suspend", "resume", "End what `suspend` began."),
+    "rollout": CommandEntry("rollout", "app", "Continue, skip or abandon a rollout that waits."),
     "ledger": CommandEntry("ledger_commands", "app", "Show, correct, export or import the ledger."),
     "offsets": CommandEntry("offset_commands", "app", "Show, compare, check and restore offsets."),
     "sandbox": CommandEntry("sandbox", "app", "Run a local one-node Kafka with Connect workers."),

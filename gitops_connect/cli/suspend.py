@@ -43,7 +43,7 @@ def suspend_connector(
     The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
     """
     connector = ConnectorName(name)
-    with _ledger(context) as (settings, ledger):
+    with opened_ledger(context) as (settings, ledger):
         where = _managed_on(settings, ledger, connector, cluster)
         ledger.suspend(where, connector, _suspension(reason))
         begun = [one for one in _in_progress(ledger, where) if one.connector == connector]
@@ -59,7 +59,7 @@ def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reaso
 
     The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
     """
-    with _ledger(context) as (settings, ledger):
+    with opened_ledger(context) as (settings, ledger):
         (where,) = chosen_in(settings, [name])
         ledger.suspend(where, None, _suspension(reason, whole_cluster=True))
         begun = _in_progress(ledger, where)
@@ -73,7 +73,7 @@ def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reaso
 def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: Cluster = None) -> int:
     """End the suspension of a connector by a command."""
     connector = ConnectorName(name)
-    with _ledger(context) as (settings, ledger):
+    with opened_ledger(context) as (settings, ledger):
         candidates = chosen_in(settings, cluster)
         there = [one for one in candidates if connector in ledger.suspensions(one).connectors]
         where = _only_one(name, "suspended", there)
@@ -91,7 +91,7 @@ def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: C
 @resume.command("cluster")
 def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
     """End the suspension of a cluster by a command."""
-    with _ledger(context) as (settings, ledger):
+    with opened_ledger(context) as (settings, ledger):
         (where,) = chosen_in(settings, [name])
         was_suspended = ledger.resume(where, None)
         still = sorted(ledger.suspensions(where).connectors)
@@ -107,7 +107,7 @@ def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
 
 
 @contextmanager
-def _ledger(context: typer.Context) -> Iterator[tuple[Settings, Ledger]]:
+def opened_ledger(context: typer.Context) -> Iterator[tuple[Settings, Ledger]]:
     settings = settings_of(context)
     require_clusters(settings)
     with closing(open_ledger(settings)) as ledger:
@@ -115,10 +115,10 @@ def _ledger(context: typer.Context) -> Iterator[tuple[Settings, Ledger]]:
 
 
 def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:
-    return Suspension(SuspendedBy.COMMAND, whole_cluster, _user(), SystemClock().now(), one_line(reason).strip())
+    return Suspension(SuspendedBy.COMMAND, whole_cluster, current_user(), SystemClock().now(), one_line(reason).strip())
 
 
-def _user() -> str:
+def current_user() -> str:
     """The user of the operating system and the machine, as in `ana@ops-1`."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name  # unlike `getpass.getuser`, which trusts environment variables

@@ -27,10 +27,10 @@ from gitops_connect.model.status import (
     ConditionType,
     ConnectorStatus,
 )
-from gitops_connect.plan.admission import until_rollout_continues, waiting_for_rollout
 from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, cluster_ready, connector_conditions
 from gitops_connect.plan.guards import unsafe
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
+from gitops_connect.plan.rollouts import stopped_rollouts, until_rollout_continues, waiting_for_rollout
 from gitops_connect.propose import Proposal
 from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
 from gitops_connect.report.words import hold_lines, problem_words, remedy
@@ -73,6 +73,8 @@ class ClusterProgress:
     _unhealthy: frozenset[ConnectorName] = frozenset()
     _given_up: NewItems = field(default_factory=NewItems)
     _rolled_back: NewItems = field(default_factory=NewItems)
+    _stopped_rollouts: NewItems = field(default_factory=NewItems)
+    _has_stopped_rollout: bool = False
     _cluster_is_suspended: bool = False
     _suspended: frozenset[ConnectorName] = frozenset()
     _drifted: NewItems = field(default_factory=NewItems)
@@ -184,10 +186,20 @@ class ClusterProgress:
         for name in self._given_up.of(given_up):
             fields = {"message": problem_words(given_up[name]), "hint": remedy(name)}
             say(ERROR, "connector_given_up", cluster=outcome.cluster, connector=name, **fields)
+        self._log_rollouts(outcome)
         now = self.clock.monotonic()
         if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:
             self._logged_at = now
             events.cycle_ended(outcome, seconds)
+
+    def _log_rollouts(self, outcome: ReconciliationOutcome) -> None:
+        stopped = stopped_rollouts(outcome.plan)
+        for hold in self._stopped_rollouts.of(stopped):
+            message = f"{hold.message}; {stopped[hold]} connectors wait"
+            say(ERROR, "rollout_stopped", cluster=outcome.cluster, message=message, hint=hold.release)
+        if self._has_stopped_rollout and not stopped:
+            say(INFO, "rollout_continued", cluster=outcome.cluster)
+        self._has_stopped_rollout = bool(stopped)
 
     def _log_cluster_suspension(self, outcome: ReconciliationOutcome) -> None:
         suspension, before = outcome.plan.suspension, self._cluster_is_suspended

@@ -46,6 +46,7 @@ _ENDS = {
     "leader_followed": ("leader_lost", "leader_unknown"),
     "reconciliation_recovered": ("reconciliation_failed",),
     "repository_recovered": ("repository_unreachable",),
+    "rollout_continued": ("rollout_stopped",),
     "step_applied": ("step_failed",),
 }
 """Ends of failures: events that say that others are over for the same cluster, connector and action."""

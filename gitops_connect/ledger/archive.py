@@ -24,6 +24,7 @@ from gitops_connect.ledger.tables import (
     RESTARTS,
     REVIEWED_PLANS,
     REVISIONS,
+    ROLLOUTS,
     STOPPED,
     SUSPENSIONS,
     OffsetsPart,
@@ -32,15 +33,17 @@ from gitops_connect.ledger.tables import (
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offsets_digest, unpack
 
-FORMAT_VERSION = 6
-"""Version 1 had no large offset changes, 2 no restarts, 3 no rollbacks, 4 no reviews, and 5 no references of secrets.
+FORMAT_VERSION = 7
+"""Version 1 had no large offset changes, 2 no restarts, 3 no rollbacks, 4 no reviews, 5 no references of secrets, and 6
+no decisions about rollouts.
 
 All can be read.
 """
 _SINCE_3 = (RESTARTS, RESTART_REQUESTS)
 _SINCE_4 = (CONFIG_HISTORIES, SUSPENSIONS, STOPPED)
 _SINCE_5 = (REVIEWED_PLANS, APPROVALS)
-TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, *_SINCE_5, REVISIONS)
+_SINCE_7 = (ROLLOUTS,)
+TABLES = (OWNERSHIP, OPERATIONS, PIECES, *_SINCE_3, *_SINCE_4, *_SINCE_5, *_SINCE_7, REVISIONS)
 """The tables on which plans depend, and the revisions: not leases, properties, and what only reports the past."""
 
 ArchiveRow = Mapping[str, Any]
@@ -151,7 +154,7 @@ def _read(document: Any) -> Archive:
         document = {PIECES.name: [], **_with(document, OPERATIONS, {"entries": None, "sent": None})}
     if document["format_version"] < 6:
         document = _with(document, OWNERSHIP, {"secret_references": {}})
-    for version, tables in ((3, _SINCE_3), (4, _SINCE_4), (5, _SINCE_5)):
+    for version, tables in ((3, _SINCE_3), (4, _SINCE_4), (5, _SINCE_5), (7, _SINCE_7)):
         if document["format_version"] < version:
             document = {**{table.name: [] for table in tables}, **document}
     _require_fields("the document", document, names)

@@ -26,6 +26,7 @@ from gitops_connect.ledger.tables import (
     RESTART_REQUESTS,
     RESTARTS,
     REVISIONS,
+    ROLLOUTS,
     STOPPED,
     SUSPENSIONS,
     RecordedValues,
@@ -39,6 +40,7 @@ from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
+from gitops_connect.model.rollout_decisions import RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 _ATTEMPTED = "attempted"
@@ -73,6 +75,14 @@ class Ledger:
         """The id of the last requested restart of each kind that was carried out."""
         self.stopped = RecordedValues[ConnectorName, TargetState](database, self._write, STOPPED)
         """The connectors that are stopped for an offset change, with the state to which each returns."""
+        self.rollouts = RecordedValues[tuple[Revision, ConnectorName], RolloutDecision](
+            database,
+            database.write,
+            ROLLOUTS,
+            lambda _, *columns: RolloutDecision(*columns),
+            attrgetter("choice", "who", "since", "reason"),
+        )
+        """What commands have decided about rollouts: it needs no lease, and takes effect when the next plan is made."""
         self._suspensions = RecordedValues[ConnectorName, Suspension](
             database,
             database.write,
@@ -132,7 +142,7 @@ class Ledger:
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""
         with self._write() as connection:
-            for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED):
+            for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED, ROLLOUTS):
                 connection.execute(delete(table).filter_by(cluster=cluster, connector=connector))
 
     def suspensions(self, cluster: ClusterName) -> Suspensions:

@@ -35,6 +35,7 @@ from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
 from gitops_connect.model.restart_records import RestartKind
 from gitops_connect.model.reviewed_plans import PlanPurpose
+from gitops_connect.model.rollout_decisions import RolloutChoice
 from gitops_connect.model.status import ConditionStatus, ConditionType
 
 K = TypeVar("K")
@@ -155,6 +156,14 @@ SUSPENSIONS = Table(
     "suspensions", METADATA, *_key(**_CONNECTOR), *_required(who=ShortText, since=UtcTime, reason=LongText)
 )
 """Since version 5. What commands have suspended. `connector` is empty if it is the whole cluster."""
+
+ROLLOUTS = Table(
+    "rollout_decisions",
+    METADATA,
+    *_key(cluster=ShortText, revision=ShortText, connector=ShortText),
+    *_required(choice=EnumText(RolloutChoice), who=ShortText, since=UtcTime, reason=LongText),
+)
+"""Since version 8. What commands have decided about rollouts. `connector` is empty if it is the whole rollout."""
 
 STOPPED = Table("stopped_connectors", METADATA, *_key(**_CONNECTOR), *_required(returns_to=EnumText(TargetState)))
 """Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""

@@ -25,7 +25,9 @@ class HoldKind(Enum):
     """Someone has paused or stopped the connector, and `onManualPause` is `respect`."""
     UNREVIEWED = "missing review"
     ROLLOUT = "rollout"
-    """The config of a commit waits for other connectors, or the rollout has stopped. What is tied to it waits, too."""
+    """The config of a commit waits for other connectors, or somebody skipped it. What is tied to it waits, too."""
+    STOPPED_ROLLOUT = "stopped rollout"
+    """The config of a commit waits, because connectors failed with it, until somebody decides."""
     OFFSET_CHANGE = "offset change"
     """An offset change cannot be applied, and the connector must not start before it."""
 

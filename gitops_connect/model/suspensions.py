@@ -19,6 +19,11 @@ class SuspendedBy(Enum):
     COMMAND = "command"
 
 
+def by_whom(who: str, since: datetime | None, reason: str) -> str:
+    """As in `by ana@ops-1 since 2026-11-21 10:00:00 UTC (INC-4711)`."""
+    return f"by {who}{f' since {since:%Y-%m-%d %H:%M:%S} UTC' if since else ''}{f' ({reason})' if reason else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class Suspension:
     """Why a connector is suspended. `who`, `since` and `reason` are those of a command; the reason may be empty.
@@ -46,8 +51,7 @@ class Suspension:
             case SuspendedBy.SETTINGS:
                 return "by the settings"
             case SuspendedBy.COMMAND:
-                since = f" since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since is not None else ""
-                return f"by {self.who}{since}{f' ({self.reason})' if self.reason else ''}"
+                return by_whom(self.who, self.since, self.reason)
 
     def value(self) -> dict[str, Any]:
         return {

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from gitops_connect.model.config_histories import ConfigHistory
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.hold import Hold, HoldKind
-from gitops_connect.model.names import ConnectorName, Revision
-from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
+from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.connector_steps import Steps, compose, plan_connector, rolled_back_words
-from gitops_connect.plan.holds import holds_of, manual_pause
+from gitops_connect.plan.holds import holds_of
 from gitops_connect.plan.precedence import PASSES, Intent, denied_by
 from gitops_connect.plan.reviewed import missing_review, unreviewed
-from gitops_connect.plan.rollbacks import declared_config, rollback_options
 from gitops_connect.plan.situation import Situation
 
 _OF_THE_DOCUMENT = frozenset(
@@ -102,102 +95,3 @@ def only(planned: ConnectorPlan, steps: Steps, *, is_partial: bool) -> Connector
         held=tuple(step for step in planned.steps if step not in applied),
         is_partial=is_partial,
     )
-
-
-# Limits how many connectors get another config at a time, and stops after failures.
-
-_NAMED = 3
-
-
-def limit_rollout(
-    situation: Situation, connectors: Sequence[HeldConnector], unhealthy: Collection[ConnectorName]
-) -> Iterable[HeldConnector]:
-    """Hold the changed configs that have to wait: for the next reconciliation, or for another commit.
-
-    A rollout is all configs that one commit declared. It has stopped as long as the documents of connectors that do not
-    work with it are the same: a later commit about something else does not continue it.
-    """
-    policy = situation.policy
-    if not (policy.rollout_size or policy.rollout_max_failures):
-        yield from connectors
-        return
-    failed = _failures(situation, unhealthy)
-    trials = [one for one in situation.desired.connectors if _is_on_trial(situation, one, unhealthy)]
-    room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
-    until = min((end for one in trials if (end := _end_of_trial(situation, one)) is not None), default=None)
-    for one in connectors:
-        if not one.admits(Intent.CONFIGURE):
-            yield one
-            continue
-        because = failed.get(_rollout_of(situation, one.declared), ())
-        if policy.rollout_max_failures and len(because) >= policy.rollout_max_failures:
-            names = ", ".join(because[:_NAMED]) + (", …" if len(because) > _NAMED else "")
-            found = Hold(
-                HoldKind.ROLLOUT, f"it has stopped, because connectors failed with it: {names}", "commit a fix"
-            )
-        elif room:
-            room -= 1
-            yield one
-            continue
-        else:
-            why = f"at most {policy.rollout_size} connectors at a time get a new config (rollout_size)"
-            release = "it follows when they have worked for the time of their trial"
-            found = Hold(HoldKind.ROLLOUT, why, release, until=until)
-        yield one.under(found)
-
-
-def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:
-    """The first commit that declared the config, which may have waited since then."""
-    history = situation.config_histories.get(declared.name)
-    queued = None if history is None else history.queued
-    is_queued = queued is not None and queued.digest == declared_config(declared).digest
-    return queued.revision if queued is not None and is_queued else situation.revision
-
-
-def _is_on_trial(situation: Situation, desired: DesiredConnector, unhealthy: Collection[ConnectorName]) -> bool:
-    """Whether the connector has a new config, and has not worked with it for the time of its trial yet.
-
-    Without rollbacks, a trial lasts until the connector is seen to work. A connector that does not work counts as a
-    failure instead. A connector that did not work before, or that must not run, keeps no other from its config.
-    """
-    history = situation.config_histories.get(desired.name)
-    trial = None if history is None else history.trial
-    if trial is None or not trial.was_healthy or trial.digest != declared_config(desired).digest:
-        return False
-    observed, end = situation.observed.connectors.get(desired.name), _end_of_trial(situation, desired)
-    if desired.state is not TargetState.RUNNING or observed is None or manual_pause(situation, desired) is not None:
-        return False
-    return desired.name not in unhealthy and (not observed.is_running or (end is not None and situation.now < end))
-
-
-def _end_of_trial(situation: Situation, desired: DesiredConnector) -> datetime | None:
-    options, history = rollback_options(situation, desired), situation.config_histories.get(desired.name)
-    trial = None if history is None else history.trial
-    return None if options is None or trial is None else trial.since + options.watch
-
-
-def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Mapping[Revision, Sequence[ConnectorName]]:
-    """For each commit, the connectors that got their config from it and do not work with it, although they did before.
-
-    A connector whose document has another config meanwhile does not count.
-    """
-    found = defaultdict[Revision, list[ConnectorName]](list)
-    for desired in situation.desired.connectors:
-        history = situation.config_histories.get(desired.name, ConfigHistory())
-        trial, is_unhealthy = history.trial, desired.name in unhealthy
-        if desired.rolled_back is not None:
-            found[desired.rolled_back.revision].append(desired.name)
-        elif is_unhealthy and trial and trial.was_healthy and trial.digest == declared_config(desired).digest:
-            found[trial.revision].append(desired.name)
-    return found
-
-
-def waiting_for_rollout(plan: Plan) -> int:
-    """The number of connectors whose config waits for others."""
-    return sum(one.kind is HoldKind.ROLLOUT for connector in plan.connectors for one in connector.holds)
-
-
-def until_rollout_continues(plan: Plan, now: datetime) -> float:
-    """Seconds until the first trial is over for which connectors wait; infinite if none is known."""
-    times = [one.until for connector in plan.connectors for one in connector.holds if one.until is not None]
-    return max(0.0, (min(times) - now).total_seconds()) if times else math.inf

@@ -46,7 +46,7 @@ class Intended(NamedTuple):
 Steps = tuple[Intended, ...]
 Denied = frozenset[Intent]
 _NONE_DENIED: Denied = frozenset()
-_NO_CHANGE = {Intent.ADOPT, Intent.RESTART, Intent.LIST}
+_NO_DRIFT = {Intent.ADOPT, Intent.RESTART, Intent.LIST, Intent.ROLL_BACK}
 
 _VERSION = "connector.plugin.version"
 
@@ -111,7 +111,7 @@ def plan_connector(
     desired = declared if by_hand is None else replace(declared, state=by_hand)
     remarks = (*remarks, *offset_changes.notes, *_further_notes(situation, desired, by_hand, steps))
     intents = {one.intent for one in wanted}
-    is_changed = any(one.intent not in _NO_CHANGE and one.step.offset_change is None for one in wanted)
+    is_changed = any(one.intent not in _NO_DRIFT and one.step.offset_change is None for one in wanted)
     differs = by_hand is not None or _is_out_of_sync(desired, observed)
     return ConnectorPlan(
         declared.name,

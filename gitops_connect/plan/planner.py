@@ -17,7 +17,7 @@ from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.status import ConditionType
 from gitops_connect.model.strimzi import AnnotationWarning, failed
-from gitops_connect.plan.admission import hold, limit_rollout
+from gitops_connect.plan.admission import hold
 from gitops_connect.plan.connector_changes import OffsetChangesPlan, plan_offset_changes, plan_strays
 from gitops_connect.plan.connector_steps import (
     delete,
@@ -33,6 +33,7 @@ from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import missing_review, unreviewed
+from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
 
 

@@ -49,6 +49,7 @@ _ALL = frozenset(Intent)
 _STARTS = frozenset({Intent.RETURN, Intent.RESUME, Intent.START, Intent.CREATE})
 _CONFIGS = frozenset({Intent.CONFIGURE, Intent.CORRECT, Intent.ROLL_BACK})
 _NEW_OFFSETS = frozenset({Intent.CHANGE_OFFSETS, Intent.RECORD})
+_WITH_A_CONFIG = frozenset({Intent.CONFIGURE, Intent.START}) | _NEW_OFFSETS
 _BY_A_COMMIT = frozenset(
     {Intent.CREATE, Intent.CONFIGURE, Intent.STOP, Intent.START, Intent.CHANGE_OFFSETS, Intent.DELETE}
 )
@@ -62,7 +63,8 @@ PASSES: Mapping[HoldKind, frozenset[Intent]] = {
     HoldKind.INVALID: _ALL - _STARTS - _CONFIGS - _NEW_OFFSETS,
     HoldKind.MANUAL_PAUSE: _ALL - {Intent.RESUME, Intent.RESTART, Intent.AUTO_RESTART},
     HoldKind.UNREVIEWED: _ALL - _BY_A_COMMIT,
-    HoldKind.ROLLOUT: _ALL - {Intent.CONFIGURE, Intent.START} - _NEW_OFFSETS,
+    HoldKind.ROLLOUT: _ALL - _WITH_A_CONFIG,
+    HoldKind.STOPPED_ROLLOUT: _ALL - _WITH_A_CONFIG,
     HoldKind.OFFSET_CHANGE: _ALL - _STARTS,
 }
 """The intents that each hold lets pass."""

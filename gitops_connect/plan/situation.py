@@ -20,6 +20,7 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
+from gitops_connect.model.rollout_decisions import RolloutDecisions
 from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
 from gitops_connect.model.status import Conditions
 from gitops_connect.model.suspensions import Suspensions
@@ -35,10 +36,10 @@ class Policy:
     automatically. A plan restarts at most `concurrent_restarts` of them: none, unless the daemon makes it. A connector
     that has worked for `stable_after` since its last restart has recovered. A connector is degraded if a part of it is
     UNASSIGNED, or on a worker that does not answer, for `degraded_after`. `rollback` and `on_manual_pause` are for
-    documents that do not set them. A plan changes the config of at most `rollout_size` connectors, and of none after
-    `rollout_max_failures` failures of the commit (0: no limit); the daemon sets these. `lists_offsets`: the settings
-    say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects the
-    plan; the daemon sets this, and a command applies nothing of a rejected plan.
+    documents that do not set them. A plan changes the config of at most `rollout_size` connectors (0: no limit; the
+    daemon sets it), and of none after `rollout_max_failures` failures of the commit (0: no limit). `lists_offsets`: the
+    settings say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects
+    the plan; the daemon sets this, and a command applies nothing of a rejected plan.
     """
 
     enforce: bool = True
@@ -104,13 +105,13 @@ class Situation:
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
     requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
     current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
-    that were rolled back. `restored` are the connectors whose document has a third config since a rollback, with the
-    config that worked last. `suspensions` are those of the settings and of commands. `stopped` are the connectors that
-    gitops-connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of
-    reviews, and the plans that were reviewed. `invalid` are connectors whose config Connect rejects, or which lack a
-    secret. `plugins` are those of a worker, if a config is sent. `key` is the key of all digests that cover a secret.
-    `families` are the known connector classes. `untrusted`: the revision is not merged. No secret was read for it, and
-    `desired` has the current values instead (`unread_secrets`).
+    that were rolled back. `rollout_decisions` are those of commands. `restored` are the connectors whose document has a
+    third config since a rollback, with the config that worked last. `suspensions` are those of the settings and of
+    commands. `stopped` are the connectors that gitops-connect has stopped for an offset change, with the state to which
+    each returns. `reviews` are the mode of reviews, and the plans that were reviewed. `invalid` are connectors whose
+    config Connect rejects, or which lack a secret. `plugins` are those of a worker, if a config is sent. `key` is the
+    key of all digests that cover a secret. `families` are the known connector classes. `untrusted`: the revision is not
+    merged. No secret was read for it, and `desired` has the current values instead (`unread_secrets`).
 
     The following only decide what is masked. `passwords` are, for connectors whose config was validated or is to be
     sent, the config keys of type PASSWORD; `quoted` are the same for current configs, as far as they are read: of
@@ -138,6 +139,7 @@ class Situation:
     conditions: Conditions = field(default_factory=dict)
     positions: Mapping[ConnectorName, OffsetPosition] = field(default_factory=dict)
     config_histories: Mapping[ConnectorName, ConfigHistory] = field(default_factory=dict)
+    rollout_decisions: RolloutDecisions = field(default_factory=dict)
     restored: Mapping[ConnectorName, DesiredConnector] = field(default_factory=dict)
     author: str = ""
     suspensions: Suspensions = field(default_factory=Suspensions)

@@ -98,6 +98,7 @@ class NotificationSettings:
     events: tuple[str, ...] = (
         "config_rolled_back",
         "connector_given_up",
+        "rollout_stopped",
         "drift_corrected",
         "reconciliation_failed",
         "reconciliation_finished",

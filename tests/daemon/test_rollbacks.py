@@ -98,8 +98,6 @@ def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, stand
 def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
     """The settings have the default of `rollback` for every document."""
     stems = ("a", "b", "c")
-    cause = f"it has stopped, because connectors failed with it: {at.name('a')}"
-    stopped = f"blocked by rollout: {cause}; commit a fix"
     at.settings('rollout_size = 1\nrollout_max_failures = 1\nrollback_watch = "4s"')
     at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt", "") for stem in stems))
     with InThread(at) as daemon:
@@ -107,8 +105,13 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
             await_healthy(daemon, at, stem)
         at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt", "") for stem in stems))
         daemon.wait("config_rolled_back", connector=at.name("a"))
-        note = daemon.wait("note", connectors=2, message=f"{at.name('b')}, {at.name('c')}: {stopped}")
-        assert note["level"] == "WARNING"
+        cause = f"a connector failed with commit {at.git('rev-parse', 'HEAD')[:7]}: {at.name('a')}"
+        way_out = "commit a fix, or run `gitops-connect rollout continue --cluster local`"
+        stopped = f"{at.name('b')}, {at.name('c')}: blocked by stopped rollout: {cause}; {way_out}"
+        assert daemon.wait("note", connectors=2, message=stopped)["level"] == "WARNING"
+        alarm = daemon.wait("rollout_stopped", cluster="local", level="ERROR")
+        assert (alarm["message"], alarm["hint"]) == (f"{cause}; 2 connectors wait", way_out)
+        assert f"blocked by stopped rollout: {cause}" in at.run("plan").out, "a command leaves them out, too"
         at.await_that(lambda: file_of(at, "a"), lambda file: file == "a.txt")
         at.commit("README.md", "Nothing about connectors.")
         daemon.wait("reconciliation_finished", revision=at.git("rev-parse", "HEAD"))
@@ -116,5 +119,54 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
         at.commit("sinks.yaml", *(sink(at, stem, f"new-{stem}.txt", "") for stem in stems))
         for stem in stems:
             at.await_that(lambda stem=stem: file_of(at, stem), lambda file: file.startswith("new-"))
+        daemon.wait("rollout_continued", cluster="local")
     configured = [line["connector"] for line in daemon.all("step_applied", action="configure")]
     assert configured[-3:] == [at.name(stem) for stem in stems], "one after the other, in the order of their names"
+
+
+def require_no_more_than_a_batch_and_decisions(at: Workplace) -> None:
+    """No connector works with the new config. At most `rollout_size` get it before the rollout stops."""
+    stems = ("a", "b", "c", "d", "e", "f")
+    names = {at.name(stem): stem for stem in stems}
+    at.settings('rollout_size = 2\nrollout_max_failures = 1\nrollback_watch = "4s"')
+    at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt", "") for stem in stems))
+    with InThread(at) as daemon:
+        for stem in stems:
+            await_healthy(daemon, at, stem)
+
+        def tried() -> set[str]:
+            steps = [line for result in ("applied", "failed") for line in daemon.all(f"step_{result}")]
+            return {names[line["connector"]] for line in steps if line["action"] == "configure"}
+
+        at.commit("sinks.yaml", *(sink(at, stem, f"missing/{stem}.txt", "") for stem in stems))
+        commit = at.git("rev-parse", "HEAD").strip()[:7]
+        daemon.wait("rollout_stopped")
+        first = tried()
+        assert first <= {"a", "b"}
+        at.commit("README.md", "Nothing about connectors.")
+        daemon.wait("reconciliation_finished", revision=at.git("rev-parse", "HEAD").strip())
+        assert tried() == first
+
+        at.run("rollout", "skip", at.name("f"), "--reason", "INC-1").expect(0, out="will not get the config of commit ")
+        at.run("rollout", "continue").expect(0, out=f"The rollout of commit {commit} on local continues")
+        at.await_that(tried, lambda found: len(found) > len(first))
+        at.await_that(lambda: daemon.all("rollout_stopped"), lambda found: len(found) > 1)
+        assert len(tried()) <= len(first) + 2
+
+        at.run("rollout", "abandon").expect(0)
+        at.commit("README.md", "Nothing about connectors, again.")
+        daemon.wait("rollout_continued")
+        assert "f" not in (last := tried())
+        assert f"{at.name('f')} was skipped by " in at.run("plan").out
+        for stem in stems:
+            at.await_that(lambda stem=stem: file_of(at, stem), lambda file, stem=stem: file == f"{stem}.txt")
+        assert tried() == last
+
+
+def test_a_rollout_changes_no_more_than_a_batch_until_somebody_decides(at: Workplace) -> None:
+    require_no_more_than_a_batch_and_decisions(at)
+
+
+@pytest.mark.e2e
+def test_a_rollout_on_kafka_changes_no_more_than_a_batch_until_somebody_decides(really: Workplace) -> None:
+    require_no_more_than_a_batch_and_decisions(really)

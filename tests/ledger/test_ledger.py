@@ -17,6 +17,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revis
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.restart_records import RestartKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
+from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
 LOCAL = ClusterName("local")
@@ -171,3 +172,14 @@ def test_a_password_in_the_url_is_in_no_message(tmp_path: Path) -> None:
 def test_neither_the_key_nor_a_digest_is_in_the_repr(ledger: Ledger) -> None:
     assert ledger.key.hex() not in repr(ledger)
     assert repr(ledger.key) not in repr(ledger)
+
+
+def test_decisions_about_rollouts_are_kept_until_the_connector_is_deleted(ledger: Ledger) -> None:
+    decision = RolloutDecision(RolloutChoice.CONTINUE, "ana", NOON, "INC-4711")
+    whole, alone = (Revision("r1"), WHOLE_ROLLOUT), (Revision("r1"), A)
+    ledger.rollouts.record(LOCAL, {whole: decision, alone: replace(decision, choice=RolloutChoice.SKIP)})
+    assert ledger.rollouts.of(LOCAL)[whole] == decision
+    ledger.forget(LOCAL, A)
+    assert set(ledger.rollouts.of(LOCAL)) == {whole}
+    ledger.rollouts.record(LOCAL, {}, [whole])
+    assert ledger.rollouts.of(LOCAL) == {}

@@ -35,6 +35,7 @@ from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
 from gitops_connect.model.restart_records import RestartKind, RestartRequest
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
+from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
@@ -154,6 +155,12 @@ def halted(made: Situation) -> Situation:
     )
 
 
+def abandoned(made: Situation) -> Situation:
+    """With a rollout that somebody has abandoned."""
+    decision = RolloutDecision(RolloutChoice.SKIP, "ana", NOW, "")
+    return replace(made, rollout_decisions={(made.revision, WHOLE_ROLLOUT): decision})
+
+
 def reconfigured(made: Situation) -> Situation:
     """With another config in the document, which was not applied yet."""
     if not made.desired.connectors[0].config.keys() >= {"topic"}:
@@ -197,7 +204,8 @@ HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
     HoldKind.GUARD: guarded,
     HoldKind.INVALID: lambda made: replace(made, invalid=frozenset({ORDERS})),
     HoldKind.UNREVIEWED: lambda made: replace(made, reviews=Reviews(ReviewMode.MANUAL)),
-    HoldKind.ROLLOUT: lambda made: halted(reconfigured(made)),
+    HoldKind.ROLLOUT: lambda made: abandoned(reconfigured(made)),
+    HoldKind.STOPPED_ROLLOUT: lambda made: halted(reconfigured(made)),
     HoldKind.OFFSET_CHANGE: with_wrong_offsets,
 }
 """For each hold: what puts it in force."""
@@ -205,14 +213,16 @@ HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
 OF_AN_APPLIED_DOCUMENT = (Intent.CORRECT, Intent.HALT, Intent.RESUME)
 NEVER_MEET = {
     **{
-        (HoldKind.ROLLOUT, one): "a document with a new config was not applied before" for one in OF_AN_APPLIED_DOCUMENT
-    },
-    (HoldKind.ROLLOUT, Intent.ROLL_BACK): "the restored config was applied before",
-    (HoldKind.ROLLOUT, Intent.CREATE): "no other config is in effect",
-    (HoldKind.ROLLOUT, Intent.RECORD): "the connector is stopped for the change",
-    **{
-        (HoldKind.ROLLOUT, one): "the connector is deleted, with any config"
-        for one in (Intent.DELETE, Intent.FINISH_DELETION)
+        (hold, intent): why
+        for hold in (HoldKind.ROLLOUT, HoldKind.STOPPED_ROLLOUT)
+        for intent, why in {
+            **dict.fromkeys(OF_AN_APPLIED_DOCUMENT, "a document with a new config was not applied before"),
+            Intent.ROLL_BACK: "the restored config was applied before",
+            Intent.CREATE: "no other config is in effect",
+            Intent.RECORD: "the connector is stopped for the change",
+            Intent.DELETE: "the connector is deleted, with any config",
+            Intent.FINISH_DELETION: "the connector is deleted, with any config",
+        }.items()
     },
     (HoldKind.DELETION, Intent.CREATE): "a deletion of a connector that does not exist has ended",
     (HoldKind.UNREADABLE, Intent.CREATE): "whether the connector exists is unknown",

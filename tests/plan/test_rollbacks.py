@@ -23,7 +23,8 @@ from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, ReviewMode, Reviews
-from gitops_connect.plan.admission import until_rollout_continues, waiting_for_rollout
+from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
+from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import (
@@ -34,6 +35,7 @@ from gitops_connect.plan.rollbacks import (
     next_histories,
     restorable,
 )
+from gitops_connect.plan.rollouts import stopped_rollouts, until_rollout_continues, waiting_for_rollout
 from gitops_connect.plan.situation import Policy, Situation
 
 ORDERS = ConnectorName("orders")
@@ -309,6 +311,7 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     (step,) = plan(second).steps
     reason = "to the config that worked last: 1 key differs"
     assert (step.action, step.config["topic"], step.reason) == (Action.ROLL_BACK, "good", reason)
+    assert plan(second).drifted == ()
     assert next_histories(second, plan(second)).get(ORDERS, after).rolled_back is not None
     third = replace(second, observed=replace(second.observed, connectors={ORDERS: seen("orders", config=GOOD)}))
     assert plan(third).steps == ()
@@ -319,7 +322,7 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     assert (began.rolled_back, began.trial and began.trial.was_healthy) == (None, True)
 
 
-def rollout(states: dict[str, str], minute: float, policy: Policy) -> Plan:
+def rollout(states: dict[str, str], minute: float, policy: Policy, **more: Any) -> Plan:
     """Connectors with a new config: `new` still wait, `works` and `fails` have had it since minute 0."""
     bad = declared_config(wanted("a", config=BAD))
     trial = ConfigTrial(bad.digest, REVISION, NOW, was_healthy=True, config=bad)
@@ -330,7 +333,7 @@ def rollout(states: dict[str, str], minute: float, policy: Policy) -> Plan:
     histories = {ConnectorName(name): ConfigHistory(trial=trial) for name, state in states.items() if state != "new"}
     desired = [wanted(name, config=BAD) for name in states]
     given = situation(desired, observed, owned=[*states], policy=policy, config_histories=histories)
-    return plan(replace(given, now=minutes(minute)))
+    return plan(replace(given, now=minutes(minute), **more))
 
 
 TWO = Policy(rollout_size=2, rollout_max_failures=2, rollback=WATCHED)
@@ -351,7 +354,53 @@ def test_the_next_connectors_follow_when_those_before_have_worked_for_the_time_o
 ) -> None:
     made = rollout(states, minute, policy)
     assert [step.connector for step in made.steps if step.action is Action.CONFIGURE] == expected
-    waits = waiting_for_rollout(made)
+    waits = waiting_for_rollout(made) + sum(stopped_rollouts(made).values())
     assert waits == [*states.values()].count("new") - len(expected)
     known = policy.rollback is not None and waits and "works" in states.values()
     assert until_rollout_continues(made, minutes(minute)) == pytest.approx((2 - minute) * 60 if known else math.inf)
+
+
+STOPS: dict[str, str] = {"a": "fails", "b": "new", "c": "new"}
+UNHEALTHY = Condition(ConditionType.HEALTHY, ConditionStatus.FALSE, "Failed", "", minutes(1), REVISION)
+A_FAILED = {(ConnectorName("a"), ConditionType.HEALTHY): UNHEALTHY}
+CONTINUE, SKIP = RolloutChoice.CONTINUE, RolloutChoice.SKIP
+DECISIONS: list[tuple[dict[str, tuple[RolloutChoice, float]], list[str], str]] = [
+    ({}, [], "a connector failed with commit 1a2b3c4: a; commit a fix, or run `gitops-connect rollout continue"),
+    ({"": (CONTINUE, 3)}, ["b", "c"], ""),
+    ({"": (CONTINUE, 0.5)}, [], "a connector failed with commit 1a2b3c4: a"),
+    ({"b": (CONTINUE, 3)}, ["b"], "a connector failed with commit 1a2b3c4: a"),
+    ({"": (CONTINUE, 3), "b": (SKIP, 3)}, ["c"], "b was skipped by ana since "),
+    (
+        {"": (SKIP, 3)},
+        [],
+        "it was abandoned by ana since 2026-11-21 09:33:00 UTC (INC-1); commit another config",
+    ),
+    ({"": (SKIP, 3), "c": (CONTINUE, 3)}, ["c"], "it was abandoned by ana"),
+]
+
+
+@pytest.mark.parametrize(("given", "expected", "why"), DECISIONS)
+def test_somebody_decides_how_a_rollout_goes_on(
+    given: dict[str, tuple[RolloutChoice, float]], expected: list[str], why: str
+) -> None:
+    """The connector a has failed at minute 1, as its condition says."""
+    decisions = {
+        (REVISION, ConnectorName(name)): RolloutDecision(choice, "ana", minutes(minute), "INC-1")
+        for name, (choice, minute) in given.items()
+    }
+    policy = replace(TWO, rollout_max_failures=1, rollback=None)
+    made = rollout(STOPS, 4, policy, rollout_decisions=decisions, conditions=A_FAILED)
+    assert [step.connector for step in made.steps if step.action is Action.CONFIGURE] == expected
+    holds = [hold for one in made.connectors for hold in one.holds]
+    assert len(holds) == 2 - len(expected)
+    assert all(why in hold.words for hold in holds)
+    assert bool(stopped_rollouts(made)) == (why.startswith("a connector failed"))
+
+
+def test_a_rollout_stops_again_after_a_failure_that_somebody_has_not_seen() -> None:
+    policy = replace(TWO, rollout_max_failures=1, rollback=None)
+    decisions = {(REVISION, WHOLE_ROLLOUT): RolloutDecision(CONTINUE, "ana", minutes(3), "")}
+    states = {"a": "fails", "b": "fails", "c": "new"}
+    made = rollout(states, 5, policy, rollout_decisions=decisions, conditions=A_FAILED)
+    ((hold, waiting),) = stopped_rollouts(made).items()
+    assert (hold.message, waiting) == ("a connector failed with commit 1a2b3c4: b", 1)

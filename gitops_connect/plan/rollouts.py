@@ -1,0 +1,156 @@
+"""Limits how many connectors get another config at a time, and stops a rollout after failures."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from gitops_connect.model.config_histories import ConfigHistory
+from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.hold import Hold, HoldKind
+from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.plans import Plan
+from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice
+from gitops_connect.model.status import ConditionStatus, ConditionType
+from gitops_connect.plan.admission import HeldConnector
+from gitops_connect.plan.holds import manual_pause
+from gitops_connect.plan.precedence import Intent
+from gitops_connect.plan.rollbacks import declared_config, rollback_options
+from gitops_connect.plan.situation import Situation
+
+_NAMED = 3
+
+
+def limit_rollout(
+    situation: Situation, connectors: Sequence[HeldConnector], unhealthy: Collection[ConnectorName]
+) -> Iterable[HeldConnector]:
+    """Hold the changed configs that have to wait: for the next reconciliation, or for another commit.
+
+    A rollout is all configs that one commit declared. It has stopped as long as the documents of connectors that do not
+    work with it are the same, and nobody decides to continue: a later commit about something else does not continue it.
+    """
+    policy = situation.policy
+    if not (policy.rollout_size or policy.rollout_max_failures or situation.rollout_decisions):
+        yield from connectors
+        return
+    failed = _failures(situation, unhealthy)
+    trials = [one for one in situation.desired.connectors if _is_on_trial(situation, one, unhealthy)]
+    room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
+    until = min((end for one in trials if (end := _end_of_trial(situation, one)) is not None), default=None)
+    for one in connectors:
+        if not one.admits(Intent.CONFIGURE):
+            yield one
+            continue
+        revision = _rollout_of(situation, one.declared)
+        if (found := _stopped(situation, one.declared.name, revision, failed.get(revision, ()))) is not None:
+            pass
+        elif room:
+            room -= 1
+            yield one
+            continue
+        else:
+            why = f"at most {policy.rollout_size} connectors at a time get a new config (rollout_size)"
+            release = "it follows when they have worked for the time of their trial"
+            found = Hold(HoldKind.ROLLOUT, why, release, until=until)
+        yield one.under(found)
+
+
+def _stopped(
+    situation: Situation, name: ConnectorName, revision: Revision, failed: Sequence[ConnectorName]
+) -> Hold | None:
+    """Why the connector does not get the config of the commit, whatever other connectors do."""
+    decisions, most = situation.rollout_decisions, situation.policy.rollout_max_failures
+    command, cluster = "gitops-connect rollout continue", f"--cluster {situation.desired.cluster}"
+    of_all, own = decisions.get((revision, WHOLE_ROLLOUT)), decisions.get((revision, name))
+    decided = own or of_all
+    if decided is not None and decided.choice is RolloutChoice.SKIP:
+        what, other = (f"{name} was skipped", f" {shlex.quote(name)}") if own else ("it was abandoned", "")
+        release = f"commit another config, or run `{command}{other} {cluster}`"
+        return Hold(HoldKind.ROLLOUT, f"commit {revision[:7]}: {what} {decided.origin}", release)
+    if own is not None or not most or len(failed) < most:
+        return None
+    names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
+    what = f"{len(failed)} connectors" if len(failed) > 1 else "a connector"
+    return Hold(
+        HoldKind.STOPPED_ROLLOUT,
+        f"{what} failed with commit {revision[:7]}: {names}",
+        f"commit a fix, or run `{command} {cluster}`",
+    )
+
+
+def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:
+    """The first commit that declared the config, which may have waited since then."""
+    history = situation.config_histories.get(declared.name)
+    queued = None if history is None else history.queued
+    is_queued = queued is not None and queued.digest == declared_config(declared).digest
+    return queued.revision if queued is not None and is_queued else situation.revision
+
+
+def _is_on_trial(situation: Situation, desired: DesiredConnector, unhealthy: Collection[ConnectorName]) -> bool:
+    """Whether the connector has a new config, and has not worked with it for the time of its trial yet.
+
+    Without rollbacks, a trial lasts until the connector is seen to work. A connector that does not work counts as a
+    failure instead. A connector that did not work before, or that must not run, keeps no other from its config.
+    """
+    history = situation.config_histories.get(desired.name)
+    trial = None if history is None else history.trial
+    if trial is None or not trial.was_healthy or trial.digest != declared_config(desired).digest:
+        return False
+    observed, end = situation.observed.connectors.get(desired.name), _end_of_trial(situation, desired)
+    if desired.state is not TargetState.RUNNING or observed is None or manual_pause(situation, desired) is not None:
+        return False
+    return desired.name not in unhealthy and (not observed.is_running or (end is not None and situation.now < end))
+
+
+def _end_of_trial(situation: Situation, desired: DesiredConnector) -> datetime | None:
+    options, history = rollback_options(situation, desired), situation.config_histories.get(desired.name)
+    trial = None if history is None else history.trial
+    return None if options is None or trial is None else trial.since + options.watch
+
+
+def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Mapping[Revision, Sequence[ConnectorName]]:
+    """For each commit, the connectors that got their config from it and do not work with it, although they did before.
+
+    A connector whose document has another config meanwhile does not count, nor what failed before somebody decided to
+    continue.
+    """
+    found = defaultdict[Revision, list[ConnectorName]](list)
+    for desired in situation.desired.connectors:
+        history = situation.config_histories.get(desired.name, ConfigHistory())
+        trial, is_unhealthy = history.trial, desired.name in unhealthy
+        if (back := desired.rolled_back) is not None:
+            if not _is_accepted(situation, back.revision, back.at):
+                found[back.revision].append(desired.name)
+        elif is_unhealthy and trial and trial.was_healthy and trial.digest == declared_config(desired).digest:
+            health = situation.conditions.get((desired.name, ConditionType.HEALTHY))
+            is_known = health is not None and health.status is ConditionStatus.FALSE
+            if not _is_accepted(situation, trial.revision, health.since if health and is_known else situation.now):
+                found[trial.revision].append(desired.name)
+    return found
+
+
+def _is_accepted(situation: Situation, revision: Revision, failed: datetime) -> bool:
+    """Whether somebody has decided to continue the rollout since the failure."""
+    decided = situation.rollout_decisions.get((revision, WHOLE_ROLLOUT))
+    return decided is not None and decided.choice is RolloutChoice.CONTINUE and failed <= decided.since
+
+
+def waiting_for_rollout(plan: Plan) -> int:
+    """The number of connectors whose config waits for others."""
+    return sum(one.kind is HoldKind.ROLLOUT for connector in plan.connectors for one in connector.holds)
+
+
+def stopped_rollouts(plan: Plan) -> Mapping[Hold, int]:
+    """What has stopped each rollout that has stopped, and how many connectors wait for somebody to decide."""
+    holds = (one for connector in plan.connectors for one in connector.holds)
+    return Counter(replace(one, since=None) for one in holds if one.kind is HoldKind.STOPPED_ROLLOUT)
+
+
+def until_rollout_continues(plan: Plan, now: datetime) -> float:
+    """Seconds until the first trial is over for which connectors wait; infinite if none is known."""
+    times = [one.until for connector in plan.connectors for one in connector.holds if one.until is not None]
+    return max(0.0, (min(times) - now).total_seconds()) if times else math.inf
