@@ -8,7 +8,7 @@ from typing import Protocol
 from gitops_connect.errors import ForgeNotFound
 from gitops_connect.forge.forge_api import ForgeApi
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
 
 LONGEST_DESCRIPTION = 140
 """Characters in the description of a status: GitHub accepts no more, and pages show no more."""
@@ -29,6 +29,11 @@ class Forge(Protocol):
     context_field: str = "context"
     """The field of a status with its context."""
     states: Mapping[CommitState, str] = {one: one.value for one in CommitState}
+    reaction_path: str = "reactions"
+    """The end of the path of the reactions to a comment."""
+    reaction_field: str = "content"
+    """The field of a reaction with its name."""
+    reactions: Mapping[Reaction, str] = {one: one.value for one in Reaction}
 
     _api: ForgeApi
     _path: str
@@ -65,6 +70,19 @@ class Forge(Protocol):
 
     def comment_path(self, number: int, comment: int) -> str:
         """The path of one comment."""
+
+    def is_edited_by_author(self, number: int, comment: Comment) -> bool:
+        """Whether the forge says that the author of the comment has made its last edit, and that this is the text.
+
+        False if the forge does not say who made it.
+        """
+        return False
+
+    def react(self, number: int, comment: int, reaction: Reaction) -> None:
+        """React to a comment. A forge may refuse the same reaction the second time."""
+        with self._api.named(f"react to a comment on {self.noun} {number}"):
+            path = f"{self.comment_path(number, comment)}/{self.reaction_path}"
+            self._api.send("POST", path, {self.reaction_field: self.reactions[reaction]})
 
     def can_write(self, user: str) -> bool:
         """Whether the user may push to the repository. False for an unknown user."""

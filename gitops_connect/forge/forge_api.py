@@ -15,10 +15,13 @@ from gitops_connect.bounded_http import AnswerTooLarge, BoundedSession, decode
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.failures import FailedAnswer, Failures, UnexpectedAnswer
 from gitops_connect.model.names import Revision
+from gitops_connect.model.pull_requests import Comment
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_GRAPHQL = "/graphql"
+_VERSION = re.compile("/v[0-9]$")
 _URL = re.compile(r"https?://[!-~]+")
 MOST = 10_000
 """Results of one list."""
@@ -155,6 +158,10 @@ class ForgeApi:
     def ask(self, method: str, path: str, content: object = None, **parameters: str) -> AnswerValue:
         return found_in(self.send(method, path, content, parameters))
 
+    def query(self, query: str, **variables: str) -> AnswerValue:
+        """The data that GraphQL answers, whose path has no version. Raises UnexpectedAnswer if there is none."""
+        return self.ask("POST", _GRAPHQL, {"query": query, "variables": variables})["data"]
+
     def pages(self, path: str, **parameters: str) -> Sequence[AnswerValue]:
         """The results of all pages; smaller pages if one is too large. More than `MOST` results are an error."""
         name, most = self.size
@@ -188,9 +195,10 @@ class ForgeApi:
         authorization: Authorization | None = None,
     ) -> requests.Response:
         """The answer, if it is a success."""
+        base = _VERSION.sub("", self.base) if path == _GRAPHQL else self.base
         response = self._session.request(
             method,
-            f"{self.base}{path}",
+            f"{base}{path}",
             params=parameters,
             json=content,
             auth=_authorize(authorization or self.authorization),
@@ -206,6 +214,17 @@ def found_in(response: requests.Response) -> AnswerValue:
         return AnswerValue(decode(response.content))
     except ValueError:
         raise UnexpectedAnswer("it is no JSON") from None
+
+
+def is_authors_text(found: AnswerValue, editor: str, name: str, comment: Comment) -> bool:
+    """Whether an answer of GraphQL says that the author of this comment has made the last edit. `name`: of an account.
+
+    False if there is no such comment, or if it has another text meanwhile.
+    """
+    if found.is_null or found["author"].is_null or found[editor].is_null:
+        return False
+    names = {found["author"][name].text(), found[editor][name].text(), comment.author}
+    return len(names) == 1 and found["body"].text().strip() == comment.body.strip()
 
 
 def _words(response: requests.Response) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.failures import Failures
-from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer, found_in
+from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer, found_in, is_authors_text
 from gitops_connect.forge.github_style import (
     GithubStyleForge,
     LineComment,
@@ -19,11 +19,12 @@ from gitops_connect.forge.github_style import (
 )
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, PullRequest
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
 _PAGE = ("per_page", 100)
+_EDITOR = "query($id: ID!) { node(id: $id) { ... on IssueComment { body author { login } editor { login } } } }"
 _SCOPES = {"repo", "public_repo"}
 """Scopes of classic tokens: each is enough for a public repository."""
 _PERMISSIONS = {"contents": "read", "pull_requests": "write", "statuses": "write"}
@@ -75,6 +76,12 @@ class GithubForge(GithubStyleForge):
             listed = self._api.pages(f"{self._path}/commits/{commit}/pulls")
             found = [self.pull_request(one) for one in listed if not one["merged_at"].is_null]
         return [one for one in found if one.target == self._target]
+
+    def is_edited_by_author(self, number: int, comment: Comment) -> bool:
+        """Only GraphQL says who made the last edit: everyone who may push can edit comments of others."""
+        with self._api.named(f"read who edited a comment of pull request {number}"):
+            node = self._api.ask("GET", self.comment_path(number, comment.id))["node_id"].text()
+            return is_authors_text(self._api.query(_EDITOR, id=node)["node"], "editor", "login", comment)
 
     def pull_request(self, found: AnswerValue) -> PullRequest:
         """Without the repository of its commits, which may have been deleted, a pull request is from a fork."""

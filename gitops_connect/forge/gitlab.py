@@ -9,10 +9,10 @@ from urllib.parse import quote
 from gitops_connect.errors import ForgeNotFound
 from gitops_connect.forge.failures import FailedAnswer, Failures
 from gitops_connect.forge.forge import Forge
-from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer
+from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer, is_authors_text
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
@@ -23,6 +23,7 @@ _DEVELOPER = 30
 """The lowest access level that may push."""
 _LONGEST_URL = 255
 """Characters in the URL of a status."""
+_EDITOR = "query($id: NoteID!) { note(id: $id) { body author { username } lastEditedBy { username } } }"
 _SAME_STATE = "Cannot transition status"
 """The beginning of GitLab's answer if a status that is pending is set to pending."""
 
@@ -35,6 +36,13 @@ class GitlabForge(Forge):
     replace_method = "PUT"
     context_field = "name"
     states: Mapping[CommitState, str] = {**Forge.states, CommitState.FAILURE: "failed"}
+    reaction_path = "award_emoji"
+    reaction_field = "name"
+    reactions: Mapping[Reaction, str] = {
+        Reaction.DONE: "thumbsup",
+        Reaction.REFUSED: "thumbsdown",
+        Reaction.UNKNOWN: "confused",
+    }
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:
         failures = Failures("GitLab", url, settings.repository, token, clock)
@@ -85,6 +93,12 @@ class GitlabForge(Forge):
 
     def comment_path(self, number: int, comment: int) -> str:
         return f"{self.comments_path(number)}/{comment}"
+
+    def is_edited_by_author(self, number: int, comment: Comment) -> bool:
+        """Only GraphQL says who made the last edit: maintainers can edit comments of others."""
+        with self._api.named(f"read who edited a comment of merge request {number}"):
+            found = self._api.query(_EDITOR, id=f"gid://gitlab/Note/{comment.id}")["note"]
+            return is_authors_text(found, "lastEditedBy", "username", comment)
 
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
         is_short = status.url is None or len(status.url) <= _LONGEST_URL

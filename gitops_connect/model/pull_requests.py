@@ -43,6 +43,14 @@ class Comment:
     is_edited: bool
 
 
+class Reaction(Enum):
+    """How gitops-connect reacts to a command in a comment."""
+
+    DONE = "+1"
+    REFUSED = "-1"
+    UNKNOWN = "confused"
+
+
 class CommitState(Enum):
     PENDING = "pending"
     SUCCESS = "success"

@@ -12,6 +12,7 @@ from enum import Enum
 from itertools import islice
 from urllib.parse import quote
 
+from gitops_connect.model.canonical import digest
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, Digest, Revision
@@ -98,20 +99,36 @@ APPROVE = "gitops-connect approve"
 HELP = "gitops-connect help"
 
 
-_ANSWER = re.compile(r"<!-- gitops-connect answer comment=([1-9][0-9]{0,17}|0) -->")
+_ANSWER = re.compile(
+    r"<!-- gitops-connect answer comment=(?P<id>[1-9][0-9]{0,17}|0)(?: text=(?P<text>[0-9a-f]{64}))? -->"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCommand:
+    """A comment with a text that was answered. `text`: its digest; None if an earlier version has answered it."""
+
+    comment: int
+    text: Digest | None
+
+    @staticmethod
+    def of(command: Comment) -> AnsweredCommand:
+        return AnsweredCommand(command.id, digest(command.body.strip()))
 
 
 def answer_comment(command: Comment, answer: Sentence) -> str:
-    """The answer to a command in a comment. Its hidden first line names the comment, so that it is answered once."""
-    marker = Markdown(f"<!-- gitops-connect answer comment={command.id} -->\n")
+    """The answer to a command in a comment. Its hidden first line names it, so that each text has one answer."""
+    marker = Markdown(f"<!-- gitops-connect answer comment={command.id} text={AnsweredCommand.of(command).text} -->\n")
     said = Sentence.of("{} by {}", shortened(command.body.strip()), command.author)
     return document([marker, paragraph(Sentence.joined([said, answer], ". "))])
 
 
-def answered_comment(body: str) -> int | None:
-    """The id of the comment that is answered; None for all other comments. The author is not known here."""
+def answered_command(body: str) -> AnsweredCommand | None:
+    """The command that is answered; None for all other comments. The author is not known here."""
     found = _ANSWER.fullmatch(body[:_LONGEST].partition("\n")[0].removesuffix("\r"))
-    return None if found is None else int(found[1])
+    return (
+        None if found is None else AnsweredCommand(int(found["id"]), Digest(found["text"]) if found["text"] else None)
+    )
 
 
 def released_comment() -> str:
@@ -132,8 +149,9 @@ def help_comment(pull_request: int) -> str:
             bold(Sentence("Commands of gitops-connect")),
             paragraph(
                 Sentence(
-                    "Write a command as a comment of one line. Only people with write access can use it. An edited"
-                    " comment does not count: write a new one."
+                    "Write a command as a comment of one line. Only people with write access can use it. If a comment"
+                    " was edited, it counts only if the forge says that its author has edited it. Otherwise, write a"
+                    " new one."
                 )
             ),
             bullet(Sentence.of("{}: plans the pull request again, and updates the comment with the plan.", PLAN)),

@@ -8,21 +8,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from logging import WARNING
 
 from gitops_connect.daemon import events
+from gitops_connect.errors import ForgeRefused, GitopsConnectError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.status_store import ReviewStore
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Digest, Revision
-from gitops_connect.model.pull_requests import Comment, CommentOptions, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Comment, CommentOptions, CommitStatus, PullRequest, Reaction
 from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.report.comment_writer import (
     APPROVE,
     HELP,
     PLAN,
+    AnsweredCommand,
     CommentKind,
     answer_comment,
-    answered_comment,
+    answered_command,
     find_marker,
     help_comment,
     outdated_comment,
@@ -92,42 +95,51 @@ class ReviewCommands:
     """Carries out each command once, and answers it in a comment, which says what was done or why not.
 
     After a restart, the answers show what was done. If a process was killed before its answer, the command is carried
-    out again, which changes nothing.
+    out again, which changes nothing. A comment that was edited since its answer is read again.
     """
 
     forge: Forge
     store: ReviewStore
     clock: Clock
-    _done: set[int] = field(default_factory=set)
+    _done: set[AnsweredCommand] = field(default_factory=set)
 
     def carry_out(self, pull_request: PullRequest, comments: Sequence[Comment]) -> bool:
         """Carry out new commands. Returns whether a plan was approved. Raises the errors of forge and ledger."""
         approved = False
-        meant = [one for one in comments if _MEANT.fullmatch(one.body.strip()) and one.id not in self._done]
-        if not meant:
+        meant = {AnsweredCommand.of(one): one for one in comments if _MEANT.fullmatch(one.body.strip())}
+        if meant.keys() <= self._done:
             return False
         user = self.forge.user()
-        answered = {answered_comment(one.body) for one in comments if one.author == user}
-        for comment in meant:
-            if comment.id not in answered:
+        answered = {answered_command(one.body) for one in comments if one.author == user} - {None}
+        for command, comment in meant.items():
+            if command not in self._done and not answered & {command, replace(command, text=None)}:
                 found = _COMMAND.fullmatch(comment.body.strip())
-                is_done, answer = self._answer(pull_request, comment, found)
+                reaction, answer = self._answer(pull_request, comment, found)
+                is_done = reaction is Reaction.DONE
                 approved |= is_done and found is not None and found["digest"] is not None
                 if is_done or len(answered) < _MOST_ANSWERS:
                     self.forge.write_comment(pull_request.number, answer_comment(comment, answer), None)
-                    answered.add(comment.id)
-            self._done.add(comment.id)
+                    answered.add(command)
+                    self._react(pull_request, comment, reaction)
+            self._done.add(command)
         return approved
+
+    def _react(self, pull_request: PullRequest, comment: Comment, reaction: Reaction) -> None:
+        """A comment has the answer already, so a forge that accepts no reaction changes nothing."""
+        try:
+            self.forge.react(pull_request.number, comment.id, reaction)
+        except GitopsConnectError as error:
+            events.say_error("reaction_failed", error, WARNING, pull_request=pull_request.number)
 
     def _answer(
         self, pull_request: PullRequest, comment: Comment, found: re.Match[str] | None
-    ) -> tuple[bool, Sentence]:
-        """Whether the command was carried out, and the answer."""
+    ) -> tuple[Reaction, Sentence]:
+        """What became of the command, and the answer."""
         if why_not := self._why_not(pull_request, comment):
             events.command_rejected(pull_request, comment, why_not)
-            return False, Sentence(f"Refused: {why_not}.")
+            return Reaction.REFUSED, Sentence(f"Refused: {why_not}.")
         if found is None:
-            return False, Sentence(f"Unknown command. Known are: {PLAN}, {APPROVE} DIGEST, {HELP}.")
+            return Reaction.UNKNOWN, Sentence(f"Unknown command. Known are: {PLAN}, {APPROVE} DIGEST, {HELP}.")
         if found["digest"] is not None:
             return self._approve(pull_request, comment, Digest(found["digest"]))
         if comment.body.strip() == HELP:
@@ -135,30 +147,36 @@ class ReviewCommands:
             written = self.forge.comments(pull_request.number)
             if not any(one.author == user and one.body == body for one in written):
                 self.forge.write_comment(pull_request.number, body, None)
-            return True, Sentence("Done: a comment lists the commands.")
-        return True, Sentence(
+            return Reaction.DONE, Sentence("Done: a comment lists the commands.")
+        return Reaction.DONE, Sentence(
             "Done: the pull request is planned again. If nothing has changed, its comment is the same."
         )
 
     def _why_not(self, pull_request: PullRequest, comment: Comment) -> str:
         """Never the author of a pull request from a fork, and otherwise everyone who may push.
 
-        Others with write access can edit a comment, and it still has its author. So an edited comment is not a command.
+        Others with write access can edit a comment, and it still has its author.
         """
-        if comment.is_edited:
-            return "the comment was edited; write a new one"
         is_author_of_fork = pull_request.is_fork and comment.author == pull_request.author
-        if not is_author_of_fork and self.forge.can_write(comment.author):
-            return ""
-        return "only people with write access can use commands"
+        if is_author_of_fork or not self.forge.can_write(comment.author):
+            return "only people with write access can use commands"
+        if comment.is_edited and not self._is_edited_by_author(pull_request, comment):
+            return "the comment was edited, and the forge does not say that its author has edited it; write a new one"
+        return ""
 
-    def _approve(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> tuple[bool, Sentence]:
+    def _is_edited_by_author(self, pull_request: PullRequest, comment: Comment) -> bool:
+        try:
+            return self.forge.is_edited_by_author(pull_request.number, comment)
+        except ForgeRefused:  # a forge or a token without GraphQL
+            return False
+
+    def _approve(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> tuple[Reaction, Sentence]:
         place = f"comment {comment.id} on pull request {pull_request.number}"
         approval = Approval(pull_request.number, digest, comment.author, self.clock.now(), place)
         known = self.store.approve(approval)
         events.approved(pull_request, comment, digest, is_known=known)
         if known:
-            return True, Sentence("Approved: the plan with this digest, and no other.")
-        return False, Sentence(
+            return Reaction.DONE, Sentence("Approved: the plan with this digest, and no other.")
+        return Reaction.REFUSED, Sentence(
             "Refused: the pull request shows no plan with this digest. Copy it from the newest comment."
         )

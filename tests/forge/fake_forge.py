@@ -72,7 +72,9 @@ class FakeForge:
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query))
         path = parts.path.removeprefix(self._prefix)
-        self._description.check_request(method, path, query, body)
+        is_described = not path.endswith("/graphql")  # the descriptions are of the REST APIs
+        if is_described:
+            self._description.check_request(method, path, query, body)
         exchange = self._expected.pop(0)
         expected = urlsplit(exchange.request.partition(" ")[2])
         assert (method, path) == (exchange.request.partition(" ")[0], expected.path), exchange.request
@@ -82,5 +84,7 @@ class FakeForge:
         if exchange.has_next:
             following = "&".join(f"{name}={value}" for name, value in {**query, "page": "2"}.items())
             headers["Link"] = f'<{self.url}{path}?{following}>; rel="next"'
-        answer = self._description.answer(method, path, exchange.status, exchange.answer)
+        answer = exchange.answer
+        if is_described:
+            answer = self._description.answer(method, path, exchange.status, answer)
         return exchange.status, headers, b"" if answer is None else json.dumps(answer).encode()

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from forge.worlds import World
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
+from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,20 @@ def test_comments_of_all_pages_in_order_and_one_that_is_replaced_or_deleted(worl
         assert replace(newest, is_edited=True) == Comment(written, "gitops", "a newer plan", is_edited=True)
     with world.playing("deleted comment"):
         assert world.forge.write_comment(1, "a plan", 999999) != 999999
+
+
+def test_each_reaction_to_a_comment(world: World) -> None:
+    with world.playing("reactions"):
+        for reaction in Reaction:
+            world.forge.react(1, world.comment, reaction)
+
+
+def test_who_has_edited_a_comment(world: World) -> None:
+    """Gitea does not say so."""
+    comment = Comment(world.comment, "wendy", "gitops-connect plan\n", is_edited=True)
+    with world.playing("editors"):
+        found = [world.forge.is_edited_by_author(1, comment) for _ in range(5)]
+    assert found == [world.kind is not ForgeKind.GITEA, False, False, False, False]
 
 
 def test_the_status_of_a_commit_is_set_and_set_again(world: World) -> None:

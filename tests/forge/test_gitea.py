@@ -12,7 +12,7 @@ import pytest
 from forge.gitea_server import PASSWORD, GiteaServer
 from forge.worlds import FILE, REPOSITORY, World, forge_of, merge
 from gitops_connect.errors import ForgeRefused
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
 from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
@@ -97,6 +97,16 @@ def test_a_comment_that_its_author_has_not_edited_himself(on_gitea: World, gitea
         assert time.monotonic() < until
         gitea.ask("PATCH", f"{path}/comments/{written['id']}", {"body": "gitops-connect plan"}, user="platform")
     assert (found().author, found().body) == ("wendy", "gitops-connect plan")
+
+
+def test_a_reaction_is_stored_once_and_does_not_count_as_an_edit(on_gitea: World, gitea: GiteaServer) -> None:
+    path = f"/repos/{REPOSITORY}/issues"
+    written = gitea.ask("POST", f"{path}/2/comments", {"body": "gitops-connect plan"}, user="wendy")["id"]
+    for _ in range(2):
+        on_gitea.forge.react(2, written, Reaction.DONE)
+    (stored,) = gitea.ask("GET", f"{path}/comments/{written}/reactions")
+    assert (stored["content"], stored["user"]["login"]) == ("+1", "gitops")
+    assert not next(one for one in on_gitea.forge.comments(2) if one.id == written).is_edited
 
 
 def git(*arguments: str) -> str:

@@ -51,6 +51,8 @@ class World:
     merged: Revision
     other: Revision
     """The first commit of `main`, without a pull request. The next one is `merged`."""
+    comment: int
+    """The number of a comment of pull request 1."""
     comments: int
     """How many comments pull request 1 has at the beginning."""
 
@@ -83,17 +85,18 @@ def faked_world(kind: ForgeKind, description: Description) -> Iterator[World]:
         def playing(test: str) -> AbstractContextManager[None]:
             return fake.played(exchanges(kind, test))
 
-        yield World(forge, fake.url, kind, playing, HEAD, FORKED, MERGED, OTHER, comments=102)
+        yield World(forge, fake.url, kind, playing, HEAD, FORKED, MERGED, OTHER, comment=1, comments=102)
         forge.close()
 
 
 @contextmanager
 def gitea_world(server: GiteaServer) -> Iterator[World]:
     head, forked, merged, token = _fill(server)
+    comment = server.ask("GET", f"/repos/{REPOSITORY}/issues/1/comments")[0]["id"]
     forge = forge_of(ForgeKind.GITEA, server.url, token)
     main = server.ask("GET", f"/repos/{REPOSITORY}/commits?sha=main&limit=1&path=README.md")[0]["sha"]
     commits = map(Revision, (head, forked, merged, main))
-    yield World(forge, server.url, ForgeKind.GITEA, lambda test: nullcontext(), *commits, comments=_COMMENTS)
+    yield World(forge, server.url, ForgeKind.GITEA, lambda test: nullcontext(), *commits, comment, _COMMENTS)
     forge.close()
 
 

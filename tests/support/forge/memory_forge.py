@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from gitops_connect.errors import ForgeUnavailable
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitStatus, PullRequest, Reaction
 
 PULL_REQUEST = PullRequest(
     number=7,
@@ -36,6 +36,9 @@ class MemoryForge:
     comments_of: dict[int, list[Comment]] = field(default_factory=dict)
     statuses: dict[tuple[Revision, str], list[CommitStatus]] = field(default_factory=dict)
     before: Callable[[str], None] = lambda _method: None
+    editors: dict[int, str] = field(default_factory=dict)
+    """Who has edited a comment, by its id."""
+    reactions: list[tuple[int, Reaction]] = field(default_factory=list)
     answers: bool = True
     longest_comment: int = 65_536
 
@@ -75,6 +78,13 @@ class MemoryForge:
             return replaces
         written.append(Comment(len(written), self.user(), body, is_edited=False))
         return len(written) - 1
+
+    def is_edited_by_author(self, number: int, comment: Comment) -> bool:
+        return self.editors.get(comment.id) == comment.author
+
+    def react(self, number: int, comment: int, reaction: Reaction) -> None:
+        self.before("react")
+        self.reactions.append((comment, reaction))
 
     def set_status(self, commit: Revision, status: CommitStatus) -> None:
         self._answer()
