@@ -114,6 +114,14 @@ class Forge(Protocol):
         with self._api.named(f"set the status {status.context} of commit {commit}"):
             self._send_status(f"{self._path}/statuses/{commit}", content)
 
+    def status(self, commit: Revision, context: str) -> CommitState | None:
+        """The state of the last status of the commit with this context; None if there is none."""
+
+    def _state(self, word: str | None) -> CommitState | None:
+        """The state in the forge's own word. States that gitops-connect never sets are final: a failure."""
+        known = {name: state for state, name in self.states.items()}
+        return None if word is None else known.get(word, CommitState.FAILURE)
+
     def _send_status(self, path: str, content: dict[str, str]) -> None:
         self._api.send("POST", path, content)
 

@@ -37,6 +37,7 @@ class GiteaForge(GithubStyleForge):
     """
 
     roles = ("write", "admin", "owner")
+    state_field = "status"
     commit_parameters: Mapping[str, str] = {"stat": "false", "verification": "false", "files": "false"}
 
     def __init__(self, settings: ForgeSettings, url: str, token: Credential, target: str, clock: Clock) -> None:

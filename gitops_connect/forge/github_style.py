@@ -12,7 +12,7 @@ from gitops_connect.errors import ForgeNotFound
 from gitops_connect.forge.forge import Forge
 from gitops_connect.forge.forge_api import AnswerValue
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, PullRequest
 
 MARK = "<!-- gitops-connect annotation -->"
 """The end of each of these comments. The pages of a forge do not show it."""
@@ -30,6 +30,9 @@ class GithubStyleForge(Forge, Protocol):
     list_parameters: Mapping[str, str] = {}
     commit_parameters: Mapping[str, str] = {}
     """What is asked with a list of pull requests, and with a commit."""
+
+    state_field: str = "state"
+    """The field of a status with its state, in an answer."""
 
     def pull_request(self, found: AnswerValue) -> PullRequest:
         """The pull request of an answer."""
@@ -60,6 +63,14 @@ class GithubStyleForge(Forge, Protocol):
 
     def comment_path(self, number: int, comment: int) -> str:
         return f"{self._path}/issues/comments/{comment}"
+
+    def status(self, commit: Revision, context: str) -> CommitState | None:
+        name, most = self._api.size
+        with self._api.named(f"read the status {context} of commit {commit}"):
+            found = self._api.ask("GET", f"{self._path}/commits/{commit}/status", **{name: str(most)})["statuses"]
+            listed = () if found.is_null else found.items()
+            words = [one[self.state_field].text() for one in listed if one["context"].text() == context]
+            return self._state(words[0] if words else None)
 
     def can_write(self, user: str) -> bool:
         try:

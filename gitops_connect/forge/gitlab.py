@@ -104,6 +104,11 @@ class GitlabForge(Forge):
         is_short = status.url is None or len(status.url) <= _LONGEST_URL
         super().set_status(commit, status if is_short else replace(status, url=None))
 
+    def status(self, commit: Revision, context: str) -> CommitState | None:
+        with self._api.named(f"read the status {context} of commit {commit}"):
+            found = self._api.ask("GET", f"{self._path}/repository/commits/{commit}/statuses", name=context).items()
+            return self._state(found[0]["status"].text() if found else None)
+
     def _send_status(self, path: str, content: dict[str, str]) -> None:
         try:
             super()._send_status(path, content)

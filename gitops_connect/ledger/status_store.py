@@ -24,9 +24,9 @@ from gitops_connect.ledger.tables import (
     RecordedValues,
     upsert,
 )
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
-from gitops_connect.model.outcomes import JournalEntry
+from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan
 from gitops_connect.model.status import Condition, ConditionKey
 
@@ -85,6 +85,13 @@ class StatusStore:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
             return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
+
+    def unproven(self, cluster: ClusterName, revision: Revision) -> frozenset[ConnectorName]:
+        """The connectors whose last step for this revision has failed, or is not confirmed yet."""
+        query = select(STEPS.c.connector, STEPS.c.result).filter_by(cluster=cluster, revision=revision)
+        with self._database.read() as connection:
+            last = {one.connector: one.result for one in connection.execute(query.order_by(STEPS.c.id))}
+        return frozenset(name for name, result in last.items() if result in (Result.FAILED, Result.UNCONFIRMED))
 
 
 class ReviewStore:

@@ -31,7 +31,7 @@ _SYNCED = {
     Sync.OUT_OF_SYNC: ConditionStatus.FALSE,
     Sync.UNKNOWN: ConditionStatus.UNKNOWN,
 }
-_HEALTHY = {
+HEALTHY = {
     Health.HEALTHY: ConditionStatus.TRUE,
     Health.SUSPENDED: ConditionStatus.TRUE,
     Health.PROGRESSING: ConditionStatus.UNKNOWN,
@@ -39,6 +39,7 @@ _HEALTHY = {
     Health.DEGRADED: ConditionStatus.FALSE,
     Health.MISSING: ConditionStatus.FALSE,
 }
+"""Whether a connector works."""
 
 
 def connector_conditions(
@@ -77,7 +78,7 @@ def _of_connector(
 ) -> Iterator[tuple[ConditionType, ConditionStatus, str, str, datetime | None]]:
     """Type, status, reason, message, and since when (None: now). Nearly all are known, so no `Condition` is made."""
     since = None if unhealthy is None else unhealthy.since
-    synced, healthy = _SYNCED[status.sync], _HEALTHY[status.health]
+    synced, healthy = _SYNCED[status.sync], HEALTHY[status.health]
     yield ConditionType.SYNCED, synced, status.sync.value, status.difference, None
     yield ConditionType.HEALTHY, healthy, status.reason.value, status.problem, since
     if status.is_fine:

@@ -39,15 +39,15 @@ class ForgeWriter:
 
     forge: Forge
     status_page: str | None
-    _statuses: dict[tuple[int, str], tuple[Revision, CommitStatus]] = field(default_factory=dict)
+    _statuses: dict[tuple[int | Revision, str], tuple[Revision, CommitStatus]] = field(default_factory=dict)
 
     def options(self, pull_request: PullRequest, page: str | None) -> CommentOptions:
         """How a comment is rendered. `page` has the whole plan."""
         return CommentOptions(pull_request.files_url, page, self.forge.longest_comment)
 
-    def set_status(self, pull_request: PullRequest, commit: Revision, status: CommitStatus) -> None:
-        """Set a status, unless it is the last one that this process has set for the pull request."""
-        key = pull_request.number, status.context
+    def set_status(self, pull_request: PullRequest | None, commit: Revision, status: CommitStatus) -> None:
+        """Set a status, unless it is the last one that this process has set for the pull request, or for the commit."""
+        key = commit if pull_request is None else pull_request.number, status.context
         if self._statuses.get(key) != (commit, status):
             self.forge.set_status(commit, replace(status, description=one_line(status.description)))
             self._statuses[key] = commit, status

@@ -5,7 +5,8 @@ If a change was not reviewed, a comment on the pull request says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from logging import WARNING
@@ -17,7 +18,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest, PullRequestPlan
@@ -30,9 +31,12 @@ from gitops_connect.model.reviewed_plans import (
     UnreviewedChange,
 )
 from gitops_connect.model.revisions import is_commit, short
+from gitops_connect.model.status import ConditionStatus
+from gitops_connect.plan.conditions import HEALTHY
 from gitops_connect.plan.reviewed import is_covered, reviewed_plan
 from gitops_connect.report.comment_writer import CommentKind, released_comment
 from gitops_connect.report.review_comment import blocked_comment
+from gitops_connect.report.words import plural
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.settings.sections import Settings
 
@@ -42,6 +46,8 @@ _REMEMBERED = 100
 """Pull requests whose reviewed plans count: a merge may not be applied completely yet when the next one follows."""
 _MOST_COMMITS = 100
 """Commits before a revision of which the pull requests are looked up."""
+_MOST_LEFT = 20
+"""Commits, from the revision backwards, among which those are looked for that an earlier process has left pending."""
 _KEPT = timedelta(days=90)
 """How long the ledger keeps the plans of pull requests that are neither open nor being applied."""
 
@@ -56,6 +62,8 @@ class MergedPlans:
         self._clusters = tuple(settings.clusters)
         self._mode = settings.forge.review
         self._clock = clock
+        self.earlier: Mapping[Revision, PullRequest] = {}
+        """The commits before the revision, of the last look-up, as which other pull requests were merged."""
         self._merged: tuple[PullRequest, ...] = ()
         self._revision: Revision | None = None
         self._is_found = False
@@ -90,6 +98,8 @@ class MergedPlans:
         merged = {} if self._is_applied else {one.number: one for one in self._merged}
         for pull_requests in found.values():
             merged |= {one.number: one for one in pull_requests if one.number not in merged}
+        last = {one.number: commit for commit, all_ in found.items() for one in all_}  # of a rebase
+        self.earlier = {last[number]: one for number, one in merged.items() if last.get(number, revision) != revision}
         self._merged = tuple(merged.values())[-_REMEMBERED:]
         self._is_applied, self._is_found = False, bool(found[revision])
         self._revision = revision
@@ -125,6 +135,10 @@ class MergedPlans:
         marks = (self._ledger.revisions(cluster).applied for cluster in self._clusters)
         return all(mark is not None and mark.revision == self._revision for mark in marks)
 
+    def unproven(self, revision: Revision) -> Mapping[ClusterName, frozenset[ConnectorName]]:
+        """The connectors that a step for this revision has changed, and that were not seen to work at its end."""
+        return {cluster: self._ledger.status.unproven(cluster, revision) for cluster in self._clusters}
+
     def remove_old(self) -> None:
         """Remove the plans of pull requests that were merged or closed long ago."""
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
@@ -151,19 +165,41 @@ def unreviewed(snapshot: Snapshot) -> tuple[tuple[Plan, ...], tuple[UnreviewedCh
     return plans, tuple(one for plan in plans for one in plan.unreviewed)
 
 
-def apply_status(snapshot: Snapshot, url: str) -> CommitStatus:
-    """Whether the revision in effect was applied on every cluster."""
-    problems = [problem for view in snapshot.clusters.values() for problem in _problems(view)]
+Unproven = Mapping[ClusterName, Collection[ConnectorName]]
+"""The connectors of each cluster that were not seen to work after the last step for a revision."""
+
+
+def apply_status(snapshot: Snapshot, unproven: Unproven, url: str | None) -> CommitStatus:
+    """Whether the revision in effect was applied on every cluster, and its connectors work."""
+    views = snapshot.clusters.values()
+    health = {view.cluster: Counter(_healths(view, unproven.get(view.cluster, ()))) for view in views}
+    problems = [problem for view in views for problem in _problems(view)]
+    problems += [
+        f"{plural(found[ConditionStatus.FALSE], 'changed connector')} not working on {cluster}"
+        for cluster, found in health.items()
+        if found[ConditionStatus.FALSE]
+    ]
     if problems:
         return CommitStatus(APPLY, CommitState.FAILURE, "; ".join(problems), url)
-    left = [view.cluster for view in snapshot.clusters.values() if view.applied != snapshot.repository.revision]
+    left = [view.cluster for view in views if view.applied != snapshot.repository.revision]
     if left:
         return CommitStatus(APPLY, CommitState.PENDING, f"not yet applied on {', '.join(left)}", url)
+    if open_ := [cluster for cluster, found in health.items() if found[ConditionStatus.UNKNOWN]]:
+        said = f"applied, and not confirmed yet on {', '.join(open_)}"
+        return CommitStatus(APPLY, CommitState.PENDING, said, url)
     return CommitStatus(APPLY, CommitState.SUCCESS, f"applied on {', '.join(snapshot.clusters)}", url)
 
 
-Ended = tuple[bool, tuple[str, ...], tuple[UnreviewedChange, ...]]
-"""Whether the revision in effect is applied on a cluster, the problems, and what is blocked."""
+def _healths(view: ClusterView, unproven: Collection[ConnectorName]) -> Iterator[ConditionStatus]:
+    """Whether these connectors work: unknown until they were observed after their last step."""
+    changed = {one.step.connector for one in view.steps}
+    for one in view.connectors:
+        if one.name in unproven:
+            yield ConditionStatus.UNKNOWN if one.name in changed else HEALTHY[one.health]
+
+
+Ended = tuple[bool, int, tuple[str, ...], tuple[UnreviewedChange, ...]]
+"""Whether the revision in effect is applied on a cluster, the number of steps, the problems, and what is blocked."""
 
 
 def ended(snapshot: Snapshot) -> dict[ClusterName, Ended]:
@@ -171,6 +207,7 @@ def ended(snapshot: Snapshot) -> dict[ClusterName, Ended]:
     return {
         view.cluster: (
             view.applied == snapshot.repository.revision,
+            len(view.steps),
             tuple(_problems(view)),
             view.plan.unreviewed if view.plan else (),
         )
@@ -193,7 +230,7 @@ def _problems(view: ClusterView) -> Iterator[str]:
 
 @dataclass(slots=True)
 class MergeReports:
-    """The reports about the pull request that was merged as the revision in effect."""
+    """The reports about the revision in effect, and the pull request that was merged as it."""
 
     writer: ForgeWriter
     merged: MergedPlans
@@ -202,7 +239,10 @@ class MergeReports:
     _request: int = 0
     _revision: Revision | None = None
     _reported: Mapping[ClusterName, Ended] = field(default_factory=dict)
-    _pending: dict[Revision, PullRequest] = field(default_factory=dict)
+    _pending: dict[Revision, PullRequest | None] = field(default_factory=dict)
+    """The commits before the revision in effect, or itself, whose status is not final yet."""
+    _knows_left: bool = False
+    """Whether the commits were found that an earlier process has left pending."""
     _closed: set[int] = field(default_factory=set)
     """Pull requests without a comment that says that something is blocked."""
 
@@ -233,10 +273,34 @@ class MergeReports:
                 self.merged.remove_old()
                 self._request = self.daemon.reconcile_now(snapshot.clusters)
                 snapshot = self._snapshot()
-            if revision is not None and self.merged.last is not None:
-                self._report(self.merged.last, revision, snapshot)
         except GitopsConnectError as error:
             yield error
+            return
+        if revision is not None:
+            for work in (self._find_pending, self._report):
+                try:
+                    work(revision, snapshot)
+                except GitopsConnectError as error:
+                    yield error
+
+    def _find_pending(self, revision: Revision, snapshot: Snapshot) -> None:
+        """Find the earlier commits without a final status: merged together with others, or left by another process."""
+        if not self._knows_left and any(one.applied for one in snapshot.clusters.values()):
+            commit: Revision | None = revision
+            for _ in range(_MOST_LEFT):
+                state = commit and self.writer.forge.status(commit, APPLY)
+                if commit is None or state is CommitState.SUCCESS:
+                    break
+                if state is CommitState.PENDING and commit != revision:
+                    self._pending.setdefault(commit, None)
+                commit = self.writer.forge.first_parent(commit)
+            self._knows_left = True
+        for earlier, one in [*self.merged.earlier.items()]:
+            if earlier not in self._pending and self.writer.forge.status(earlier, APPLY) is None:
+                pending = CommitStatus(APPLY, CommitState.PENDING, f"waits for commit {short(revision)}", one.url)
+                self.writer.set_status(one, earlier, pending)
+                self._pending[earlier] = one
+        self.merged.earlier = {}
 
     def follow(self) -> Iterator[Exception]:
         """Look up what was reviewed, so that a process that is not the leader shows the same plans. Changes nothing."""
@@ -250,21 +314,28 @@ class MergeReports:
         except GitopsConnectError as error:
             yield error
 
-    def _report(self, pull_request: PullRequest, revision: Revision, snapshot: Snapshot) -> None:
-        status = apply_status(snapshot, pull_request.url)
-        self.writer.set_status(pull_request, revision, status)
+    def _report(self, revision: Revision, snapshot: Snapshot) -> None:
+        pull_request = self.merged.last
+        url = pull_request.url if pull_request else self.writer.status_page
+        status = apply_status(snapshot, self.merged.unproven(revision), url)
         self._pending.pop(revision, None)
+        if status.state is CommitState.SUCCESS:
+            # The commits that were still pending when the next one followed are applied, too. If this process is killed
+            # before the status of the revision, the next one finds those that are left.
+            applied = f"applied with commit {short(revision)}"
+            for earlier, one in [*self._pending.items()]:
+                done = CommitStatus(APPLY, CommitState.SUCCESS, applied, one.url if one else url)
+                self.writer.set_status(one, earlier, done)
+                del self._pending[earlier]
+        self.writer.set_status(pull_request, revision, status)
         if status.state is CommitState.PENDING:
             self._pending[revision] = pull_request
-        elif status.state is CommitState.SUCCESS:
+        if all(one.applied == revision for one in snapshot.clusters.values()):
             self.merged.applied()
-            # The commits that were still pending when the next one followed are applied, too.
-            for earlier, one in [*self._pending.items()]:
-                applied = f"applied with commit {short(revision)}"
-                self.writer.set_status(one, earlier, CommitStatus(APPLY, CommitState.SUCCESS, applied, one.url))
-                del self._pending[earlier]
-            self._close_blocked(pull_request)
-        self._report_blocked(pull_request, revision, snapshot)
+        if pull_request is not None:
+            if status.state is CommitState.SUCCESS:
+                self._close_blocked(pull_request)
+            self._report_blocked(pull_request, revision, snapshot)
 
     def _close_blocked(self, pull_request: PullRequest) -> None:
         """Say in the comment about a blocked change that it is applied now. It is looked for once in each process."""

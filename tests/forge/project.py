@@ -42,14 +42,19 @@ class Project:
         }
 
     def push(self, branch: str, message: str, **files: str) -> str:
-        """Commit documents to a branch, which is created from `main` if it is new, and push it."""
+        """Commit documents to a branch, and push it."""
+        commit = self.commit(branch, message, **files)
+        self.at.git("push", "--quiet", "origin", branch)
+        return commit
+
+    def commit(self, branch: str, message: str, **files: str) -> str:
+        """Commit documents to a branch, which is created from `main` if it is new."""
         known = self.at.git("branch", "--format=%(refname:short)").split()
         self.at.git("switch", "--quiet", *([branch] if branch in known else ["--create", branch, "main"]))
         for stem, text in files.items():
             self.at.write(f"{stem}.yaml", text)
         self.at.git("add", "--all")
         self.at.git("commit", "--quiet", "--allow-empty", "--message", message)
-        self.at.git("push", "--quiet", "origin", branch)
         return self.at.git("rev-parse", "HEAD")
 
     def ask(self, method: str, path: str, body: object = None) -> Any:

@@ -73,9 +73,11 @@ def test_who_has_edited_a_comment(world: World) -> None:
 
 def test_the_status_of_a_commit_is_set_and_set_again(world: World) -> None:
     with world.playing("statuses"):
+        assert world.forge.status(world.head, "gitops-connect/plan") is None
         for state in (CommitState.PENDING, CommitState.PENDING, CommitState.FAILURE, CommitState.SUCCESS):
             status = CommitStatus("gitops-connect/plan", state, "x" * 200, "https://x.example/1")
             world.forge.set_status(world.head, status)
+        assert world.forge.status(world.head, "gitops-connect/plan") is CommitState.SUCCESS
 
 
 def test_annotations_of_changed_lines(world: World) -> None:

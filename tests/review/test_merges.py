@@ -18,10 +18,13 @@ from support.server.made_up import MadeUpDaemon
 from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.errors import ForgeRefused
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, Digest, Revision
+from gitops_connect.model.health import HealthReason
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.pull_requests import Comment, PullRequest
+from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Approval, PlanPurpose, ReviewedPlan, Reviews
+from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
 from gitops_connect.report.comment_writer import answered_command
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
@@ -30,6 +33,7 @@ from gitops_connect.settings.sections import ClusterSettings, Settings
 
 LOCAL = ClusterName("local")
 REVISION, LATER = Revision("a" * 40), Revision("b" * 40)
+START_OF_BRANCH, EARLIER = Revision("1" * 40), Revision("2" * 40)
 
 
 class Merge:
@@ -40,7 +44,8 @@ class Merge:
         self.state = DaemonState({LOCAL: ClusterView(LOCAL)})
         self.daemon = MadeUpDaemon(self.state)
         self.store = ledger.reviews
-        self.merged = MergedPlans(self.forge, ledger, Settings(Path()), clock)
+        settings = Settings(Path(), clusters={LOCAL: ClusterSettings(LOCAL, ("http://127.0.0.1:1",))})
+        self.merged = MergedPlans(self.forge, ledger, settings, clock)
         commands = ReviewCommands(self.forge, self.store, clock)
         self.reports = MergeReports(ForgeWriter(self.forge, None), self.merged, commands, self.daemon)
 
@@ -153,10 +158,10 @@ def test_a_commit_is_looked_up_until_its_pull_request_is_known(merge: Merge) -> 
     merge.report()
     merge.reconcile()
     merge.report()
-    assert (merge.daemon.reconciliations.last, merge.states()) == (1, [])
+    assert (merge.daemon.reconciliations.last, merge.states()) == (1, ["pending", "failure"])
     merge.follow(REVISION)
     merge.report()
-    assert (merge.daemon.reconciliations.last, merge.states()) == (2, ["pending", "success"])
+    assert (merge.daemon.reconciliations.last, merge.states()) == (2, ["pending", "failure", "pending", "success"])
 
 
 def test_a_commit_that_was_pending_when_the_next_one_followed_is_applied_with_it(merge: Merge) -> None:
@@ -169,6 +174,85 @@ def test_a_commit_that_was_pending_when_the_next_one_followed_is_applied_with_it
     merge.report()
     assert merge.states() == ["pending", "success"]
     assert merge.forge.states(LATER, APPLY) == ["pending", "success"]
+
+
+def test_a_direct_push_has_its_status_at_its_last_commit(merge: Merge) -> None:
+    """Two pushes, the second one of two commits."""
+    merge.forge.parents = {EARLIER: START_OF_BRANCH, REVISION: EARLIER, LATER: REVISION}
+    for pushed in (EARLIER, LATER):
+        merge.poll(pushed)
+        merge.report()
+        merge.begin()
+        merge.is_blocked = False
+        merge.state.update_cluster(LOCAL, plan=plan())
+        merge.end()
+        merge.report()
+        assert (merge.forge.states(pushed, APPLY), merge.states()) == (["pending", "success"], [])
+
+
+def test_each_pull_request_that_was_merged_while_no_daemon_ran_has_its_status(merge: Merge, ledger: Ledger) -> None:
+    ledger.record_applied(LOCAL, EARLIER, START)
+    other = replace(PULL_REQUEST, number=8)
+    merge.forge.parents, merge.forge.merged = {LATER: REVISION, REVISION: EARLIER}, {REVISION: other}
+    merge.show()
+    merge.merge(LATER)
+    merge.report()
+    assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending"], ["pending"])
+    merge.reconcile()
+    merge.report()
+    assert (merge.states()[-1], merge.forge.states(LATER, APPLY)[-1]) == ("success", "success")
+
+
+def test_a_status_that_an_earlier_process_has_left_pending_gets_its_end(merge: Merge) -> None:
+    for commit_, state in (
+        (START_OF_BRANCH, CommitState.PENDING),
+        (EARLIER, CommitState.SUCCESS),
+        (REVISION, CommitState.PENDING),
+    ):
+        merge.forge.set_status(commit_, CommitStatus(APPLY, state, ""))
+    merge.forge.parents = {EARLIER: START_OF_BRANCH, REVISION: EARLIER, LATER: REVISION}
+    merge.show()
+    merge.follow(LATER)
+    assert (merge.states(), merge.forge.states(LATER, APPLY)) == (["pending", "success"], ["pending", "success"])
+    assert merge.forge.states(START_OF_BRANCH, APPLY) == ["pending"], "not behind a commit that has succeeded"
+
+
+def test_a_step_that_is_not_confirmed_is_pending_until_the_connector_is_seen_to_work_or_not(
+    merge: Merge, ledger: Ledger
+) -> None:
+    merge.show()
+    merge.merge(REVISION)
+    merge.report()
+    merge.begin()
+    about = (LOCAL, START, REVISION, "ana", ConnectorName("orders"), Action.RESUME, "")
+    for result in (Result.UNCONFIRMED, Result.FAILED):
+        ledger.status.record_step(JournalEntry(*about, result, "", "", 0.0))
+        outcome = StepOutcome(step("orders", Action.RESUME), result)
+        merge.state.update_cluster(LOCAL, steps=(outcome,), connectors=(health(Health.HEALTHY),))
+        merge.end()
+        merge.report()
+        assert merge.states()[-1] == ("pending" if result is Result.UNCONFIRMED else "failure"), "seen before the step"
+        merge.state.update_cluster(LOCAL, steps=())
+        for seen, state in (
+            (Health.PROGRESSING, "pending"),
+            (Health.DEGRADED, "failure"),
+            (Health.UNKNOWN, "pending"),
+            (Health.HEALTHY, "success"),
+        ):
+            merge.state.update_cluster(LOCAL, connectors=(health(seen), replace(health(Health.DEGRADED), name="other")))
+            merge.report()
+            assert merge.states()[-1] == state
+    assert {one.description for one in merge.forge.statuses[REVISION, APPLY]} == {
+        "not yet applied on local",
+        "applied, and not confirmed yet on local",
+        "1 changed connector not working on local",
+        "1 of 1 steps failed on local",
+        "applied on local",
+    }
+
+
+def health(found: Health) -> ConnectorStatus:
+    return ConnectorStatus(LOCAL, ConnectorName("orders"), Sync.SYNCED, found, "RUNNING", "1/1", HealthReason.RUNNING)
 
 
 def test_a_plan_that_nobody_has_reviewed_is_reported_and_remains_failed(merge: Merge) -> None:

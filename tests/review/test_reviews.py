@@ -97,7 +97,7 @@ def test_two_pull_requests_that_are_merged(
         shown = partial(ledger.reviews.plans, numbers, PlanPurpose.REVIEW)
         project.at.await_that(shown, lambda plans: len(plans) == len(numbers))
     daemon.send(signal.SIGKILL if is_killed else signal.SIGSTOP)
-    merged = [project.merge(number) for number in numbers][-1]
+    merged = [project.merge(number) for number in numbers]
     with ExitStack() as stack:
         if is_killed:
             daemon.code()
@@ -106,7 +106,28 @@ def test_two_pull_requests_that_are_merged(
             daemon.send(signal.SIGCONT)
         for name in ("orders-back", "more-back"):
             daemon.wait("step_applied", action="alter", offset_change=name)
-        project.await_status(merged, "success", "apply")
+        for commit in merged:
+            project.await_status(commit, "success", "apply")
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["while a daemon runs", "while no daemon runs"])
+def test_a_direct_push_of_several_commits(project: Project, daemon: AsProcess, is_killed: bool) -> None:
+    """Gitea shows the status of a push at its last commit. Only the one in the middle changes documents."""
+    daemon.send(signal.SIGKILL if is_killed else signal.SIGSTOP)
+    commits = []
+    for text in ("one", "two", "three"):
+        documents = {"more": project.at.source("more")} if text == "two" else {}
+        commits.append(project.commit("main", text, **documents))
+    project.at.git("push", "--quiet", "origin", "main")
+    with ExitStack() as stack:
+        if is_killed:
+            daemon.code()
+            daemon = stack.enter_context(AsProcess(project.at, environment=project.environment))
+        else:
+            daemon.send(signal.SIGCONT)
+        daemon.wait("step_applied", connector=project.at.name("more"))
+        assert project.await_status(commits[-1], "success", "apply")["description"] == "applied on local"
+        assert [project.ask("GET", f"/commits/{one}/status")["statuses"] or [] for one in commits[:-1]] == [[], []]
 
 
 def test_a_conflict_and_two_pull_requests_for_the_same_offsets_are_named(project: Project, daemon: AsProcess) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from gitops_connect.errors import ForgeUnavailable
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitStatus, PullRequest, Reaction
+from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
 
 PULL_REQUEST = PullRequest(
     number=7,
@@ -38,6 +38,7 @@ class MemoryForge:
     before: Callable[[str], None] = lambda _method: None
     editors: dict[int, str] = field(default_factory=dict)
     """Who has edited a comment, by its id."""
+    parents: dict[Revision, Revision] = field(default_factory=dict)
     reactions: list[tuple[int, Reaction]] = field(default_factory=list)
     answers: bool = True
     longest_comment: int = 65_536
@@ -62,7 +63,7 @@ class MemoryForge:
 
     def first_parent(self, commit: Revision) -> Revision | None:
         self._answer()
-        return None
+        return self.parents.get(commit)
 
     def comments(self, number: int) -> Sequence[Comment]:
         self._answer()
@@ -90,6 +91,11 @@ class MemoryForge:
         self._answer()
         self.before("set_status")
         self.statuses.setdefault((commit, status.context), []).append(status)
+
+    def status(self, commit: Revision, context: str) -> CommitState | None:
+        self._answer()
+        found = self.statuses.get((commit, context))
+        return found[-1].state if found else None
 
     def can_write(self, user: str) -> bool:
         return True
