@@ -104,7 +104,10 @@ def _extra(setting: str, extra: str) -> Iterator[None]:
 @contextmanager
 def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]:
     settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
-    merged, commands = MergedPlans(forge, ledger, settings, clock), ReviewCommands(forge, ledger.reviews, clock)
+    merged, commands = (
+        MergedPlans(forge, ledger, settings, clock),
+        ReviewCommands(forge, ledger.reviews, clock, settings.forge.author_may_approve),
+    )
     daemon.reviews = merged.reviews
     writer = ForgeWriter(forge, settings.server.public_url)
     merges = MergeReports(writer, merged, commands, daemon)

@@ -24,7 +24,7 @@ from gitops_connect.ledger.tables import (
     RecordedValues,
     upsert,
 )
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan
@@ -127,6 +127,12 @@ class ReviewStore:
                 values = {**key, **attributes(approval, "who", "at", "place"), "plan": shown.plan}
                 connection.execute(insert(APPROVALS).values(values))
             return True
+
+    def revoke(self, pull_request: int, digest: Digest) -> bool:
+        """Remove the approval of a plan. False if there is none."""
+        with self._database.write() as connection:
+            removed = connection.execute(delete(APPROVALS).filter_by(pull_request=pull_request, digest=digest))
+            return removed.rowcount > 0
 
     def approved(self, pull_requests: Collection[int]) -> list[ReviewedPlan]:
         """The approved plans of these pull requests, also those that they no longer show."""

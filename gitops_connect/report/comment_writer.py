@@ -96,6 +96,7 @@ def find_marker(body: str) -> Marker | None:
 
 PLAN = "gitops-connect plan"
 APPROVE = "gitops-connect approve"
+REVOKE = "gitops-connect revoke"
 HELP = "gitops-connect help"
 
 
@@ -162,6 +163,7 @@ def help_comment(pull_request: int) -> str:
                     f"{APPROVE} DIGEST",
                 )
             ),
+            bullet(Sentence.of("{}: takes back the approval of this plan, whoever gave it.", f"{REVOKE} DIGEST")),
             bullet(Sentence.of("{}: shows these commands.", HELP)),
         ]
     )

@@ -1,12 +1,12 @@
 """Comments and commit statuses on the forge, of which nothing is written twice, and the commands in comments.
 
-People with write access use the commands `plan`, `approve DIGEST` and `help`.
+People with write access use the commands `plan`, `approve DIGEST`, `revoke DIGEST` and `help`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from logging import WARNING
 
@@ -22,6 +22,7 @@ from gitops_connect.report.comment_writer import (
     APPROVE,
     HELP,
     PLAN,
+    REVOKE,
     AnsweredCommand,
     CommentKind,
     answer_comment,
@@ -83,7 +84,7 @@ class ForgeWriter:
         return next((one for one, marker in markers if marker is not None and marker.kind is kind), None)
 
 
-_COMMAND = re.compile(rf"{PLAN}|{HELP}|{APPROVE} (?P<digest>[0-9a-f]{{64}})")
+_COMMAND = re.compile(rf"{PLAN}|{HELP}|(?P<verb>{APPROVE}|{REVOKE}) (?P<digest>[0-9a-f]{{64}})")
 _MEANT = re.compile(r"gitops-connect .*", re.IGNORECASE)
 """A comment of one line that is meant as a command."""
 _MOST_ANSWERS = 50
@@ -95,17 +96,22 @@ class ReviewCommands:
     """Carries out each command once, and answers it in a comment, which says what was done or why not.
 
     After a restart, the answers show what was done. If a process was killed before its answer, the command is carried
-    out again, which changes nothing. A comment that was edited since its answer is read again.
+    out again, which changes nothing. A comment that was edited since its answer is read again. `author_may_approve`:
+    also a plan of the author's own pull request.
     """
 
     forge: Forge
     store: ReviewStore
     clock: Clock
+    author_may_approve: bool = True
     _done: set[AnsweredCommand] = field(default_factory=set)
 
-    def carry_out(self, pull_request: PullRequest, comments: Sequence[Comment]) -> bool:
-        """Carry out new commands. Returns whether a plan was approved. Raises the errors of forge and ledger."""
-        approved = False
+    def carry_out(self, pull_request: PullRequest, comments: Sequence[Comment], authors: Collection[str] = ()) -> bool:
+        """Carry out new commands. Returns whether approvals have changed. Raises the errors of forge and ledger.
+
+        `authors`: those of other pull requests whose changes are approved here.
+        """
+        is_changed, own = False, {pull_request.author, *authors}
         meant = {AnsweredCommand.of(one): one for one in comments if _MEANT.fullmatch(one.body.strip())}
         if meant.keys() <= self._done:
             return False
@@ -114,15 +120,15 @@ class ReviewCommands:
         for command, comment in meant.items():
             if command not in self._done and not answered & {command, replace(command, text=None)}:
                 found = _COMMAND.fullmatch(comment.body.strip())
-                reaction, answer = self._answer(pull_request, comment, found)
+                reaction, answer = self._answer(pull_request, comment, found, own)
                 is_done = reaction is Reaction.DONE
-                approved |= is_done and found is not None and found["digest"] is not None
+                is_changed |= is_done and found is not None and found["digest"] is not None
                 if is_done or len(answered) < _MOST_ANSWERS:
                     self.forge.write_comment(pull_request.number, answer_comment(comment, answer), None)
                     answered.add(command)
                     self._react(pull_request, comment, reaction)
             self._done.add(command)
-        return approved
+        return is_changed
 
     def _react(self, pull_request: PullRequest, comment: Comment, reaction: Reaction) -> None:
         """A comment has the answer already, so a forge that accepts no reaction changes nothing."""
@@ -132,16 +138,23 @@ class ReviewCommands:
             events.say_error("reaction_failed", error, WARNING, pull_request=pull_request.number)
 
     def _answer(
-        self, pull_request: PullRequest, comment: Comment, found: re.Match[str] | None
+        self, pull_request: PullRequest, comment: Comment, found: re.Match[str] | None, authors: Collection[str]
     ) -> tuple[Reaction, Sentence]:
         """What became of the command, and the answer."""
-        if why_not := self._why_not(pull_request, comment):
+        why_not = self._why_not(pull_request, comment)
+        is_approval = found is not None and found["verb"] == APPROVE
+        if not why_not and is_approval and not self.author_may_approve and comment.author in authors:
+            why_not = "[forge] author_may_approve is false, and the author of a pull request cannot approve its plan"
+        if why_not:
             events.command_rejected(pull_request, comment, why_not)
             return Reaction.REFUSED, Sentence(f"Refused: {why_not}.")
         if found is None:
-            return Reaction.UNKNOWN, Sentence(f"Unknown command. Known are: {PLAN}, {APPROVE} DIGEST, {HELP}.")
+            return Reaction.UNKNOWN, Sentence(
+                f"Unknown command. Known are: {PLAN}, {APPROVE} DIGEST, {REVOKE} DIGEST, {HELP}."
+            )
         if found["digest"] is not None:
-            return self._approve(pull_request, comment, Digest(found["digest"]))
+            change = self._approve if is_approval else self._revoke
+            return change(pull_request, comment, Digest(found["digest"]))
         if comment.body.strip() == HELP:
             body, user = help_comment(pull_request.number), self.forge.user()
             written = self.forge.comments(pull_request.number)
@@ -180,3 +193,10 @@ class ReviewCommands:
         return Reaction.REFUSED, Sentence(
             "Refused: the pull request shows no plan with this digest. Copy it from the newest comment."
         )
+
+    def _revoke(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> tuple[Reaction, Sentence]:
+        """Everyone with write access may: it only blocks more."""
+        if not self.store.revoke(pull_request.number, digest):
+            return Reaction.REFUSED, Sentence("Refused: the plan with this digest is not approved.")
+        events.say(WARNING, "approval_revoked", pull_request=pull_request.number, author=comment.author, digest=digest)
+        return Reaction.DONE, Sentence("Revoked: the plan with this digest is not approved. What is applied stays so.")

@@ -74,6 +74,11 @@ class MergedPlans:
         """The pull request that was merged last; None if none is known."""
         return self._merged[-1] if self._merged else None
 
+    @property
+    def authors(self) -> frozenset[str]:
+        """Those of all pull requests that count."""
+        return frozenset(one.author for one in self._merged)
+
     def reviews(self, revision: Revision) -> Reviews:
         """What the planner must know. Until the revision was looked up, nothing of it counts as reviewed."""
         if self._mode is ReviewMode.AUTO:
@@ -362,6 +367,10 @@ class MergeReports:
         self.carry_out_commands(pull_request, comments)
 
     def carry_out_commands(self, pull_request: PullRequest, comments: Sequence[Comment]) -> None:
-        """Carry out the commands in these comments. A plan that was approved is applied at once."""
-        if self.commands.carry_out(pull_request, comments):
+        """Carry out the commands in these comments. A plan that was approved is applied at once.
+
+        What is blocked of all merged pull requests is approved at the last one.
+        """
+        is_last = self.merged.last is not None and pull_request.number == self.merged.last.number
+        if self.commands.carry_out(pull_request, comments, self.merged.authors if is_last else ()):
             self.daemon.reconcile_now(self.daemon.state.snapshot.clusters)

@@ -150,6 +150,9 @@ class ForgeSettings:
     review: ReviewMode = ReviewMode.REVIEWED
     """What is applied after a merge. `reviewed`: what was shown in the pull request, and what needs no review; a new
     destructive change waits for an approval. `auto`: everything. `manual`: only what was approved in a comment."""
+    author_may_approve: bool = True
+    """Whether the author of a pull request may approve its plan in a comment. `false`: another person with write access
+    has to. Who may merge it is decided by the branch protection of the forge."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.main import COMMANDS, run_command
-from gitops_connect.report.comment_writer import APPROVE, HELP
+from gitops_connect.report.comment_writer import APPROVE, HELP, REVOKE
 from gitops_connect.settings.settings_file import load_settings
 
 README = ROOT / "README.md"
@@ -191,7 +191,7 @@ def test_every_module_and_function_that_the_architecture_names_exists(page: str)
 
 
 COMMAND = re.compile(r"(?:^|&& |\| |-- |=)(?:\$ )?(?:[\w./]*/)?gitops-connect (?P<rest>[^|>&]*)")
-IN_COMMENTS = {one.removeprefix("gitops-connect ") for one in (APPROVE, HELP)}
+IN_COMMENTS = {one.removeprefix("gitops-connect ") for one in (APPROVE, REVOKE, HELP)}
 """Commands that only a comment on a pull request can have."""
 HISTORY = {"CHANGELOG.md"}
 """Pages that also name commands of earlier versions."""

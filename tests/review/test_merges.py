@@ -377,6 +377,35 @@ def test_a_command_that_an_earlier_version_has_answered_is_not_answered_again(le
     assert len(forge.comments(7)) == 2
 
 
+def test_an_approval_is_taken_back_by_everyone_with_write_access(ledger: Ledger) -> None:
+    shown, forge = reviewed_plan(7, PULL_REQUEST.head, [plan()]), MemoryForge()
+    ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
+    commands = ReviewCommands(forge, ledger.reviews, ManualClock())
+    for number, (author, verb, said, is_approved) in enumerate(
+        (
+            ("ana", "revoke", "Refused", False),
+            ("ana", "approve", "Approved", True),
+            ("bob", "revoke", "Revoked", False),
+            ("ana", "approve", "Approved", True),
+        )
+    ):
+        body = f"gitops-connect {verb} {shown.digest}"
+        is_changed = commands.carry_out(PULL_REQUEST, [Comment(number, author, body, is_edited=False)])
+        assert (said in forge.comments(7)[-1].body, is_changed) == (True, said != "Refused")
+        assert bool(ledger.reviews.approved([7])) is is_approved
+
+
+def test_the_authors_of_what_is_merged_cannot_approve_it_if_the_settings_say_so(ledger: Ledger) -> None:
+    shown, forge = reviewed_plan(7, PULL_REQUEST.head, [plan()]), MemoryForge()
+    ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
+    commands = ReviewCommands(forge, ledger.reviews, ManualClock(), author_may_approve=False)
+    for number, (author, is_approved) in enumerate((("wendy", False), ("rita", False), ("ana", True))):
+        command = Comment(number, author, f"gitops-connect approve {shown.digest}", is_edited=False)
+        assert commands.carry_out(PULL_REQUEST, [command], ["rita"]) is is_approved
+        assert ("author_may_approve" in forge.comments(7)[-1].body) is not is_approved
+    assert [one.who for one in ledger.reviews.approvals(7)] == ["ana"]
+
+
 CLOCK = ManualClock()
 OTHER = ClusterName("other")
 MERGES = {"b": 1, "c": 2, "d": 3}

@@ -145,6 +145,14 @@ def test_a_conflict_and_two_pull_requests_for_the_same_offsets_are_named(project
     assert project.await_status(head, "failure")["description"] == "not planned: conflict"
 
 
+def test_a_secret_in_clear_text_is_reported_without_its_value(project: Project, daemon: AsProcess) -> None:
+    value = "hunter2-in-clear-text"
+    project.push("secret", "secret", more=project.at.source("more", **{"db.password": value}))
+    number = project.open("secret")
+    body = project.await_comment(number, lambda body: "in clear text in Git" in body)["body"]
+    assert ("connector/clear-secret" in body, value in body) == (True, False)
+
+
 def test_merging_another_pull_request_releases_nothing(project: Project, daemon: AsProcess, standin: StandIn) -> None:
     set_position(project, standin, 100)
     direct = project.push("main", "direct", back=rewind(project, 40))
