@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
@@ -34,6 +36,8 @@ WHEN = {Direction.REWIND: "earlier", Direction.FORWARD: "later"}
 """For distances that do not count records: those in a log that also has other changes, and times."""
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """The names that Kafka allows (`Topic.validate`): without a slash, so that `orders/3` is unambiguous."""
+_IN_TOPIC = re.compile(rf"({_TOPIC.pattern})/([0-9]+)")
+_MOST_RANGES = 10
 _NONE = "(none)"
 _WIDEST = 72
 """Characters up to which moves are aligned."""
@@ -139,7 +143,31 @@ def difference_lines(
         yield Line(f"… and {moving - len(shown):,} more (only the largest of each direction are kept)")
     elif left := moving - len(shown):
         yield Line(f"… and {left:,} more ({rest})")
+        yield from _ranges(difference.moves[len(shown) :])
     yield from resume_lines(difference)
+
+
+def _ranges(moves: Sequence[Move]) -> Iterator[Line]:
+    """The partitions of topics that move in each direction, as in `rewind: orders/0-4999`."""
+    for direction in SYMBOLS:
+        numbers = defaultdict[str, list[int]](list)
+        for move in moves:
+            if move.direction is direction and (found := _IN_TOPIC.fullmatch(partition_words(move.partition))):
+                numbers[found[1]].append(int(found[2]))
+        ranges = [
+            f"{topic}/{run[0]}-{run[-1]}" if len(run) > 1 else f"{topic}/{run[0]}"
+            for topic in sorted(numbers)
+            for run in _runs(sorted(numbers[topic]))
+        ]
+        if ranges:
+            more = f", and {len(ranges) - _MOST_RANGES:,} more ranges" if len(ranges) > _MOST_RANGES else ""
+            yield Line(f"  {direction.value}: {', '.join(ranges[:_MOST_RANGES])}{more}")
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[list[int]]:
+    """The numbers, split where one is missing."""
+    for _, run in groupby(enumerate(numbers), key=lambda one: one[1] - one[0]):
+        yield [number for _, number in run]
 
 
 def resume_lines(difference: Difference) -> Iterator[Line]:

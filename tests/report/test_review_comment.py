@@ -43,6 +43,31 @@ EMPTY = PullRequestPlan(7, REVISION, "main")
 ELEMENT = re.compile("<code>[^<>]*</code>")
 
 
+def moves_of_orders(rewound: range, skipped: list[int]) -> PullRequestPlan:
+    """One sink, whose offsets of these partitions move by one record each."""
+    done = change("back", "orders", acknowledge=["rewind", "skip"])
+    wanted_, seen_ = wanted("orders", config=SINK), seen("orders", config=SINK)
+    to = of_topic({**dict.fromkeys(rewound, 9), **dict.fromkeys(skipped, 11)})
+    offsets = OffsetSituation(
+        manifests={done.name: to},
+        current={ConnectorName("orders"): status(dict.fromkeys([*rewound, *skipped], 10))},
+        shapes={ConnectorName("orders"): shape} if (shape := BUILT_IN.shape(wanted_.config)) is not None else {},
+    )
+    made = plan(situation([wanted_], [seen_], owned=["orders"], changes=[done], offsets=offsets))
+    return replace(EMPTY, plans=(made,), digest=DIGEST)
+
+
+def test_5000_partitions_are_ranges_and_totals_in_a_bounded_comment() -> None:
+    text = review_comment(moves_of_orders(range(5000), [5001, 5002]), OPTIONS)
+    assert "5,000 rewind (5,000 records reprocessed), 2 skip (2 records skipped)" in text
+    assert "… and 4,992 more" in text
+    assert "          skip: orders/5001-5002\n" in text
+    assert (len(text) < 5_000, PAGE in text) == (True, True)
+    ranges = review_comment(moves_of_orders(range(0, 5000, 2), []), OPTIONS)
+    assert "and 2,480 more ranges" in ranges
+    assert len(ranges) < 5_000
+
+
 def problem(severity: Severity, file: str = "clusters/local/orders.yaml", rule: str = "schema/type") -> Diagnostic:
     return Diagnostic(severity, rule, "tasksMax: expected a number", Location(file, 3, 9), "write 1")
 
