@@ -227,6 +227,10 @@ def _problems(view: ClusterView) -> Iterator[str]:
         yield f"blocked on {view.cluster}: not reviewed"
     if failed := sum(one.result is Result.FAILED for one in view.steps):
         yield f"{failed} of {len(view.steps)} steps failed on {view.cluster}"
+    if view.plan is not None:
+        back = sum(one.revision == view.plan.revision for one in view.plan.rolled_back.values())
+        if back:
+            yield f"{plural(back, 'config')} rolled back on {view.cluster}"
     if view.error:
         yield f"{view.error.partition(':')[0]} on {view.cluster}"
     if errors := len(view.diagnostics.errors):

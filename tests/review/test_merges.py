@@ -18,6 +18,7 @@ from support.server.made_up import MadeUpDaemon
 from gitops_connect.daemon.state import ClusterView, DaemonState, RepositoryView
 from gitops_connect.errors import ForgeRefused
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
@@ -249,6 +250,18 @@ def test_a_step_that_is_not_confirmed_is_pending_until_the_connector_is_seen_to_
         "1 of 1 steps failed on local",
         "applied on local",
     }
+
+
+def test_a_config_that_was_applied_and_rolled_back_later_is_a_failure_of_its_commit(merge: Merge) -> None:
+    merge.show()
+    merge.follow(REVISION)
+    for revision, state in ((LATER, "success"), (REVISION, "failure")):
+        back = RolledBack(Digest("d"), revision, "task 0 is FAILED", ("file",), START)
+        rolled_back = replace(plan(), revision=REVISION, rolled_back={ConnectorName("orders"): back})
+        merge.state.update_cluster(LOCAL, plan=rolled_back)
+        merge.report()
+        assert merge.states()[-1] == state
+    assert merge.forge.statuses[REVISION, APPLY][-1].description == "1 config rolled back on local"
 
 
 def health(found: Health) -> ConnectorStatus:
