@@ -193,6 +193,9 @@ def test_a_skip_that_became_a_rewind_begins_the_review_again(
     assert [next(word for word in ("Refused", "Approved") if word in one) for one in answers] == [
         *("Refused", "Refused", "Approved")
     ]
+    commands = [one["id"] for one in project.comments(number) if one["body"].startswith("gitops-connect")]
+    reactions = [project.ask("GET", f"/issues/comments/{one}/reactions") for one in commands]
+    assert [[one["content"] for one in found] for found in reactions] == [["-1"], ["-1"], ["+1"]]
     assert standin.count("PATCH") == 0
     merged = project.merge(number)
     daemon.wait("step_applied", action="alter")
