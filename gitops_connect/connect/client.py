@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from gitops_connect.bounded_http import decode
 from gitops_connect.connect import wire
+from gitops_connect.connect.capabilities import Capability
 from gitops_connect.connect.responses import ConnectRequest
 from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.connect.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
@@ -97,6 +98,12 @@ class ConnectClient:
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
         return self._read(wire.parse_info, ConnectRequest("GET", "/"))
+
+    def require(self, capability: Capability) -> None:
+        """Raise ConnectRefused if the worker that answers is too old for it, and the errors of `info`."""
+        version = self.info().version
+        if not capability.is_in(version):
+            raise ConnectRefused(f"connect cluster {self.cluster}: {capability.missing(version)}")
 
     def gone(self, workers: Collection[str]) -> frozenset[str]:
         """Those of the workers (`host:port`) that do not answer any more; see `worker_probe`."""
