@@ -96,9 +96,9 @@ def topics(
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """List the active topics: those that each connector has used since it was created, or since their last reset.
+    """List the active topics of the connectors.
 
-    A name may be that of a deleted connector. Its type is then `-`, and its topics are those that Connect has kept.
+    They are the topics that a connector has used since it was created, or since they were last reset. A name may be that of a deleted connector. Its type is then `-`, and its topics are those that Connect has kept.
     """
     known: set[str] = set()
     unread: Failures = []
