@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from acceptance.test_other_versions import RELEASES
 from standin.connect import StandIn
 
 from contract.under_test import Contract, sink_entry
@@ -26,8 +27,7 @@ from gitops_connect.settings.sections import ClusterSettings
 pytestmark = pytest.mark.slow
 
 _MARKS = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(900)]
-OTHERS = [pytest.param(one, marks=_MARKS) for one in ("3.6.2", "3.9.1")]
-"""The first run downloads these releases."""
+OTHERS = [pytest.param(one, marks=_MARKS) for one in RELEASES]
 ROUTER = {
     "transforms": "route",
     "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
