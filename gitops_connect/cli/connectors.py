@@ -98,7 +98,8 @@ def topics(
 ) -> int:
     """List the active topics of the connectors.
 
-    They are the topics that a connector has used since it was created, or since they were last reset. A name may be that of a deleted connector. Its type is then `-`, and its topics are those that Connect has kept.
+    They are the topics that a connector has used since it was created, or since they were last reset. A name may be
+    that of a deleted connector. Its type is then `-`, and its topics are those that Connect has kept.
     """
     known: set[str] = set()
     unread: Failures = []
