@@ -109,6 +109,15 @@ class Unauthorized(ConnectRefused):
     """
 
 
+class TopicTrackingDisabled(ConnectRefused):
+    """The worker does not record which topics a connector uses, or does not allow to reset these records. Connect
+    returns 403.
+
+    Retry: No.
+    Fix: Set `topic.tracking.enable=true`, and for a reset `topic.tracking.allow.reset=true`, on all workers.
+    """
+
+
 class NotFound(ConnectRefused):
     """The connector or plugin does not exist. Connect returns 404.
 

@@ -7,6 +7,7 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -14,11 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError, Rejected
+from gitops_connect.errors import ConnectRefused, GitopsConnectError, Rejected, TopicTrackingDisabled, Unauthorized
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.manifests import SavedOffsets
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
     ObservedConnector,
     ObservedState,
@@ -27,6 +28,7 @@ from gitops_connect.model.observed_state import (
     WorkerState,
 )
 from gitops_connect.model.offsets import Offsets, offsets_digest
+from gitops_connect.tracing.spans import in_trace
 
 MAX_HELD = 16 * 1024 * 1024
 """Bytes of an answer with offsets. As Python values they take about six times as much."""
@@ -116,6 +118,31 @@ def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], dir
         else:
             current[name] = found
     return ObservedOffsets(current, large, unread)
+
+
+def observe_topics(
+    client: ConnectClient, names: Collection[ConnectorName]
+) -> tuple[Mapping[ConnectorName, frozenset[TopicName]], Mapping[ConnectorName, ConnectRefused]]:
+    """The active topics of these connectors, one request each, and the errors of those that could not be read.
+
+    As many requests run in parallel as the client allows. Raises what concerns the whole cluster: its workers do not
+    answer, reject the credentials, or do not track topics.
+    """
+    found, unread = {}, {}
+    with ThreadPoolExecutor(client.parallelism, thread_name_prefix="topics") as pool:
+        asked = {name: pool.submit(in_trace(client.active_topics), name) for name in names}
+        try:
+            for name, one in asked.items():
+                try:
+                    found[name] = one.result()
+                except (TopicTrackingDisabled, Unauthorized):
+                    raise
+                except ConnectRefused as error:
+                    unread[name] = error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return found, unread
 
 
 def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:

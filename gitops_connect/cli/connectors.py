@@ -17,11 +17,11 @@ from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, setti
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster, Clusters, ListOutput, TableOutput, group, in_format, listing
-from gitops_connect.connect.capabilities import PLUGIN_KEYS
+from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
 from gitops_connect.connect.validation import installed_versions
-from gitops_connect.errors import NotFound, Rejected, UsageError
+from gitops_connect.errors import GitopsConnectError, NotFound, Rejected, UsageError
 from gitops_connect.families.health_rules import unhealthy
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -31,7 +31,7 @@ from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import RestartKind, RestartRequest
 from gitops_connect.model.status import ConditionType
 from gitops_connect.model.suggestions import did_you_mean
-from gitops_connect.observe import observe
+from gitops_connect.observe import observe, observe_topics
 from gitops_connect.offset_changes.subject import clients_of, locate
 from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
 from gitops_connect.plan.restarts import find_unhealthy, restart_for
@@ -72,12 +72,57 @@ def connectors(
         return [connector_row(name, there[key], ownership.get(key)) for key in shown]
 
     clusters, failures = _list(context, cluster, CONNECTOR_HEADERS, rows, output)
-    if failures:
-        return worst(failures)
-    missing = [name for name in dict.fromkeys(names or ()) if name not in known]
+    return worst(failures) if failures else _report_missing(names or (), known, clusters)
+
+
+def _report_missing(names: Collection[str], known: Collection[str], clusters: Collection[ClusterName]) -> ExitCode:
+    missing = [name for name in dict.fromkeys(names) if name not in known]
     for name in missing:
         echo(f"error: there is no connector {name!r} on {', '.join(clusters)}{did_you_mean(name, known)}")
     return ExitCode.FAILED if missing else ExitCode.DONE
+
+
+@get.command("topic", hidden=True)
+@get.command()
+def topics(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="CONNECTOR", help="Only these connectors. [default: all]")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC", help="Only the connectors that use this topic; may be repeated."),
+    ] = None,
+    cluster: Clusters = None,
+    output: ListOutput = TableOutput.TABLE,
+) -> int:
+    """List the active topics of the connectors.
+
+    They are the topics that a connector has used since it was created, or since they were last reset. A name may be
+    that of a deleted connector. Its type is then `-`, and its topics are those that Connect has kept.
+    """
+    known: set[str] = set()
+    unread: Failures = []
+
+    def rows(runtime: Runtime, where: ClusterName) -> list[Row]:
+        client = runtime.clients[where]
+        client.require(ACTIVE_TOPICS)
+        there, unknown = client.connectors()
+        types = {**dict.fromkeys(unknown, "unknown"), **{name: one.type.value for name, one in there.items()}}
+        found, failed = observe_topics(client, sorted({*map(ConnectorName, names)} if names else types))
+        known.update(types, failed, (name for name, used in found.items() if used))
+        for error in failed.values():
+            echo(f"error: {str(error).removeprefix('connect ')}")
+            unread.append(error)
+        return [
+            {"cluster": where, "connector": name, "type": types.get(name, "-"), "topic": one}
+            for name, used in found.items()
+            for one in sorted(used if topic is None else used.intersection(topic))
+        ]
+
+    clusters, failures = _list(context, cluster, ("CLUSTER", "CONNECTOR", "TYPE", "TOPIC"), rows, output)
+    failures += unread
+    return worst(failures) if failures else _report_missing(names or (), known, clusters)
 
 
 @get.command("plugin", hidden=True)
@@ -151,10 +196,19 @@ def _described(
     described = describe_connector(cluster, safe, problem, owned, PluginView(secret, installed))
     if (restarts := auto_restart_status(name, runtime.ledger.restarts.of(cluster).get(name))) is not None:
         described["autoRestart"] = restarts
+    if ACTIVE_TOPICS.is_in(state.version):
+        described["Active topics"] = _active_topics(client, name)
     if (warning := situation.conditions.get((name, ConditionType.WARNING))) is not None:
         since = f"{warning.since:%Y-%m-%d %H:%M:%S} UTC"
         described["Warning"] = {"Reason": warning.reason, "Message": warning.message, "Since": since}
     return described
+
+
+def _active_topics(client: ConnectClient, name: ConnectorName) -> list[str] | str:
+    try:
+        return sorted(client.active_topics(name))
+    except GitopsConnectError as error:
+        return f"unknown: {error}"
 
 
 def _situation(

@@ -20,10 +20,11 @@ from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import ListOutput, TableOutput, listing
 from gitops_connect.cli.progress import progress
-from gitops_connect.connect.capabilities import EXPANDED_LIST, bugs_of, missing_in
+from gitops_connect.connect.capabilities import ACTIVE_TOPICS, EXPANDED_LIST, bugs_of, missing_in
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import ForgeRefused, GitopsConnectError
+from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled
 from gitops_connect.forge.opening import open_forge
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.runtime import SystemClock, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import ClusterSettings, Settings
@@ -150,11 +151,29 @@ def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult
         with closing(ConnectClient(cluster, SystemClock())) as client:
             version = client.info().version
             connectors = len(client.names())
+            tracking = _topic_tracking(part, client) if ACTIVE_TOPICS.is_in(version) else None
     except GitopsConnectError as error:
         yield CheckResult("error", part, str(error))
         return
     yield CheckResult("ok", part, f"Kafka Connect {version}, {connectors} connectors")
+    if tracking is not None:
+        yield tracking
     for one in missing_in(version):
         yield CheckResult("error" if one is EXPANDED_LIST else "note", part, f"{one.missing(version)}: {one.without}")
     for bug in bugs_of(version):
         yield CheckResult("note", part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}")
+
+
+def _topic_tracking(part: str, client: ConnectClient) -> CheckResult:
+    """Whether the worker tracks topics. Its answer is the same for any name; only a reset shows whether it is allowed.
+
+    Raises nothing for an answer.
+    """
+    try:
+        client.active_topics(ConnectorName("gitops-connect"))
+    except TopicTrackingDisabled:
+        advice = "set topic.tracking.enable=true on all workers"
+        return CheckResult("note", part, f"topic tracking is disabled: {ACTIVE_TOPICS.without}; {advice}")
+    except GitopsConnectError as error:
+        return CheckResult("note", part, f"it is unknown whether topic tracking is enabled: {error}")
+    return CheckResult("ok", part, "topic tracking is enabled; only a reset shows whether resets are allowed")

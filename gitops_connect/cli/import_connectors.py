@@ -15,6 +15,7 @@ from gitops_connect.cli.convert import convert_options, secrets_note
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
 from gitops_connect.cli.progress import progress
+from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.connector_documents import Converted, convert_all
 from gitops_connect.exchange.declarations import TargetFormat
@@ -22,7 +23,7 @@ from gitops_connect.exchange.document_text import needed_secrets
 from gitops_connect.exchange.from_cluster import read_cluster, save_offsets
 from gitops_connect.exchange.written_files import OutputFiles, lossy
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.offset_changes.subject import clients_of, require_offsets
+from gitops_connect.offset_changes.subject import clients_of
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import Settings
@@ -61,7 +62,7 @@ def import_connectors(
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
-            require_offsets(clients[name])
+            clients[name].require(GET_OFFSETS)
         found = read_cluster(clients[name], selector or (), SystemClock())
         for note in found.notes:
             echo(f"note: {note}")

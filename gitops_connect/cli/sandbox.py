@@ -31,7 +31,7 @@ from gitops_connect.sandbox.console_clients import (
 from gitops_connect.sandbox.jars import JarSet, fetch_jars, plugin_path
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import java_environment
-from gitops_connect.sandbox.sandbox_state import State, read_state
+from gitops_connect.sandbox.sandbox_state import State, TopicTracking, read_state
 
 app = typer.Typer(name="sandbox", help="Run a local one-node Kafka with Connect workers.", no_args_is_help=True)
 
@@ -77,6 +77,13 @@ def up(
             help="Whether the workers support exactly-once sources. [default: as before, or on]",
         ),
     ] = None,
+    topic_tracking: Annotated[
+        TopicTracking | None,
+        typer.Option(
+            help="Whether the workers record the active topics of connectors, and allow to reset them."
+            " [default: as before, or enabled]"
+        ),
+    ] = None,
 ) -> None:
     """Start Kafka and Connect, and wait until they are ready.
 
@@ -88,7 +95,8 @@ def up(
             return fetch_jars(jars, find_java(os.environ), os.environ, update)
 
         plugins = plugin_path(plugin, directory, fetch) if plugin else None
-        options = SandboxOptions(directory, workers, kafka_version, heap, plugins, exactly_once, usual_ports=True)
+        more = (exactly_once, topic_tracking)
+        options = SandboxOptions(directory, workers, kafka_version, heap, plugins, *more, usual_ports=True)
         sandbox = Sandbox.up(options, update)
     typer.echo(_next_steps(sandbox, directory), err=True)
 

@@ -41,6 +41,7 @@ _BY_NAME = {
 }
 CAPABILITIES = tuple(_BY_NAME.values())
 EXPANDED_LIST = _BY_NAME["expanded_list"]
+ACTIVE_TOPICS = _BY_NAME["active_topics"]
 RESTART_FAILED = _BY_NAME["restart_failed"]
 PLUGIN_KEYS = _BY_NAME["plugin_keys"]
 STOP = _BY_NAME["stop"]

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from gitops_connect.bounded_http import decode
 from gitops_connect.connect import wire
+from gitops_connect.connect.capabilities import Capability
 from gitops_connect.connect.responses import ConnectRequest
 from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.connect.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
@@ -26,7 +27,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, TopicName
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.settings.sections import ClusterSettings
@@ -97,6 +98,12 @@ class ConnectClient:
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
         return self._read(wire.parse_info, ConnectRequest("GET", "/"))
+
+    def require(self, capability: Capability) -> None:
+        """Raise ConnectRefused if the worker that answers is too old for it, and the errors of `info`."""
+        version = self.info().version
+        if not capability.is_in(version):
+            raise ConnectRefused(f"connect cluster {self.cluster}: {capability.missing(version)}")
 
     def gone(self, workers: Collection[str]) -> frozenset[str]:
         """Those of the workers (`host:port`) that do not answer any more; see `worker_probe`."""
@@ -230,6 +237,24 @@ class ConnectClient:
     def restart_part(self, name: ConnectorName, task: int | None) -> None:
         """`POST /connectors/X/tasks/N/restart`, or `POST /connectors/X/restart` for the connector. Raises NotFound."""
         self._write("POST", _path(name, "/restart" if task is None else f"/tasks/{task}/restart"))
+
+    def active_topics(self, name: ConnectorName) -> frozenset[TopicName]:
+        """`GET /connectors/X/topics` (2.5 and later): the topics that the connector has used since its last reset.
+
+        The worker answers from its own copy of the status topic, which is a moment behind that of other workers. There
+        are no topics if the connector does not exist, except those that its deletion has left. Raises
+        TopicTrackingDisabled.
+        """
+        parse = partial(wire.parse_active_topics, name)
+        return self._read(parse, ConnectRequest("GET", _path(name, "/topics")))
+
+    def reset_active_topics(self, name: ConnectorName) -> None:
+        """`PUT /connectors/X/topics/reset` (2.5 and later): forget the topics, also if the connector does not exist.
+
+        Connect forgets them one after another. A topic that the connector still uses is back with its next record.
+        Raises TopicTrackingDisabled.
+        """
+        self._write("PUT", _path(name, "/topics/reset"))
 
     def offsets(self, name: ConnectorName) -> Offsets:
         """`GET /connectors/X/offsets` (3.5 and later): the current offsets, in any connector state. Raises NotFound."""

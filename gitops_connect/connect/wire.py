@@ -14,7 +14,7 @@ from gitops_connect.connect import unreadable
 from gitops_connect.connect.entry_texts import entry_texts
 from gitops_connect.connect.validation import ConfigKey, ConfigVerdict, KeyType, Plugin
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
     ClusterInfo,
     ConnectorType,
@@ -36,6 +36,12 @@ from gitops_connect.model.offsets import (
 UNKNOWN_VERSION = ConnectVersion(0, 0)
 """Used for a version that cannot be parsed: older than all, so that the worker gets no requests of newer versions."""
 
+MOST_TOPICS = 100_000
+"""Active topics of one connector. A Kafka cluster has rarely so many topics."""
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_QUOTED = 40
+"""Characters of an invalid name that a message quotes."""
 _VERSION = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?(?:[-.]?([a-z]+))?")
 _CONFLUENT = {"ccs", "ce", "cp"}
 _KAFKA_OF_CONFLUENT = {5: (2, 0), 6: (2, 6), 7: (3, 0), 8: (4, 0)}
@@ -197,6 +203,19 @@ def create_body(name: ConnectorName, config: Mapping[str, str], initial_state: T
     if initial_state is not None:
         body["initial_state"] = initial_state.name
     return body
+
+
+def parse_active_topics(name: ConnectorName, body: Any) -> frozenset[TopicName]:
+    """`GET /connectors/X/topics` (`ActiveTopicsInfo`): names that a broker accepts (`Topic.validate`)."""
+    entity = _mapping(_mapping(body, "the active topics").get(name), f"the active topics of {name!r}")
+    topics = _list(entity.get("topics"), "the list of active topics is missing")
+    if len(topics) > MOST_TOPICS:
+        raise UnreadableAnswer(f"the connector has {len(topics):,} active topics; expected at most {MOST_TOPICS:,}")
+    for topic in topics:
+        if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+            found = repr(topic[:_QUOTED]) if isinstance(topic, str) else type(topic).__name__
+            raise UnreadableAnswer(f"an active topic has no valid name: {found}")
+    return frozenset(map(TopicName, topics))
 
 
 def parse_offsets(body: Any) -> Offsets:

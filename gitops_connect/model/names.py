@@ -6,6 +6,7 @@ from typing import NewType
 
 ClusterName = NewType("ClusterName", str)
 ConnectorName = NewType("ConnectorName", str)
+TopicName = NewType("TopicName", str)
 
 Revision = NewType("Revision", str)
 """A Git commit (40 hex digits), or `worktree-<digest>` for a directory that is read without Git."""

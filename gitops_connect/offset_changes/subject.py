@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
+from gitops_connect.errors import GitopsConnectError, NotFound, UsageError
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.manifests import OffsetSchema, SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -92,17 +92,11 @@ def locate(clients: Clients, name: ConnectorName, note: Note) -> ClusterName:
 def read_current(client: ConnectClient, name: ConnectorName, directory: Path) -> Offsets | SavedOffsets:
     """The current offsets. If they are too many for memory, they are in a file in the directory, which need not exist.
 
-    Raises the errors of `require_offsets` and of the requests, and UsageError if the file cannot be written.
+    Raises ConnectRefused if the workers are too old, UsageError if the file cannot be written, and the errors of the
+    requests.
     """
-    require_offsets(client)
+    client.require(GET_OFFSETS)
     return client.save_offsets(name, directory / "current.jsonl", MAX_HELD)
-
-
-def require_offsets(client: ConnectClient) -> None:
-    """Raise ConnectRefused if the workers are too old to return offsets, and the errors of the request."""
-    version = client.info().version
-    if not GET_OFFSETS.is_in(version):
-        raise ConnectRefused(f"connect cluster {client.cluster}: {GET_OFFSETS.missing(version)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from gitops_connect.sandbox.processes import Leash, tie
 from gitops_connect.sandbox.sandbox_state import (
     SandboxPart,
     State,
+    TopicTracking,
     locked,
     new_id,
     plugin_directories,
@@ -71,9 +72,9 @@ class SandboxOptions:
     """What to start. None means: as before in this directory, else one worker of the default release and heap.
 
     With 0 `workers`, there is only a broker. `plugin_path` are directories that contain additional connectors, each a
-    jar or a directory. `exactly_once` sources (KIP-618) are supported unless that is turned off. `usual_ports` tries
-    Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is stopped when this
-    process ends, even by `kill -9`.
+    jar or a directory. `exactly_once` sources (KIP-618) and `topic_tracking` (KIP-558) are on unless turned off.
+    `usual_ports` tries Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is
+    stopped when this process ends, even by `kill -9`.
     """
 
     directory: Path = DEFAULT_FOLDER
@@ -82,6 +83,7 @@ class SandboxOptions:
     heap: int | None = None
     plugin_path: tuple[Path, ...] | None = None
     exactly_once: bool | None = None
+    topic_tracking: TopicTracking | None = None
     usual_ports: bool = False
     tied: bool = False
 
@@ -219,8 +221,14 @@ def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> S
     release, heap = options.release or state.release, options.heap or state.heap
     parse_release(release)
     directories = state.plugin_path if options.plugin_path is None else plugin_directories(options.plugin_path)
-    exactly_once = state.exactly_once if options.exactly_once is None else options.exactly_once
-    chosen = dataclasses.replace(state, release=release, heap=heap, plugin_path=directories, exactly_once=exactly_once)
+    chosen = dataclasses.replace(
+        state,
+        release=release,
+        heap=heap,
+        plugin_path=directories,
+        exactly_once=state.exactly_once if options.exactly_once is None else options.exactly_once,
+        topic_tracking=options.topic_tracking or state.topic_tracking,
+    )
     if chosen != state and any(worker.running for worker in state.workers):
         raise SandboxFailed(
             f"the running workers in {directory} use {_kind(state)}; to change to {_kind(chosen)}, stop them first: "
@@ -232,7 +240,8 @@ def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> S
 def _kind(state: State) -> str:
     plugins = f" and plugins from {', '.join(state.plugin_path)}" if state.plugin_path else ""
     sources = "exactly-once" if state.exactly_once else "at-least-once"
-    return f"Connect {state.release} with {state.heap} MiB of heap, {sources} sources{plugins}"
+    tracking = f"topic tracking {state.topic_tracking}"
+    return f"Connect {state.release} with {state.heap} MiB of heap, {sources} sources, {tracking}{plugins}"
 
 
 def _indices(known: list[int], count: int | None) -> list[int]:

@@ -24,7 +24,7 @@ from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.jars import BROKER_RELEASE, Progress, plugin_discovery
 from gitops_connect.sandbox.java import Java
-from gitops_connect.sandbox.sandbox_state import HOST, SandboxPart, State, write_state
+from gitops_connect.sandbox.sandbox_state import HOST, SandboxPart, State, TopicTracking, write_state
 
 BROKER = 0
 """The index of the broker among the parts; workers count from 1."""
@@ -119,8 +119,7 @@ class Launch:
             command = self._java(BROKER_RELEASE, _BROKER_HEAP, "kafka.Kafka")
         else:
             plugins = (str(self.directory / "plugins"), *self.state.plugin_path)
-            ports, exactly_once = (part.port, self.state.broker.port), self.state.exactly_once
-            text = worker_config(self.state.release, *ports, plugins, exactly_once=exactly_once)
+            text = worker_config(self.state, part.port, plugins)
             self._config(part).write_text(text, encoding="ascii")
             command = self._java(self.state.release, self.state.heap, "org.apache.kafka.connect.cli.ConnectDistributed")
         process = processes.start(
@@ -230,15 +229,17 @@ def broker_config(data: Path, port: int, controller_port: int) -> str:
     return _filled("broker", data=data, port=port, controller_port=controller_port)
 
 
-def worker_config(release: str, port: int, broker_port: int, plugins: Collection[str], *, exactly_once: bool) -> str:
-    """A distributed Connect worker, whose plugins are in these directories."""
+def worker_config(state: State, port: int, plugins: Collection[str]) -> str:
+    """A distributed Connect worker of the sandbox, whose plugins are in these directories."""
     has_more = any(Path(one).is_dir() and any(Path(one).iterdir()) for one in plugins)
     return _filled(
         "worker",
         port=port,
-        broker_port=broker_port,
-        support="enabled" if exactly_once else "disabled",
-        discovery=plugin_discovery(release, has_more=has_more),
+        broker_port=state.broker.port,
+        support="enabled" if state.exactly_once else "disabled",
+        tracking=str(state.topic_tracking is not TopicTracking.DISABLED).lower(),
+        reset=str(state.topic_tracking is TopicTracking.ENABLED).lower(),
+        discovery=plugin_discovery(state.release, has_more=has_more),
         plugins=",".join(plugins),
     )
 

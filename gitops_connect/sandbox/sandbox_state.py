@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
@@ -21,6 +22,14 @@ from gitops_connect.sandbox.processes import ProcessId, is_running
 HOST = "127.0.0.1"
 _FORMAT = 1
 _LOCK_POLL = 0.1
+
+
+class TopicTracking(StrEnum):
+    """Whether the workers record which topics a connector uses, and whether these records can be reset (KIP-558)."""
+
+    ENABLED = "enabled"
+    NO_RESET = "no-reset"
+    DISABLED = "disabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ class State:
     workers: tuple[SandboxPart, ...] = field(default=())
     plugin_path: tuple[str, ...] = ()
     exactly_once: bool = True
+    topic_tracking: TopicTracking = TopicTracking.ENABLED
 
     @property
     def parts(self) -> tuple[SandboxPart, ...]:
@@ -104,6 +114,7 @@ def read_state(directory: Path) -> State | None:
             )
         raw["broker"], raw["workers"] = _part(raw["broker"]), tuple(map(_part, raw["workers"]))
         raw["plugin_path"] = tuple(raw.get("plugin_path", ()))
+        raw["topic_tracking"] = TopicTracking(raw.get("topic_tracking", "enabled"))
         return State(**raw)
     except FileNotFoundError:
         return None

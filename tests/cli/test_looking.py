@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
-from acceptance.workplace import Ran, Workplace
+from acceptance.workplace import SINK, Ran, Workplace
 from standin.connect import StandIn
 from support.files.tables import rows
+
+from gitops_connect.sandbox.sandbox_state import TopicTracking
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +55,81 @@ def test_get_plugins(at: Workplace, name: str, parse: Parse) -> None:
         "class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
     } in values
     assert [row[-1] for row in table(at.run("get", "plugins"))] == ["CLASS", *classes]
+
+
+@pytest.fixture
+def users(at: Workplace) -> tuple[str, str]:
+    """A source that has written `orders` and `lines`, and a sink that has read `lines`."""
+    (at.directory / "in.txt").write_text("a\n")
+    for topic in ("orders", "lines"):
+        at.deploy("orders.yaml", at.source("orders", file=str(at.directory / "in.txt"), topic=topic))
+        with (at.directory / "in.txt").open("a") as file:
+            file.write("b\n")
+        at.states()
+    at.deploy("copy.yaml", at.document("copy", SINK, "", {"topics": "lines"}))
+    at.states()
+    return at.name("orders"), at.name("copy")
+
+
+def test_get_topics_lists_the_topics_of_connectors_and_the_connectors_of_a_topic(
+    at: Workplace, users: tuple[str, str]
+) -> None:
+    orders, copy = users
+    expected = [
+        ["local", copy, "sink", "lines"],
+        ["local", orders, "source", "lines"],
+        ["local", orders, "source", "orders"],
+    ]
+    for name, parse in FORMATS:
+        values = parse(at.run("get", "topics", "-o", name).expect(0).out)
+        assert values == [dict(zip(("cluster", "connector", "type", "topic"), row, strict=True)) for row in expected]
+    header = ["CLUSTER", "CONNECTOR", "TYPE", "TOPIC"]
+    for arguments, shown in (
+        ((), expected),
+        ((orders,), expected[1:]),
+        (("--topic", "lines"), expected[:2]),
+        ((orders, "--topic", "lines", "--topic", "none"), expected[1:2]),
+        (("--topic", "none"), []),
+    ):
+        assert table(at.run("get", "topics", *arguments).expect(0)) == [header, *shown]
+    described = json.loads(at.run("describe", "connector", orders, "-o", "json").out)[0]
+    assert described["Active topics"] == ["lines", "orders"]
+
+
+def test_a_deleted_connector_may_have_topics_that_connect_has_kept(
+    at: Workplace, standin: StandIn, users: tuple[str, str]
+) -> None:
+    orders, copy = users
+    standin.cluster.topic_tracking = TopicTracking.DISABLED
+    at.rest("DELETE", f"/connectors/{copy}")
+    standin.cluster.topic_tracking = TopicTracking.ENABLED
+    assert table(at.run("get", "topics", copy).expect(0))[1:] == [["local", copy, "-", "lines"]]
+    assert copy not in at.run("get", "topics").expect(0, out=orders).out
+    ran = at.run("get", "topics", "nobody", orders).expect(1, err="error: there is no connector 'nobody' on local\n")
+    assert ran.out.count(orders) == 2
+
+
+def test_topics_of_one_connector_that_cannot_be_read_do_not_hide_those_of_others(
+    at: Workplace, standin: StandIn, users: tuple[str, str]
+) -> None:
+    orders, copy = users
+    for arguments in ((), (orders, copy)):
+        standin.answer("GET", f"/connectors/{orders}/topics", 200, {orders: {"topics": ["a b"]}})
+        ran = at.run("get", "topics", *arguments)
+        ran.expect(1, err=f"error: cluster local: GET /connectors/{orders}/topics: this is not an answer of Kafka")
+        assert table(ran)[1:] == [["local", copy, "sink", "lines"]]
+    standin.answer("GET", f"/connectors/{orders}/topics", 200, [])
+    at.run("describe", "connector", orders).expect(0, out="Active topics: unknown: connect cluster local: GET")
+
+
+def test_topics_that_are_not_tracked_are_one_error(at: Workplace, standin: StandIn, users: tuple[str, str]) -> None:
+    standin.cluster.topic_tracking = TopicTracking.DISABLED
+    why = "Topic tracking is disabled. (HTTP 403"
+    assert at.run("get", "topics").expect(1, err=why).err.count("error:") == 1
+    at.run("describe", "connector", users[0]).expect(0, out=why)
+    standin.cluster.version = "2.4.1"
+    at.run("get", "topics").expect(1, err="cannot return and reset the active topics of connectors (2.5 and later can)")
+    assert "Active topics" not in at.run("describe", "connector", users[0]).expect(0).out
 
 
 @pytest.mark.parametrize("command", ["plan -o json", "get connectors -o json", "get plugins -o json"])
@@ -109,7 +186,7 @@ def test_connectors_are_selected_by_name_with_either_noun(at: Workplace, noun: s
         "error: there is no connector 'nobody' on local\n"
         f"error: there is no connector 'othr-{at.suffix}' on local; did you mean {other!r}?\n"
     )
-    assert at.run("describe", noun, orders).out.startswith(f"Name:      {orders}\n")
+    assert at.run("describe", noun, orders).out.startswith(f"Name:          {orders}\n")
     said = "there is no connector 'nobody' on local; run `gitops-connect get connectors` to list all connectors"
     at.run("describe", noun, "nobody").expect(1, out="", err=said)
 
@@ -168,12 +245,29 @@ def test_doctor_says_what_an_old_worker_cannot_do(
     first, *others = (value for value in json.loads(ran.out) if value["part"] == "cluster local")
     assert (ran.code, first["verdict"]) == (0, "ok")
     assert first["found"] == f"Kafka Connect {version}, 0 connectors"
+    assert others.pop(0)["found"].startswith("topic tracking is enabled; only a reset shows")
     assert {other["verdict"] for other in others} <= {"note"}
     assert [re.findall(r"\((.*) and later can\)|(KAFKA-\d+)", other["found"])[0] for other in others] == [
         ("", one) if one.startswith("KAFKA") else (one, "") for one in expected
     ]
     stop = "cannot stop connectors (3.5 and later can): no step is planned for a connector with `state: stopped`"
     assert any(stop in other["found"] for other in others) is ("3.5" in expected)
+
+
+@pytest.mark.parametrize(("fault", "found"), rows(__file__, "topic_tracking"))
+def test_doctor_says_whether_topics_are_tracked_and_resets_nothing(
+    at: Workplace, standin: StandIn, fault: list[Any], found: str
+) -> None:
+    standin.refuse("GET", "/connectors/.*/topics", *fault)
+    ran = at.run("doctor", "-o", "json").expect(0)
+    assert [
+        (value["verdict"], value["found"][: len(found)])
+        for value in json.loads(ran.out)
+        if "topic tracking" in value["found"]
+    ] == [("note", found)]
+    assert standin.count("PUT") == 0
+    standin.cluster.version = "2.4.1"
+    assert "topic tracking" not in at.run("doctor").expect(0, out="cannot return and reset the active topics").out
 
 
 def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, standin: StandIn) -> None:

@@ -12,7 +12,7 @@ from support.files.tables import rows
 
 from gitops_connect.connect import wire
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
     ClusterInfo,
     ConnectorType,
@@ -118,6 +118,23 @@ def test_info() -> None:
 def test_what_is_not_of_connect(parse: str, body: Any) -> None:
     with pytest.raises(wire.UnreadableAnswer):
         getattr(wire, parse)(body)
+
+
+@pytest.mark.parametrize(("body", "message"), rows(__file__, "no_active_topics"))
+def test_what_are_not_the_active_topics_of_the_connector(body: Any, message: str) -> None:
+    with pytest.raises(wire.UnreadableAnswer, match=message):
+        wire.parse_active_topics(ConnectorName("orders"), body)
+
+
+def test_active_topics_are_bounded() -> None:
+    def parse(*topics: str) -> frozenset[TopicName]:
+        return wire.parse_active_topics(ConnectorName("orders"), {"orders": {"topics": list(topics)}})
+
+    longest, most = "x" * 249, ["x"] * wire.MOST_TOPICS
+    assert (parse(longest, "a", "a"), parse(*most), parse()) == ({longest, "a"}, {"x"}, frozenset())
+    for topics, message in (([longest + "x"], "no valid name: 'x{40}'$"), ([*most, "x"], "has 100,001 active topics")):
+        with pytest.raises(wire.UnreadableAnswer, match=message):
+            parse(*topics)
 
 
 def test_a_key_that_is_not_defined_has_no_definition() -> None:

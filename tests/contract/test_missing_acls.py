@@ -31,7 +31,7 @@ from gitops_connect.sandbox.launch import (
     worker_config,
     write_loggers,
 )
-from gitops_connect.sandbox.sandbox_state import HOST, new_id
+from gitops_connect.sandbox.sandbox_state import HOST, SandboxPart, State, new_id
 from gitops_connect.settings.sections import ClusterSettings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough]
@@ -82,7 +82,8 @@ class Guarded:
         broker = broker_config(self.directory / "data", self.broker, self.controller) + AUTHORIZER
         format_ = self.java("kafka.tools.StorageTool", "format", "-t", new_id(), "-c", self.config("broker", broker))
         subprocess.run(format_, check=True, capture_output=True)
-        worker = worker_config(BROKER_RELEASE, self.worker, self.broker, (str(self.directory),), exactly_once=False)
+        state = State("", BROKER_RELEASE, 0, SandboxPart(0, self.broker), exactly_once=False)
+        worker = worker_config(state, self.worker, (str(self.directory),))
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         with ExitStack() as stack:
             stack.enter_context(self.running("broker", "kafka.Kafka", broker, lambda: broker_answers(self.broker)))

@@ -56,6 +56,7 @@ def spoil(worker: StandIn, trace: str, odd: str) -> None:
         "/": {"version": f"4.3.1{odd}", "commit": odd, "kafka_cluster_id": odd},
         "/connectors/orders/offsets": {"offsets": [{"partition": {f"filename{odd}": odd}, "offset": {odd: odd}}]},
     }
+    answers["/connectors/orders/topics"] = {"orders": {"topics": [f"lines{odd}"]}}
     for path, body in answers.items():
         worker.answer("GET", path, 200, body, times=ALWAYS)
     worker.answer("PUT", VALIDATE, 200, verdict(f"no {odd}", trace), times=ALWAYS)

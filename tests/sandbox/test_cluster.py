@@ -22,6 +22,7 @@ from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import plugin_path
 from gitops_connect.sandbox.launch import marker
+from gitops_connect.sandbox.sandbox_state import TopicTracking
 
 pytestmark = pytest.mark.e2e
 
@@ -156,7 +157,8 @@ def start_with_broken_heap(own: Sandbox) -> None:
     [
         ({"heap": 768}, "stop them first"),
         ({"plugin_path": (Path("/usr"),)}, "and plugins from /usr, stop them first"),
-        ({"exactly_once": False}, "at-least-once sources, stop them first"),
+        ({"exactly_once": False}, "at-least-once sources, topic tracking enabled, stop them first"),
+        ({"topic_tracking": TopicTracking.DISABLED}, "topic tracking disabled, stop them first"),
     ],
 )
 def test_running_workers_are_not_taken_for_others(

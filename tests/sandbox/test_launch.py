@@ -2,14 +2,18 @@
 
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.launch import Launch, Tools, broker_config, choose_port, excerpt, is_free, worker_config
-from gitops_connect.sandbox.sandbox_state import SandboxPart, State, new_id
+from gitops_connect.sandbox.sandbox_state import SandboxPart, State, TopicTracking, new_id
+
+STATE = State("", "4.3.1", 512, SandboxPart(0, 9092))
 
 
 def test_what_ended_a_broker_is_shown_though_it_goes_on_talking(tmp_path: Path) -> None:
@@ -53,7 +57,7 @@ def parse(text: str) -> dict[str, str]:
 def test_everything_listens_on_loopback_only() -> None:
     broker = parse(broker_config(Path("/data"), 9092, 9093))
     assert broker["listeners"] == "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093"
-    worker = parse(worker_config("4.3.1", 8083, 9092, ["/own", "/further ones"], exactly_once=True))
+    worker = parse(worker_config(STATE, 8083, ["/own", "/further ones"]))
     assert worker["listeners"] == "http://127.0.0.1:8083"
     assert worker["rest.advertised.host.name"] == "127.0.0.1"
     assert worker["plugin.path"] == "/own,/further ones"
@@ -61,14 +65,18 @@ def test_everything_listens_on_loopback_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "exactly_once", "discovery", "support"),
-    [("3.6.2", True, "only_scan", "enabled"), ("4.0.0", False, "service_load", "disabled")],
+    ("options", "expected"),
+    [
+        ({"release": "3.6.2"}, ["only_scan", "enabled", "true", "true"]),
+        ({"release": "4.0.0", "exactly_once": False}, ["service_load", "disabled", "true", "true"]),
+        ({"topic_tracking": TopicTracking.NO_RESET}, ["service_load", "enabled", "true", "false"]),
+        ({"topic_tracking": TopicTracking.DISABLED}, ["service_load", "enabled", "false", "false"]),
+    ],
 )
-def test_a_worker_depends_on_its_release_and_options(
-    release: str, *, exactly_once: bool, discovery: str, support: str
-) -> None:
-    worker = parse(worker_config(release, 8083, 9092, ["/p"], exactly_once=exactly_once))
-    assert (worker["plugin.discovery"], worker["exactly.once.source.support"]) == (discovery, support)
+def test_a_worker_depends_on_its_release_and_options(options: dict[str, Any], expected: list[str]) -> None:
+    worker = parse(worker_config(replace(STATE, **options), 8083, ["/p"]))
+    tracking = ("topic.tracking.enable", "topic.tracking.allow.reset")
+    assert [worker[key] for key in ("plugin.discovery", "exactly.once.source.support", *tracking)] == expected
 
 
 def test_plugins_that_declare_themselves_nowhere_are_found_too(tmp_path: Path) -> None:
@@ -77,7 +85,7 @@ def test_plugins_that_declare_themselves_nowhere_are_found_too(tmp_path: Path) -
         for name in ("empty", "plugins/any"):
             (tmp_path / name).mkdir(parents=True, exist_ok=True)
         for name in ("empty", "plugins"):
-            worker = parse(worker_config(release, 8083, 9092, [str(tmp_path / name)], exactly_once=True))
+            worker = parse(worker_config(replace(STATE, release=release), 8083, [str(tmp_path / name)]))
             found.append(worker["plugin.discovery"])
     assert found == ["only_scan", "only_scan", "service_load", "hybrid_warn"]
 

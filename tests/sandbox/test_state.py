@@ -12,6 +12,7 @@ from gitops_connect.sandbox.processes import ProcessId
 from gitops_connect.sandbox.sandbox_state import (
     SandboxPart,
     State,
+    TopicTracking,
     locked,
     new_id,
     plugin_directories,
@@ -29,6 +30,7 @@ STATE = State(
     workers=(SandboxPart(1, 8083, ProcessId(12, 2.5)), SandboxPart(2, 8084)),
     plugin_path=("/connectors",),
     exactly_once=False,
+    topic_tracking=TopicTracking.NO_RESET,
 )
 
 
@@ -54,9 +56,10 @@ def test_a_state_without_newer_fields_is_read(tmp_path: Path) -> None:
     write_state(tmp_path, STATE)
     file = tmp_path / "state.json"
     before = json.loads(file.read_text())
-    del before["plugin_path"], before["exactly_once"]
+    del before["plugin_path"], before["exactly_once"], before["topic_tracking"]
     file.write_text(json.dumps(before))
-    assert read_state(tmp_path) == dataclasses.replace(STATE, plugin_path=(), exactly_once=True)
+    older = dataclasses.replace(STATE, plugin_path=(), exactly_once=True, topic_tracking=TopicTracking.ENABLED)
+    assert read_state(tmp_path) == older
 
 
 def test_parts_are_added_and_removed() -> None:

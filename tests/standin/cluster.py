@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from gitops_connect.sandbox.sandbox_state import TopicTracking
 from standin.plugins import Refused, check, find, keys_of
 from standin.records import Stored, first_poll, move
 
@@ -70,6 +71,8 @@ class Cluster:
         """Config keys that a proxy in front of the workers adds to each connector."""
         self.connectors: dict[str, Connector] = {}
         self.stored = Stored()
+        self.topic_tracking = TopicTracking.ENABLED
+        self._active: dict[str, set[str]] = {}
         self.is_reading = False
         self.lock = RLock()
 
@@ -163,6 +166,8 @@ class Cluster:
     def delete(self, name: str) -> None:
         if self.connectors.pop(name, None) is None:
             raise Refused(404, f"Connector {name} not found")
+        if self.topic_tracking is not TopicTracking.DISABLED:
+            self._active.pop(name, None)
 
     def fail(self, name: str, trace: str = "java.lang.RuntimeException: made to fail") -> None:
         """Let a connector fail, now and whenever it starts, until `failure` is emptied."""
@@ -250,7 +255,24 @@ class Cluster:
                 if reported.looks > 1:
                     reported.tasks = [("FAILED", trace) for _ in reported.tasks]
                 return
-            move(self.stored, connector.name, connector.config)
+            used = move(self.stored, connector.name, connector.config)
+            if self.topic_tracking is not TopicTracking.DISABLED:
+                self._active.setdefault(connector.name, set()).update(used)
+
+    def active_topics(self, name: str) -> dict[str, Any]:
+        """KIP-558: answered by the worker alone, which does not look whether there is such a connector."""
+        self._require_tracking()
+        return {name: {"topics": list(self._active.get(name, ()))}}
+
+    def reset_active_topics(self, name: str) -> None:
+        self._require_tracking()
+        if self.topic_tracking is TopicTracking.NO_RESET:
+            raise Refused(403, "Topic tracking reset is disabled.")
+        self._active.pop(name, None)
+
+    def _require_tracking(self) -> None:
+        if self.topic_tracking is TopicTracking.DISABLED:
+            raise Refused(403, "Topic tracking is disabled.")
 
     def status(self, name: str) -> dict[str, Any]:
         """One read of the status, which lets time pass for that connector."""

@@ -128,6 +128,11 @@ class StandIn:
                 return Reply(200, found)
             case "GET", ["connectors", name, "status"]:
                 return Reply(200, self.cluster.status(name))
+            case "GET", ["connectors", name, "topics"] if self.cluster.since >= (2, 5):
+                return Reply(200, self.cluster.active_topics(name))
+            case "PUT", ["connectors", name, "topics", "reset"] if self.cluster.since >= (2, 5):
+                self.cluster.reset_active_topics(name)
+                return Reply(202)
             case _, ["connectors", *_]:
                 self.cluster.await_herder()
         return self._of_herder(call, segments, query)

@@ -67,41 +67,59 @@ def first_poll(stored: Stored, name: str, config: Mapping[str, str]) -> str:
     return ""
 
 
-def move(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+def move(stored: Stored, name: str, config: Mapping[str, str]) -> set[str]:
+    """Let a running connector read or write what there is. Returns its topics that had new records."""
     kind = config["connector.class"].rpartition(".")[2].removesuffix("Connector")
     if kind.endswith("FileStreamSource"):
-        _read_lines(stored, name, config)
-    elif kind.endswith("NumberSource"):
-        _count(stored, name, config)
-    elif kind.endswith("Sink"):
-        _consume(stored, name, config)
+        return _read_lines(stored, name, config)
+    if kind.endswith("NumberSource"):
+        return _count(stored, name, config)
+    if kind.endswith("Sink"):
+        return _consume(stored, name, config)
+    return set()
 
 
-def _read_lines(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+def _routed(config: Mapping[str, str]) -> str:
+    """The topic of a source behind its transforms, of which Kafka's RegexRouter changes it."""
+    topic = config["topic"]
+    for name in filter(None, config.get("transforms", "").split(",")):
+        own = f"transforms.{name.strip()}."
+        if config[f"{own}type"].endswith("RegexRouter") and re.fullmatch(config[f"{own}regex"], topic):
+            topic = config[f"{own}replacement"]
+    return topic
+
+
+def _read_lines(stored: Stored, name: str, config: Mapping[str, str]) -> set[str]:
     path = config.get("file")
     if path is None or not Path(path).is_file():
-        return
+        return set()
     partition = {"filename": path}
     position = int(stored.source(name, partition).get("position", 0))
     content = Path(path).read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) > position:
-        stored.topics.setdefault(config["topic"], []).extend(whole[position:].decode().splitlines())
-        stored.set_source(name, partition, {"position": len(whole)})
+    if len(whole) <= position:
+        return set()
+    topic = _routed(config)
+    stored.topics.setdefault(topic, []).extend(whole[position:].decode().splitlines())
+    stored.set_source(name, partition, {"position": len(whole)})
+    return {topic}
 
 
-def _count(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+def _count(stored: Stored, name: str, config: Mapping[str, str]) -> set[str]:
+    topic, used = _routed(config), set()
     for stream in config.get("streams", "a").split(","):
         partition = {"stream": stream.strip()}
         number = int(stored.source(name, partition).get("position", config.get("oldest", 0))) + 1
         if number <= int(config.get("until", 2**63 - 1)):
-            stored.topics.setdefault(config["topic"], []).append(f"{stream.strip()} {number}")
+            stored.topics.setdefault(topic, []).append(f"{stream.strip()} {number}")
             stored.set_source(name, partition, {"position": number})
+            used.add(topic)
+    return used
 
 
-def _consume(stored: Stored, name: str, config: Mapping[str, str]) -> None:
+def _consume(stored: Stored, name: str, config: Mapping[str, str]) -> set[str]:
     """Read all new records. If the offset is past the end, Connect's consumers start at the earliest record."""
-    lines = []
+    lines, used = [], set()
     for topic in topics_of(stored, config):
         records = stored.topics.setdefault(topic, [])
         group = group_of(name, config)
@@ -109,9 +127,11 @@ def _consume(stored: Stored, name: str, config: Mapping[str, str]) -> None:
         first = first if first <= len(records) else 0
         fresh = records[first:]
         if fresh:
+            used.add(topic)
             stored.groups.setdefault(group, {})[topic, 0] = len(records)
         numbered = config["connector.class"].endswith("RecordSink")
         lines += [f"0 {first + index} null {text}" if numbered else text for index, text in enumerate(fresh)]
     if lines and "file" in config:
         with Path(config["file"]).open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
+    return used
