@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from gitops_connect.apply.offset_change import StepFailed, change_offsets, leftovers, record_failure
+from gitops_connect.apply.offset_change import StepFailed, change_offsets, leftovers, leftovers_timeout, record_failure
 from gitops_connect.apply.ports import Journal
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot
@@ -20,6 +21,7 @@ from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart
 from gitops_connect.model.strimzi import RequestedListing
+from gitops_connect.tracing.spans import in_trace
 
 
 def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult:
@@ -27,8 +29,8 @@ def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult
     return _recorded(partial(journal.adopt, connectors))
 
 
-def carry_out(step: Step, context: StepContext) -> StepResult | str:
-    """Begin the step. Returns a remark (mostly empty) if the cluster has accepted it, or its result if that is known.
+def carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | None:
+    """Begin the step. Returns its result if that is known, or else the remark (mostly empty) that follows, if any.
 
     Raises what `ConnectClient`, `Journal` and `OffsetChanges` raise.
     """
@@ -40,11 +42,11 @@ def carry_out(step: Step, context: StepContext) -> StepResult | str:
         if step.restart.request is None:  # counted before it is sent: a killed process cannot restart without end
             context.options.journal.count_restart(step.connector)
         send_restart(step.connector, step.restart, context.cluster)
-        return ""
+        return None
     if step.action is Action.STOP:
         context.options.journal.stopping(step.connector)
     _send(step, context.cluster)
-    return ""
+    return None
 
 
 def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: StepContext) -> StepResult:
@@ -58,12 +60,15 @@ def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: S
     return change_offsets(offset_change, context)
 
 
-def _create(step: Step, context: StepContext) -> str:
+def _create(step: Step, context: StepContext) -> Future[str] | None:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
     if step.offset_change is not None:
         context.options.journal.intend(step.offset_change)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
-    return leftovers(step.connector, context) if step.offset_change is None and context.tells_offsets else ""
+    if step.offset_change is not None or not context.tells_offsets:
+        return None
+    until = context.options.clock.monotonic() + leftovers_timeout(context.options)
+    return context.readers.submit(in_trace(leftovers), step.connector, context, until)
 
 
 def _recorded(record: Callable[[], None]) -> StepResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -69,7 +70,9 @@ class ConnectorRun:
                 self.options.stopped.add(self.cluster, self.name)
         return self.attempt
 
-    def answered(self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: str) -> NextAction:
+    def answered(
+        self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: Future[str] | None
+    ) -> NextAction:
         """The request of the step in progress has ended; see `StepExecution.answered`."""
         if error is None and self.step.action in _END_A_STOP:
             self.options.stopped.discard(self.cluster, self.name)

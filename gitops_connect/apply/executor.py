@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
+_READERS = 16
+"""Threads for what new connectors report. Nearly all reads end at once; more hanging reads than these queue up."""
 
 
 @span("apply")
@@ -58,18 +60,21 @@ class _Run:
         self._options = options
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="readers")
         self._context = StepContext(
             cluster,
             options,
             GET_OFFSETS.is_in(plan.connect_version),
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
+            self._readers,
         )
         applicable = (one for one in plan.connectors if one.applicable and one.steps)
         self._runs = [ConnectorRun(one, plan.cluster, options) for one in applicable]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []
-        self._sending: dict[Future[StepResult | str], ConnectorRun] = {}
+        self._sending: dict[Future[StepResult | Future[str] | None], ConnectorRun] = {}
+        self._reads: list[Future[str]] = []
         self._waiting: list[ConnectorRun] = []
         self._snapshot_taken: Future[ClusterSnapshot] | None = None
         self._snapshots = 0
@@ -83,7 +88,10 @@ class _Run:
         self._adopt()
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
-        with ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool:
+        with (
+            self._readers,
+            ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool,
+        ):
             while self._ready or self._later or self._sending or self._waiting:
                 if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
                     self._may_go_on()
@@ -166,7 +174,8 @@ class _Run:
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
         pause = max(0.0, min(self._times()))
-        under_way: list[Future[Any]] = list(self._sending)
+        self._reads = [one for one in self._reads if not one.done()]
+        under_way: list[Future[Any]] = [*self._sending, *self._reads]
         if self._snapshot_taken is not None:
             under_way.append(self._snapshot_taken)
         if under_way:
@@ -199,16 +208,18 @@ class _Run:
             finished, self._snapshot_taken = self._snapshot_taken, None
             self._snapshot_ended(finished)
 
-    def _answered(self, run: ConnectorRun, future: Future[StepResult | str]) -> None:
+    def _answered(self, run: ConnectorRun, future: Future[StepResult | Future[str] | None]) -> None:
         now = self._clock.monotonic()
 
         def decide() -> NextAction:
             error = future.exception()
             if error is not None and not isinstance(error, GitopsConnectError):
                 raise error
-            answer = "" if error else future.result()
+            answer = None if error else future.result()
             if isinstance(answer, StepResult):
                 return answer
+            if answer is not None:
+                self._reads.append(answer)
             return run.answered(error, self._snapshots, now, answer)
 
         self._move(run, decide)

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gitops_connect.apply.ports import LargeChange
-from gitops_connect.apply.step_context import StepContext
+from gitops_connect.apply.step_context import ExecuteOptions, StepContext
 from gitops_connect.apply.step_execution import RETRY, StepResult
 from gitops_connect.connect.wire import is_unchecked
 from gitops_connect.errors import (
@@ -487,18 +487,35 @@ class _ChunkedChange(_OffsetChange):
         return self._fail(failed, f"{progress}: the connector stays stopped, and the next reconciliation continues")
 
 
-def leftovers(name: ConnectorName, context: StepContext) -> str:
+_LONGEST_READ = 30.0
+"""Seconds. A worker that can read the offsets answers in less than one, and a large offsets topic takes some more."""
+_UNREAD = "whether an earlier connector of this name left offsets behind could not be read"
+_LATE = (
+    "of a sink, the worker asks the Kafka cluster in its `admin.override.bootstrap.servers`: check that it is reachable"
+)
+
+
+def leftovers_timeout(options: ExecuteOptions) -> float:
+    """How many seconds after a connector was created its offsets may take: never longer than the effect of a step."""
+    return min(_LONGEST_READ, options.settle_timeout)
+
+
+def leftovers(name: ConnectorName, context: StepContext, until: float) -> str:
     """What to report of a connector that was just created: offsets outlive their connector (KIP-875).
 
-    Read at once, before the new connector writes offsets. The worker that answers may not know the connector yet.
+    Read at once, before the new connector writes offsets, and until then (monotonic seconds): a worker may answer very
+    late. The worker that answers may not know the connector yet.
     """
+    clock = context.options.clock
     for left in reversed(range(_POLLS)):
         try:
-            count = len(context.cluster.offsets(name))
+            count = len(context.cluster.offsets(name, within=until - clock.monotonic()))
         except GitopsConnectError as error:
+            if clock.monotonic() >= until:
+                return f"{_UNREAD} within {leftovers_timeout(context.options):g} s; {_LATE}"
             if not left or not isinstance(error, NotFound):
-                return f"could not read whether an earlier connector of this name left offsets behind: {error}"
-            context.options.clock.sleep(RETRY.first)
+                return f"{_UNREAD}: {error}"
+            clock.sleep(RETRY.first)
         else:
             found = "1 offset" if count == 1 else f"{count:,} offsets"
             and_then = "behind, and the new connector continues from there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from gitops_connect.apply.effects import EffectCheck, Progress, Watched, check_delete, check_effect, wanted
@@ -77,7 +78,7 @@ class StepExecution:
         self._start_seconds = 0.0  # of the longest start of the connector
         self._found = ""
         self._took_effect = False
-        self._remark = ""
+        self._remark: Future[str] | None = None
 
     @property
     def may_have_effect(self) -> bool:
@@ -85,9 +86,9 @@ class StepExecution:
         return self._accepted or bool(self._unanswered)
 
     def answered(
-        self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: str = ""
+        self, error: GitopsConnectError | None, snapshot_number: int, now: float, remark: Future[str] | None = None
     ) -> NextAction:
-        """The request has ended, with or without `error`; older polls do not count. Success keeps `remark`."""
+        """The request has ended, with or without `error`; older polls do not count. Success waits for `remark`."""
         self._remark = remark
         match error:
             case None:
@@ -126,14 +127,15 @@ class StepExecution:
             return StepResult(Result.UNCONFIRMED, str(self._not_settled()))
         return StepResult(Result.FAILED, str(self._not_settled()), took_effect=self._took_effect)
 
-    def _ended(self, verdict: EffectCheck) -> StepResult:
-        match verdict.progress:
-            case Progress.DONE:
-                return StepResult(Result.APPLIED, "; ".join(filter(None, [self._remark, verdict.warning])))
-            case Progress.UNCONFIRMED:
-                return StepResult(Result.UNCONFIRMED, "; ".join(filter(None, [self._remark, verdict.found])))
-            case Progress.FAILED | Progress.PENDING:
-                return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
+    def _ended(self, verdict: EffectCheck) -> NextAction:
+        if verdict.progress in (Progress.FAILED, Progress.PENDING):
+            return StepResult(Result.FAILED, verdict.found, took_effect=verdict.took_effect)
+        if self._remark is not None and not self._remark.done():  # it takes at most as long as the effect may take
+            return AwaitEffect()
+        remark = self._remark.result() if self._remark is not None else ""
+        if verdict.progress is Progress.DONE:
+            return StepResult(Result.APPLIED, "; ".join(filter(None, [remark, verdict.warning])))
+        return StepResult(Result.UNCONFIRMED, "; ".join(filter(None, [remark, verdict.found])))
 
     def abandon(self, reason: str) -> StepResult:
         """The request is not to be sent again. SKIPPED if it was certainly never carried out."""

@@ -256,9 +256,14 @@ class ConnectClient:
         """
         self._write("PUT", _path(name, "/topics/reset"))
 
-    def offsets(self, name: ConnectorName) -> Offsets:
-        """`GET /connectors/X/offsets` (3.5 and later): the current offsets, in any connector state. Raises NotFound."""
-        return self._read(wire.parse_offsets, ConnectRequest("GET", _path(name, "/offsets")))
+    def offsets(self, name: ConnectorName, *, within: float = math.inf) -> Offsets:
+        """`GET /connectors/X/offsets` (3.5 and later): the current offsets, in any connector state.
+
+        Raises NotFound, and ConnectUnavailable after `within` seconds. Connect itself gives up after 90 s if it cannot
+        reach the Kafka cluster of a sink's `admin.override.bootstrap.servers`.
+        """
+        request = ConnectRequest("GET", _path(name, "/offsets"), until=self._clock.monotonic() + within)
+        return self._read(wire.parse_offsets, request)
 
     def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
         """`GET /connectors/X/offsets`; an answer of more than `limit` bytes is streamed to `file`.

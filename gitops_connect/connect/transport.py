@@ -44,6 +44,8 @@ RETRY = Backoff(0.25, 4.0)
 
 _LONGEST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
+_MORE_CONNECTIONS = 17
+"""Idle connections that are kept besides those of `parallelism`: for the poll, and for reads about new connectors."""
 _STREAMED = 64
 """Offsets that are streamed to a file may be so many times as large as an answer in memory."""
 
@@ -63,7 +65,7 @@ class Large:
 
 
 class Transport:
-    """The workers of one cluster. Any number of threads may use it; `parallelism` of them have pooled connections."""
+    """The workers of one cluster. Any number of threads may use it; some more than `parallelism` share connections."""
 
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
         """Raises UsageError if addresses or credentials are invalid; sends no request."""
@@ -76,7 +78,7 @@ class Transport:
         self.until = math.inf
         """When all requests end, in seconds of the monotonic clock."""
         self._proxies = {worker: get_environ_proxies(worker) for worker in self._workers}
-        self._session = UnredirectedSession(len(self._workers), max(1, settings.parallelism))
+        self._session = UnredirectedSession(len(self._workers), max(1, settings.parallelism) + _MORE_CONNECTIONS)
         self._session.trust_env = False  # ~/.netrc must not lend its credentials to a worker
 
     def close(self) -> None:

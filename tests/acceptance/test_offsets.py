@@ -147,6 +147,20 @@ def test_initial_offsets_seed_a_connector_before_it_ever_runs_and_never_again(at
     assert lines.position() == len(LINES)
 
 
+@pytest.mark.e2e
+def test_a_sink_whose_offsets_cannot_be_read_holds_up_no_other_connector(real: Workplace) -> None:
+    """Its offsets are in a Kafka cluster that does not answer: the worker waits for 90 s."""
+    real.settings('settle_timeout = "3s"\nparallelism = 1')
+    config = {"topics": "lines", "file": str(real.directory / "out.txt")}
+    lost = {**config, "admin.override.bootstrap.servers": "127.0.0.1:1"}
+    done = real.deploy("c.yaml", real.document("a", SINK, "", lost), real.document("b", SINK, "", config))
+    done.expect(
+        out="could not be read within 3 s; of a sink, the worker asks the Kafka cluster in its `admin.override."
+    )
+    assert done.err.index(real.name("b")) < done.err.index(real.name("a")), "b does not wait for a"
+    assert "No changes." in real.apply().out
+
+
 @pytest.mark.on_kafka
 def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines) -> None:
     lines.run("onDelete: {offsets: reset}")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import pytest
 from support.cluster.memory_cluster import connector
 from support.planner.plans_of_steps import step
@@ -44,6 +46,18 @@ def test_a_read_that_began_before_the_answer_is_ignored() -> None:
     assert attempt.answered(None, 3, 1) == AwaitEffect()
     assert attempt.observe(look(3, STOPPED), 1.1) == AwaitEffect()
     assert attempt.observe(look(4, STOPPED), 1.2) == APPLIED
+
+
+def test_success_waits_for_the_remark_and_a_failure_does_not() -> None:
+    remark: Future[str] = Future()
+    attempt = StepExecution(step("a", Action.CREATE), 0, 30)
+    assert attempt.answered(None, 0, 0, remark) == AwaitEffect()
+    assert attempt.observe(look(1, RUNNING), 31) == AwaitEffect()
+    failed = attempt.observe(look(2, FAILED), 32)
+    assert isinstance(failed, StepResult)
+    assert failed.result is Result.FAILED
+    remark.set_result("1 offset")
+    assert attempt.observe(look(3, RUNNING), 33) == StepResult(Result.APPLIED, "1 offset")
 
 
 @pytest.mark.parametrize("error", [RebalanceInProgress("x"), ConnectUnavailable("x")])

@@ -261,7 +261,7 @@ class MemoryCluster:
         """One request of several: in `calls` with the number of the task."""
         self._request(f"restart {task}", name, lambda: self.rules.restart(name, [task]))
 
-    def offsets(self, name: ConnectorName) -> Offsets:
+    def offsets(self, name: ConnectorName, **_: Any) -> Offsets:
         self.on_call("offsets", name)
         with self._lock:
             self.offset_looks.append(name)
