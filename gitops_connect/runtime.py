@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -156,10 +157,23 @@ def open_runtime(settings: Settings) -> Runtime:
     be opened.
     """
     require_clusters(settings)
+    _require_driver(settings)
     families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
     return Runtime(settings, ledger, clients, os.environ, open_spark(settings), clock, families=families)
+
+
+def _require_driver(settings: Settings) -> None:
+    """Raise UsageError if the settings name a source database, and the driver is not installed."""
+    if any(one.databases for one in settings.clusters.values()):
+        try:
+            import_module("gitops_connect.replication_slots")
+        except ImportError as error:
+            extra = "pip install 'gitops-connect[postgresql]'"
+            raise UsageError(
+                f"[clusters.NAME.databases] needs the driver of PostgreSQL: {error}; run {extra}"
+            ) from error
 
 
 def open_spark(settings: Settings) -> SharedSession:

@@ -15,6 +15,7 @@ from gitops_connect.families.ties import Tied, Ties
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.findings import Finding, LazyWords, show
+from gitops_connect.model.observed_state import ReplicationSlot
 from gitops_connect.model.offsets import OffsetText
 from gitops_connect.model.units import Scale, Unit
 
@@ -107,7 +108,7 @@ class Shape:
     of a config. `lenient`: Connect drops unknown fields (of sinks); otherwise it stores them, and a partition with an
     additional field is another partition. Connect rejects a partition that does not meet the `demand`, and stores every
     other partition, even if nothing ever reads its offset. `resume` says what decides where a connector of that config
-    resumes; None if that is not known.
+    resumes; None if that is not known. `slot` is the replication slot that also decides, if it was asked for.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Shape:
     lenient: bool = False
     demand: Demand = Demand.NOTHING
     resume: ResumeRules | None = None
+    slot: ReplicationSlot | None = None
 
     @property
     def scale(self) -> Scale:

@@ -52,6 +52,7 @@ _ORDER = {
 class ResumeAspect(Enum):
     """Which question about resuming a line answers, in the order in which lines are shown."""
 
+    SLOT = "replication slot"
     DECIDES = "resume position"
     NEEDS = "needs"
     RISK = "risk"

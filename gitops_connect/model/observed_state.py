@@ -101,6 +101,26 @@ class ObservedState:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicationSlot:
+    """A replication slot of PostgreSQL, as the `database` of the settings described it; positions are LSNs as numbers.
+
+    `confirmed` is its `confirmed_flush_lsn`, `restart` its `restart_lsn`, `end` the end of the WAL. `unread` is the
+    reason if it could not be read; then only the names are known. `taken_by_others`: it is active although its
+    connector does not run.
+    """
+
+    database: str
+    name: str
+    exists: bool = True
+    confirmed: int | None = None
+    restart: int | None = None
+    end: int | None = None
+    active: bool = False
+    unread: str = ""
+    taken_by_others: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetPosition:
     """The current offsets of a connector as a digest, and when exactly these offsets were first seen."""
 

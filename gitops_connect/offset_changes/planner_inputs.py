@@ -7,21 +7,23 @@ offsets of its connector are read again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.worker_heap import count_copies
+from gitops_connect.families.debezium.replication_slots import slot_name
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
-from gitops_connect.model.observed_state import WorkerState
+from gitops_connect.model.observed_state import ReplicationSlot, WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.observe import has_exactly_once, observe_offsets
 from gitops_connect.offset_changes.manifest_source import (
@@ -40,6 +42,7 @@ from gitops_connect.plan.offset_change_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.own import own_files
+from gitops_connect.settings.sections import DatabaseSettings
 from gitops_connect.source.checkout import Checkout
 
 
@@ -183,15 +186,50 @@ def _with_current_offsets(
     read, offsets = observe_offsets(runtime.clients[situation.desired.cluster], names, directory), situation.offsets
     current, large_current = {**offsets.current, **read.current}, {**offsets.large_current, **read.large}
     shapes, bugs = {}, {}
-    for one in situation.desired.connectors:
-        if one.name in connectors:
-            shape = contained(partial(families.shape, one.config), one.document.location, one.name)
-            if isinstance(shape, Diagnostic):
-                bugs[one.name] = shape
-            elif shape is not None:
-                shapes[one.name] = shape
+    declared = [one for one in situation.desired.connectors if one.name in connectors]
+    slots = _read_slots(runtime, situation, declared)
+    for one in declared:
+        shape = contained(partial(families.shape, one.config), one.document.location, one.name)
+        if isinstance(shape, Diagnostic):
+            bugs[one.name] = shape
+        elif shape is not None:
+            shapes[one.name] = replace(shape, slot=slots.get(one.name))
     offsets = replace(offsets, current=current, large_current=large_current, unread=read.unread, shapes=shapes)
     return replace(situation, offsets=offsets), bugs
+
+
+def _read_slots(
+    runtime: Runtime, situation: Situation, connectors: Iterable[DesiredConnector]
+) -> Mapping[ConnectorName, ReplicationSlot]:
+    """The replication slots of these connectors, as far as the settings say in which database they are.
+
+    Only the settings decide which server is asked. An unmerged document does not decide either for which slot.
+    """
+    databases, current = runtime.cluster(situation.desired.cluster).databases, situation.observed.connectors
+    wanted: dict[ConnectorName, tuple[str, str]] = {}
+    for one in connectors:
+        name, seen = slot_name(one.config), current.get(one.name)
+        is_known = not situation.untrusted or (seen is not None and slot_name(seen.config) == name)
+        if name is not None and is_known and (database := _database_of(one.name, databases)):
+            wanted[one.name] = database, "" if "slot.name" in one.secrets else name
+    names = {
+        database: {slot for place, slot in wanted.values() if place == database} for database, _ in wanted.values()
+    }
+    if not names:
+        return {}
+    from gitops_connect.replication_slots import read_slots  # noqa: PLC0415 - it needs an extra
+
+    read = {(slot.database, slot.name): slot for slot in read_slots(names, databases)}
+    running = {name for name, one in current.items() if one.state is not WorkerState.STOPPED}
+    return {
+        name: replace(read[place], taken_by_others=read[place].active and name not in running)
+        for name, place in wanted.items()
+    }
+
+
+def _database_of(name: ConnectorName, databases: Mapping[str, DatabaseSettings]) -> str | None:
+    found = (place for place, one in databases.items() if any(fnmatchcase(name, glob) for glob in one.connectors))
+    return next(found, None)
 
 
 def _review_begun(planned: PlannedChanges, directory: Path) -> Mapping[OffsetChangeName, Unfinished]:

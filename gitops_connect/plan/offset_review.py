@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gitops_connect.families.debezium.replication_slots import slot_lines
 from gitops_connect.families.resume import UNKNOWN_CLASS
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
@@ -102,7 +103,8 @@ def described(difference: Difference, shape: Shape | None) -> Difference:
     offsets = (text for move in difference.moves for text in (move.current, move.declared) if text is not None)
     of_snapshot = shape.in_snapshot is not None and any(shape.in_snapshot(json.loads(text)) for text in offsets)
     resume = shape.resume.lines(directions, of_snapshot=of_snapshot) if shape.resume is not None else ()
-    return replace(difference, scale=shape.scale, resume=resume)
+    slot = slot_lines(shape.slot, difference.moves) if shape.slot is not None else ()
+    return replace(difference, scale=shape.scale, resume=(*slot, *resume))
 
 
 def unchecked(shape: Shape | None) -> str:

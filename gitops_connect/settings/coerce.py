@@ -69,7 +69,13 @@ def section(cls: type[T], raw: Mapping[str, Any], where: str, directory: Path, *
         values[key] = _convert(hints[key], value, f"{where} {key}", directory)
         if fields[key].metadata == POSITIVE and values[key] == 0:
             raise UsageError(f"{where} {key}: expected more than 0, found {value!r}")
+    if missing := [name for name in fields if name not in values and _is_required(fields[name])]:
+        raise UsageError(f"{where}: {missing[0]} is missing")
     return cls(**values)
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _suggest(word: str, known: list[str]) -> str:

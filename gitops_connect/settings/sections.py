@@ -225,6 +225,19 @@ class SkipSettings:
         return {**asdict(self), "time": round(self.time * 1000)}
 
 
+@dataclass(frozen=True, slots=True)
+class DatabaseSettings:
+    """`[clusters.NAME.databases.DATABASE]`: a PostgreSQL server with replication slots of Debezium's connectors. Plans
+    of offset changes read the slots of these connectors. `DATABASE` is any name."""
+
+    url: Credential
+    """The connection URI, such as `postgresql://user@host/database?sslmode=verify-full`, with any database of the
+    server. The role needs no privilege except to connect."""
+    connectors: tuple[str, ...]
+    """The connectors whose slots are in this server (glob patterns). If several databases list a connector, the first
+    one counts."""
+
+
 class ClusterMode(Enum):
     """Whether a cluster is changed or only observed."""
 
@@ -259,6 +272,9 @@ class ClusterSettings:
     max_skip: SkipSettings = field(default_factory=SkipSettings)
     """How much one offset change may skip: the table `[clusters.NAME.max_skip]`. A single number sets its key
     `records`."""
+    databases: Mapping[str, DatabaseSettings] = field(default_factory=dict)
+    """The source databases whose replication slots plans read: tables `[clusters.NAME.databases.DATABASE]`. By default,
+    gitops-connect connects to no database."""
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_unmerged: tuple[str, ...] = ()

@@ -202,6 +202,18 @@ class PostgresSource(DebeziumSource):
         restart, confirmed = rows.split("|")
         return int(restart), int(confirmed)
 
+    def advance_slot(self) -> None:
+        """Let the slot of the stopped connector confirm everything."""
+        active = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{self.database}'"  # noqa: S608 - as above
+        self.place.await_that(lambda: self.server.sql(active), lambda found: found == "f")
+        self.server.sql(f"SELECT pg_replication_slot_advance('{self.database}', pg_current_wal_lsn())", self.database)
+
+    def database_settings(self) -> str:
+        """Settings with which plans read the slot, as a role without privileges."""
+        self.server.sql("DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+        url = f"postgresql://reader@{HOST}:{self.server.port}/postgres"
+        return f'[clusters.local.databases.any]\nurl = "{url}"\nconnectors = ["{self.stem}-*"]'
+
     def end_of_wal(self) -> int:
         return int(self.server.sql("SELECT pg_current_wal_lsn() - '0/0'"))
 

@@ -41,6 +41,38 @@ def test_the_last_rows_are_read_again_because_the_slot_lags_behind(orders: Postg
     assert again == [4, 5, 6][-len(again) :]
 
 
+def test_the_plan_reads_the_slot_and_these_rows_are_read_again(orders: PostgresSource) -> None:
+    orders.place.settings(more=orders.database_settings())
+    orders.run(**MANUAL)
+    first, *_ = orders.insert_each(4, 5, 6)
+    orders.move("back", first, "acknowledge: [rewind]")
+    orders.place.run("plan").expect(
+        out=(
+            f"replication slot: {orders.database} is active and confirmed up to ",
+            " is not before it: PostgreSQL sends",
+        )
+    )
+    orders.place.apply()
+    orders.await_ids(1, 2, 3, 4, 5, 6, 5, 6)
+
+
+def test_the_plan_reads_the_slot_and_says_that_no_row_is_read_again(orders: PostgresSource) -> None:
+    """The slot has confirmed everything, as after a pause that is longer than its delay."""
+    orders.place.settings(more=orders.database_settings())
+    orders.run()
+    first, *_ = orders.insert_each(4, 5, 6)
+    orders.stop()
+    orders.advance_slot()
+    _, confirmed = orders.slot()
+    orders.move("back", first, "acknowledge: [rewind, external]")
+    between = f"{confirmed - first['lsn_proc']:,} bytes of WAL between"
+    orders.place.run("plan").expect(out=(f"{orders.database} is confirmed up to", "does not send", between))
+    orders.place.apply()
+    orders.insert()
+    orders.await_last(7)
+    assert orders.ids() == [1, 2, 3, 4, 5, 6, 7]
+
+
 def test_an_unchanged_lsn_commit_skips_rows_and_the_plan_says_so(orders: PostgresSource) -> None:
     orders.run(**MANUAL)
     first, _, last = orders.insert_each(4, 5, 6)

@@ -106,7 +106,8 @@ def _rank_lsn(value: Any) -> int | None:
     return int(value.replace(":", "").ljust(LONGEST, "0"), 16)
 
 
-def _write_pg_lsn(value: Any) -> str:
+def write_pg_lsn(value: Any) -> str:
+    """In PostgreSQL's notation; empty for what is no LSN."""
     if type(value) is not int or not 0 <= value < 2**64:
         return ""
     return f"{value >> 32:X}/{value & 0xFFFF_FFFF:X}"
@@ -243,7 +244,7 @@ PG_LSN = FieldKind(
     is_natural,
     is_number=True,
     is_natural=True,
-    notation=Notation(_write_pg_lsn, _read_pg_lsn),
+    notation=Notation(write_pg_lsn, _read_pg_lsn),
     fast_pattern=NATURAL_PATTERN,
 )
 """Connect stores the number; the notation is that of PostgreSQL's type `pg_lsn`: its upper and lower 32 bits."""
