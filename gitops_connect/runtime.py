@@ -157,14 +157,14 @@ def open_runtime(settings: Settings) -> Runtime:
     be opened.
     """
     require_clusters(settings)
-    _require_driver(settings)
+    require_driver(settings)
     families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
     return Runtime(settings, ledger, clients, os.environ, open_spark(settings), clock, families=families)
 
 
-def _require_driver(settings: Settings) -> None:
+def require_driver(settings: Settings) -> None:
     """Raise UsageError if the settings name a source database, and the driver is not installed."""
     if any(one.databases for one in settings.clusters.values()):
         try:

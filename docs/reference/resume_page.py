@@ -18,6 +18,8 @@ that `plan`, `offsets diff` and `offsets check` show for each known connector cl
 
 | line | meaning |
 | --- | --- |
+| `replication slot` | What a replication slot of PostgreSQL is, and what PostgreSQL sends from the new offset. \
+`plan` shows it if the settings [name the database](offset-plans.md#read-the-replication-slot). |
 | `resume position` | What decides besides the offset. If the line is marked **external**, the document must contain \
 `acknowledge: [external]`. |
 | `needs` | What the source system must still have. |

@@ -17,14 +17,14 @@ from gitops_connect.connect.worker_heap import size_text
 from gitops_connect.settings import sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
-_NO_VARIABLE = ("Mapping[str, Credential]", "Mapping[str, str]", "SkipSettings")
+_NO_VARIABLE = ("Mapping[str, Credential]", "Mapping[str, str]", "Mapping[str, DatabaseSettings]", "SkipSettings")
 SETTINGS_INTRODUCTION = """\
 gitops-connect reads one settings file, in TOML: the one that `--config FILE` names, otherwise the one that the variable
 `GITOPS_CONNECT_CONFIG` names, otherwise `gitops-connect.toml` in the current directory. Relative paths start from the
 directory of the settings file.
 
-Only the `url` of a cluster is required. Commands that read the repository also need `[repository] url`, or a directory
-as an argument.
+Only the `url` of a cluster is required, and both settings of a database. Commands that read the repository also need
+`[repository] url`, or a directory as an argument.
 
 | type | how to write it |
 | --- | --- |
@@ -60,6 +60,7 @@ TYPES = {
     "tuple[Path, ...]": "list of paths",
     "Mapping[str, Credential]": "table of strings or credentials",
     "Mapping[str, str]": "table of strings",
+    "Mapping[str, DatabaseSettings]": "table of tables",
     "SkipSettings": "table, or a number",
     "StrimziVersion": "a version such as `1.2`",
 }
@@ -68,6 +69,7 @@ TABLES = {
     sections.StateSettings: "state",
     sections.ClusterSettings: "clusters.NAME",
     sections.SkipSettings: "clusters.NAME.max_skip",
+    sections.DatabaseSettings: "clusters.NAME.databases.DATABASE",
     sections.SecretsSettings: "secrets",
     sections.SparkSettings: "spark",
     sections.DaemonSettings: "daemon",

@@ -16,7 +16,7 @@ from pathlib import Path
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.worker_heap import count_copies
-from gitops_connect.families.debezium.replication_slots import slot_name
+from gitops_connect.families.debezium.slot_positions import slot_name
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange

@@ -155,9 +155,10 @@ def test_the_example_settings_have_every_setting_and_load_with_each_alternative(
         file.write_text(text.replace(line, line.removeprefix("# ")) if line else text)
         load_settings(file, {})
     for cls, table in settings_page.TABLES.items():
-        section = f"\n{text}".split(f"\n[{table.replace('NAME', 'prod')}]\n")[1].partition("\n[")[0]
+        name = table.replace("NAME", "prod").replace("DATABASE", "shop")
+        section = f"\n{text}".split(f"\n[{name}]\n")[1].partition("\n[")[0]
         shown = set(re.findall(r"^(?:# )?(\w+) = ", section, re.MULTILINE))
-        assert {field.name for field in dataclasses.fields(cls)} - {"name", "max_skip"} <= shown, table
+        assert {field.name for field in dataclasses.fields(cls)} - {"name", "max_skip", "databases"} <= shown, table
 
 
 def test_settings_in_the_docs_are_settings(tmp_path: Path) -> None:

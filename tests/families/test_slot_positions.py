@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.files.tables import table
 
-from gitops_connect.families.debezium.replication_slots import slot_lines, slot_name
+from gitops_connect.families.debezium.slot_positions import slot_lines, slot_name
 from gitops_connect.model.differences import Direction, Move
 from gitops_connect.model.observed_state import ReplicationSlot
 from gitops_connect.model.offsets import offset_text, partition_text
