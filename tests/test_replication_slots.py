@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -28,11 +29,13 @@ ROLE = "only_connects"
 
 
 @pytest.fixture(scope="module")
-def slot(postgres: Server) -> tuple[str, int]:
+def slot(postgres: Server) -> Iterator[tuple[str, int]]:
     """A logical slot, and its confirmed_flush_lsn; a role without privileges may connect."""
     postgres.sql(f"CREATE ROLE {ROLE} LOGIN")
     postgres.sql("SELECT pg_create_logical_replication_slot('orders_slot', 'pgoutput')")
-    return "orders_slot", int(postgres.sql("SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots"))
+    query = "SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE slot_name = 'orders_slot'"
+    yield "orders_slot", int(postgres.sql(query))
+    postgres.sql(f"SELECT pg_drop_replication_slot('orders_slot'); DROP ROLE {ROLE}")
 
 
 def url_of(server: Server) -> str:
@@ -136,6 +139,7 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("slot")
 def test_a_server_that_never_answers_the_query_is_given_up(postgres: Server) -> None:
     """As a server process that is stopped while its machine acknowledges all packets: it keeps no timeout."""
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(2) as pool:
@@ -149,7 +153,7 @@ def test_a_server_that_never_answers_the_query_is_given_up(postgres: Server) -> 
             assert sent, "the query was sent, and now nothing is"
             (found,) = asked.result()
             real.shutdown(socket.SHUT_RDWR)
-    assert "server closed the connection" in found.unread or "connection" in found.unread
+    assert "server closed the connection" in found.unread
 
 
 def relay(source: socket.socket, target: socket.socket) -> None:

@@ -73,6 +73,18 @@ def test_the_plan_reads_the_slot_and_says_that_no_row_is_read_again(orders: Post
     assert orders.ids() == [1, 2, 3, 4, 5, 6, 7]
 
 
+def test_the_plan_says_that_the_slot_was_dropped_and_the_task_fails(orders: PostgresSource) -> None:
+    orders.place.settings(more=orders.database_settings())
+    orders.run()
+    first, *_ = orders.insert_each(4, 5)
+    orders.stop()
+    orders.advance_slot()
+    orders.server.sql(f"SELECT pg_drop_replication_slot('{orders.database}')")
+    orders.move("back", first, "acknowledge: [rewind, external]")
+    orders.place.run("plan").expect(out=f"replication slot: {orders.database} does not exist: the task fails")
+    orders.place.run("apply", "--yes").expect(1, said="no longer available on the server")
+
+
 def test_an_unchanged_lsn_commit_skips_rows_and_the_plan_says_so(orders: PostgresSource) -> None:
     orders.run(**MANUAL)
     first, _, last = orders.insert_each(4, 5, 6)
