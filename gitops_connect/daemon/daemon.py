@@ -1,7 +1,7 @@
 """The loop of the daemon: which job runs when, in which thread, and how the daemon ends.
 
-APScheduler has one job that polls the repository, one for each cluster, and one that ends an idle Spark session. Each
-job has its own thread: a Git server or a cluster that does not answer delays no other job. A job decides when it runs
+There is one job that polls the repository, one for each cluster, and one that ends an idle Spark session. Each job has
+its own thread: a Git server or a cluster that does not answer delays no other job. A job decides when it runs
 again: after the interval if all went well, after a wait that doubles if it failed; a new revision ends every wait.
 Nothing else is kept between reconciliations. If a process was killed, the next reconciliation finds what was in
 progress in the ledger and on the cluster.
@@ -126,7 +126,7 @@ class Daemon:
         """
         with self._scheduling:
             number = self.reconciliations.request(clusters)
-            self._jobs.hurry(_POLL)  # a poll that runs now will see at its end that there is another request
+            self._jobs.hurry(_POLL)
         return number
 
     def stop(self) -> None:
@@ -200,9 +200,7 @@ class Daemon:
             elif declared:
                 self._wake(self.reconciliations.due(self._progress))
             if not self._once:
-                is_late = self.reconciliations.last > number
-                wait = 0 if is_late else self.schedule.next(self._repository.failures)
-                self._jobs.schedule(_POLL, self._poll, wait)
+                self._jobs.schedule(_POLL, self._poll, self.schedule.next(self._repository.failures))
             elif declared is None:
                 self._over.put(_Over.DONE)
 
@@ -217,7 +215,7 @@ class Daemon:
         for cluster in clusters:
             if first:
                 self._jobs.schedule(_job(cluster), partial(self._take_turn, cluster), 0)
-            else:  # if it runs now, it will see at its end that it must run again
+            else:
                 self._jobs.hurry(_job(cluster))
 
     def _give_back(self) -> None:
@@ -245,9 +243,7 @@ class Daemon:
                 if all(progress.last for progress in self._progress.values()):
                     self._over.put(_Over.DONE)
             else:
-                is_old = self._declared is None or self._declared.revision != declared.revision
-                is_old = is_old or bool(self.reconciliations.due([cluster]))
-                self._jobs.schedule(_job(cluster), partial(self._take_turn, cluster), 0 if is_old else wait)
+                self._jobs.schedule(_job(cluster), partial(self._take_turn, cluster), wait)
 
     def _cycle(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> float:
         """Reconcile one cluster. `begun` gets the number of the plan. Returns the seconds until the next one."""

@@ -1,18 +1,17 @@
-"""The jobs of the daemon, with APScheduler: each runs at its time, in a thread of its own."""
+"""The jobs of the daemon: each runs at its time, in a thread of its own.
+
+Times are those of the monotonic clock. APScheduler reads the time of day: if somebody sets the clock back by an hour,
+each of its jobs waits an hour longer.
+"""
 
 from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.jobstores.base import JobLookupError
-from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.date import DateTrigger
 
 from gitops_connect.daemon import events
 from gitops_connect.errors import LedgerBusy, Stalled
@@ -31,48 +30,63 @@ class Jobs:
         self._changed = changed
         self.running = 0
         """The number of jobs that run now."""
-        # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
-        # previous run.
-        defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
-        pool = {"default": ThreadPoolExecutor(threads)}
-        self._scheduler = BackgroundScheduler(executors=pool, job_defaults=defaults, timezone=UTC)
+        self._plan = threading.Condition()  # for `_waiting`, `_begun` and `_hurried`; no other lock is taken under it
+        self._waiting: dict[str, tuple[float, Callable[[], None]]] = {}
+        self._begun: set[str] = set()
+        self._hurried: set[str] = set()
+        self._pool = ThreadPoolExecutor(threads, "job")
+        self._thread = threading.Thread(target=self._begin_due, name="jobs", daemon=True)
 
     @property
     def is_alive(self) -> bool:
         """Whether the thread that starts the jobs runs."""
-        thread: threading.Thread | None = getattr(self._scheduler, "_thread", None)  # APScheduler has no public name
-        return thread is not None and thread.is_alive()
+        return self._thread.is_alive()
 
     def start(self) -> None:
-        self._scheduler.start()
+        self._thread.start()
 
     def schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
         """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name.
 
         A job that calls this holds the lock under which `ended` is set.
         """
-        if self._ended.is_set():
-            return
-        when = datetime.now(UTC) + timedelta(seconds=wait)  # APScheduler reads the clock of the machine
-        self._scheduler.add_job(self.run, DateTrigger(when, UTC), args=[name, work], id=name, replace_existing=True)
+        with self._plan:
+            if self._ended.is_set():
+                return
+            self._begun.discard(name)
+            is_hurried = name in self._hurried
+            self._hurried.discard(name)
+            self._waiting[name] = (time.monotonic() + (0 if is_hurried else wait), work)
+            self._plan.notify()
 
     def hurry(self, name: str) -> None:
-        """Run a waiting job now. Does nothing if the job runs already."""
-        with suppress(JobLookupError):
-            self._scheduler.reschedule_job(name, trigger=DateTrigger(datetime.now(UTC), UTC))
+        """Run a waiting job now, and a job that runs already once more at its end, without a wait."""
+        with self._plan:
+            if name in self._waiting:
+                self._waiting[name] = (time.monotonic(), self._waiting[name][1])
+                self._plan.notify()
+            elif name in self._begun:
+                self._hurried.add(name)
 
     def end(self) -> None:
-        """Begin no other job. The caller has set `ended`.
+        """Begin no other job. The caller has set `ended`."""
+        with self._plan:
+            self._waiting.clear()
+            self._plan.notify()
+        self._thread.join()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
-        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
-        jobs first, and `remove_all_jobs` waits for the job that is being started.
-        """
-        self._scheduler.pause()
-        self._scheduler.remove_all_jobs()
-        self._scheduler.shutdown(wait=False)
+    def _begin_due(self) -> None:
+        with self._plan:
+            while not self._ended.is_set():
+                now = time.monotonic()
+                for name in [name for name, (at, _) in self._waiting.items() if at <= now]:
+                    self._begun.add(name)
+                    self._pool.submit(self.run, name, self._waiting.pop(name)[1])
+                self._plan.wait(min((at - now for at, _ in self._waiting.values()), default=None))
 
     def run(self, name: str, work: Callable[[], None]) -> None:
-        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before.
+        """Run a job in this thread, unless `ended` is set: it may have been queued just before.
 
         A job that fails with a bug runs again after a minute: nothing else would schedule it.
         """

@@ -125,7 +125,7 @@ class Leadership:
         A daemon that was killed in another container cannot be seen from here: wait until its lease expires.
         """
         lease, now = self._ledger.leadership(self._clock), self._clock.monotonic()
-        until = now + lease.ttl
+        until = now + lease.ttl + RETRY  # the first attempt may have limited the lease to its time from then on
         while True:
             try:
                 lease.acquire()

@@ -3,6 +3,9 @@
 Each lease has a fencing number, which rises with each acquisition. A process may act only while the ledger contains the
 number that it acquired. Number and expiry are compared in the ledger, never with what this process remembers: a process
 that was suspended remembers that it holds the lease.
+
+The clock by which leases expire may be set. If it is set back, an expiry may be hours away. The lease is then limited
+to its usual time from now on, and its holder renews it as usual.
 """
 
 from __future__ import annotations
@@ -33,12 +36,12 @@ _LONGEST_LOCK = 5
 LEADER = "(leader)"
 """The lease of the daemon that reconciles. No cluster can have this name."""
 _SAME_START = 2.0
-"""Seconds. Linux derives a process's start from the time of boot, which moves a little when the clock is set."""
+"""Seconds. Linux derives the time of boot, in whole seconds, from the time of day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process. `place` identifies the process namespace; `started` is in seconds since 1970.
+    """One process. `place` identifies the process namespace; `started` is in seconds since the machine was booted.
 
     Two containers may share a host name and each have a process 7, so the name of the host is not enough. A missing
     process id means that the process has ended only if the place is also equal.
@@ -51,7 +54,7 @@ class Process:
 
     @staticmethod
     def current() -> Process:
-        return Process(socket.gethostname(), _place(), os.getpid(), psutil.Process().create_time())
+        return Process(socket.gethostname(), _place(), os.getpid(), _started(psutil.Process()))
 
     def is_here(self) -> bool:
         """Whether the process runs, or ran, where this process can see it."""
@@ -65,7 +68,7 @@ class Process:
             process = psutil.Process(self.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 return True
-            return abs(process.create_time() - self.started) > _SAME_START
+            return abs(_started(process) - self.started) > _SAME_START
         except psutil.NoSuchProcess:
             return True
         except psutil.AccessDenied:
@@ -96,15 +99,16 @@ class Lease:
     def check(self) -> float:
         """Raise LedgerBusy unless this process still holds the lease; renew it when half of its time is over.
 
-        Returns for how many seconds from the call nobody else can have the lease. Call this before each effect. An
-        expired lease that nobody has taken is renewed before it is relied on.
+        It is also renewed if it has more than its whole time, because the clock was set back. Returns for how many
+        seconds from the call nobody else can have the lease. Call this before each effect. An expired lease that nobody
+        has taken is renewed before it is relied on.
         """
         together = [self] if self.leader is None else [self, self.leader]
         with self._renewing:  # a second thread finds the lease renewed
             with self.database.read() as connection:
                 left = {lease: lease.seconds_left(connection) for lease in together}
             for lease in together:
-                if left[lease] < lease.ttl / 2:
+                if not lease.ttl / 2 <= left[lease] <= lease.ttl:
                     lease.renew()
                     left[lease] = lease.ttl
         return min(left.values())
@@ -129,7 +133,10 @@ class Lease:
                 self._require_ours(connection)
 
     def acquire(self) -> None:
-        """Acquire the lease if it is free. Raises LedgerBusy, which names the holder."""
+        """Acquire the lease if it is free. Raises LedgerBusy, which names the holder.
+
+        An expiry that is further away than `ttl` was written before the clock was set back. It is limited to `ttl`.
+        """
         with self.database.write() as connection:
             _lock_briefly(connection)
             if self.leader is not None:
@@ -137,8 +144,7 @@ class Lease:
             this = LEASES.c.name == self.name
             row = connection.execute(select(LEASES).where(this).with_for_update()).one_or_none()
             now = _time(connection, self.clock.now())
-            if row is not None and not _is_free(row, now):
-                raise LedgerBusy(_in_use(row))
+            expires, busy = now + timedelta(seconds=self.ttl), ""
             number, process = 1 if row is None else row.number + 1, Process.current()
             values = {
                 "number": number,
@@ -146,11 +152,18 @@ class Lease:
                 **attributes(process, "host", "place", "pid"),
                 "process_started": process.started,
                 "since": now,
-                "expires": self._expiry(connection),
+                "expires": expires,
             }
             # If another process has inserted the row meanwhile, the insertion fails: this lease is not free any more.
             taken = insert(LEASES).values(name=self.name) if row is None else update(LEASES).where(this)
-            connection.execute(taken.values(**values))
+            if row is None or _is_free(row, now):
+                connection.execute(taken.values(**values))
+            else:
+                busy = _in_use(row)
+                if row.expires > expires:
+                    connection.execute(taken.values(expires=expires))
+        if busy:
+            raise LedgerBusy(busy)
         self.number = number
 
     def release(self) -> None:
@@ -263,9 +276,9 @@ def _time(connection: Connection, now: datetime) -> datetime:
 
 
 def _is_free(row: Row[tuple[object, ...]], now: datetime) -> bool:
-    """Whether the lease has expired, or its process on this machine ended without giving it back."""
+    """Whether the lease was given back, has expired, or its process on this machine ended without giving it back."""
     expires: datetime = row.expires
-    return expires <= now or _process(row).has_ended()
+    return not row.token or expires <= now or _process(row).has_ended()
 
 
 def _in_use(row: Row[tuple[object, ...]]) -> str:
@@ -284,6 +297,12 @@ def _process(row: Row[tuple[object, ...]]) -> Process:
 
 def _holder(row: Row[tuple[object, ...]]) -> str:
     return f"{_process(row)} since {row.since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _started(process: psutil.Process) -> float:
+    """In seconds since the machine was booted: the time of day of a start changes if the clock is set."""
+    booted = psutil.boot_time()
+    return process.create_time() - booted
 
 
 def _place() -> str:

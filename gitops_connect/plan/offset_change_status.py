@@ -227,7 +227,7 @@ def _failed(situation: Situation, record: OffsetChangeRecord) -> Assessment | No
             OffsetChangeStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed"
         )
     again = record.since + timedelta(seconds=RETRY.after(record.failures))
-    if situation.now >= again:
+    if situation.now >= again or record.since > situation.now:  # the clock was set back
         return None
     times = "once" if record.failures == 1 else f"{record.failures} times"
     retry = f"next retry at {again:%H:%M:%S} UTC or when its document changes"

@@ -88,7 +88,9 @@ def _outlook(situation: Situation, desired: DesiredConnector, connector: Observe
         return replace(outlook, why_not=why_not)
     if count >= outlook.limit:
         return replace(outlook, gave_up=True, why_not=f"gave up after {count} automatic restarts")
-    return replace(outlook, next=situation.now if last is None else last + pause_after(count))
+    if last is None or last > situation.now:  # the clock was set back
+        return replace(outlook, next=situation.now)
+    return replace(outlook, next=last + pause_after(count))
 
 
 def _why_not(situation: Situation, desired: DesiredConnector, connector: ObservedConnector) -> str:

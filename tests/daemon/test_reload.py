@@ -13,9 +13,11 @@ from support.daemon_log import FOR_EVER, AsProcess, InThread, release
 from support.files.tables import rows
 
 from gitops_connect.daemon.daemon import differences, in_effect
+from gitops_connect.model.names import ClusterName
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 
+LOCAL = ClusterName("local")
 CURRENT = "[clusters.local]\nurl = ['http://127.0.0.1:8083']\n"
 
 
@@ -45,6 +47,8 @@ def test_new_settings_take_effect_and_those_with_an_error_do_not(at: Workplace) 
         at.settings("mode = 7")
         daemon.daemon.reload()
         assert "mode" in daemon.wait("settings_rejected", level="ERROR")["message"]
+        number = daemon.daemon.reconcile_now([LOCAL])  # one that began before has the earlier settings
+        at.await_that(lambda: daemon.daemon.reconciliations.result(LOCAL, number), bool)
         at.by_hand("pause", "orders")
         daemon.wait("drift_detected")
         at.settings()

@@ -236,8 +236,67 @@ def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger:
 def test_a_process_that_ended_and_was_not_waited_for_has_ended() -> None:
     """A zombie still has its process id."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:
-        theirs = replace(Process.current(), pid=child.pid, started=psutil.Process(child.pid).create_time())
+        booted = psutil.boot_time()
+        started = psutil.Process(child.pid).create_time() - booted
+        theirs = replace(Process.current(), pid=child.pid, started=started)
         assert child.stdout
         child.stdout.read()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert theirs.has_ended()
+
+
+HOUR = 3600.0
+
+
+def set_clock_back(place: LedgerPlace) -> None:
+    """As if the clock by which leases expire were set back by an hour."""
+    place.age_leases(-HOUR)
+
+
+def test_a_lease_that_was_given_back_is_free_although_the_clock_was_set_back(
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace
+) -> None:
+    with ledger.lease("local", clock, TTL):
+        pass
+    set_clock_back(place)
+    with ledger.lease("local", clock, TTL) as lease:
+        lease.check()
+
+
+def test_the_lease_of_a_process_that_was_lost_expires_in_its_time_although_the_clock_was_set_back(
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace
+) -> None:
+    """After a restart of its machine, nobody can see that the process has ended."""
+    with ledger.lease("local", clock, TTL):
+        place.move_leases()
+        set_clock_back(place)
+        with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
+            pass
+        place.age_leases(TTL)
+        with ledger.lease("local", clock, TTL) as taken:
+            taken.check()
+
+
+def test_who_holds_a_lease_keeps_it_when_the_clock_is_set_back(
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace
+) -> None:
+    with ledger.lease("local", clock, TTL) as lease:
+        place.move_leases()
+        set_clock_back(place)
+        assert lease.check() <= TTL, "another process may limit it to that"
+        place.age_leases(TTL * 2 / 3)
+        with pytest.raises(LedgerBusy), ledger.lease("local", clock, TTL):
+            pass
+        lease.check()
+
+
+def test_a_process_runs_although_the_clock_was_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux derives the time at which a process began from the time of day."""
+    this, place = Process.current(), Path(psutil.PROCFS_PATH)
+    (tmp_path / str(this.pid)).symlink_to(place / str(this.pid))
+    stat = (place / "stat").read_text()
+    booted = int(psutil.boot_time())
+    (tmp_path / "stat").write_text(stat.replace(f"btime {booted}", f"btime {booted - int(HOUR)}"))
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert psutil.boot_time() == booted - int(HOUR)
+    assert not this.has_ended()

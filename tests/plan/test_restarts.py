@@ -81,7 +81,13 @@ def test_of_many_those_that_are_due_for_the_longest_time_come_first_and_the_othe
 class TestUntilTheNext:
     @pytest.mark.parametrize(
         ("restarts", "seconds"),
-        [({}, 120), (record(1, minutes=2), 240), (record(2, minutes=1), 180), (record(6, minutes=1), math.inf)],
+        [
+            ({}, 120),
+            (record(1, minutes=2), 240),
+            (record(2, minutes=1), 180),
+            (record(6, minutes=1), math.inf),
+            (record(1, minutes=-60), 240),  # the clock was set back
+        ],
     )
     def test_seconds(self, restarts: dict[ConnectorName, RestartRecord], seconds: float) -> None:
         assert until_next_restart(planned(restarts=restarts), NOW) == seconds
