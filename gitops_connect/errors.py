@@ -11,11 +11,25 @@ Any other exception is a bug and is reported as one (exit code 70). A mistake in
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSpace:
+    """What may still be written to the disk of a directory: bytes, and files (inodes)."""
+
+    directory: Path
+    bytes: int
+    files: int
 
 
 class GitopsConnectError(Exception):
     """The base class of all errors that are not bugs."""
+
+    full_disk: FreeSpace | None = None
+    """The disk without enough free space that is the cause. A retry can help as soon as there is more space."""
 
 
 class Waiting(GitopsConnectError):
@@ -66,7 +80,8 @@ class StalePlan(Stalled):
 class LedgerUnusable(Stalled):
     """The ledger, its key or its database cannot be opened, read or written.
 
-    Retry: No. `run` does not start. If the ledger fails later, `run` changes nothing until it can be used.
+    Retry: No. `run` does not start. If the ledger fails later, `run` changes nothing until it can be used. If its disk
+    is full, `run` tries again within seconds after there is more space.
     Fix: Fix the file, the permission or the disk that the message names, or restore a backup of the ledger together
     with its key.
     """
@@ -202,11 +217,11 @@ class ForgeNotFound(ForgeRefused):
 
 
 class SourceUnavailable(Waiting):
-    """The Git server did not answer, or not within `[repository] timeout`; or a file changed while a directory was
-    read.
+    """The Git server did not answer, or not within `[repository] timeout`; a file changed while a directory was read;
+    or the disk of the clone is full.
 
-    Retry: `run` asks again after 10s, then with growing waits, at the latest after `[repository] interval`. Until
-    then it continues with the last revision that it read.
+    Retry: `run` asks again after 10s, then with growing waits, at the latest after `[repository] interval`, and within
+    seconds after a full disk has more space. Until then it continues with the last revision that it read.
     Fix: Check the server, the network and the proxy. If the server is slow, raise `[repository] timeout`.
     """
 

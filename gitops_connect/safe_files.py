@@ -6,13 +6,14 @@ import errno
 import fcntl
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from gitops_connect.errors import UsageError
+from gitops_connect.errors import FreeSpace, GitopsConnectError, UsageError
 
 # Who can read the files of this program: only its user, except files that the user named as an output.
 
@@ -146,6 +147,41 @@ def locked_file(file: Path, how: int = fcntl.LOCK_EX, wait: Callable[[], None] |
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+# Full disks: an error names the directory, and a retry waits until there is more space.
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_MORE = 64 * 1024
+"""Bytes. Other programs need and free less than that all the time."""
+_Error = TypeVar("_Error", bound=GitopsConnectError)
+
+
+def free_space(directory: Path) -> FreeSpace:
+    """The free space of the directory, or of its closest parent that exists; enough if it cannot be read."""
+    try:
+        found = os.statvfs(next(one for one in (directory, *directory.parents) if one.exists()))
+    except OSError:  # the next attempt to write names the cause
+        return FreeSpace(directory, sys.maxsize, 1)
+    files = found.f_favail if found.f_files else 1  # some file systems, such as Btrfs, do not limit them
+    return FreeSpace(directory, found.f_bavail * found.f_frsize, files)
+
+
+def has_more_space(before: FreeSpace) -> bool:
+    """Whether the disk has more free space than before."""
+    now = free_space(before.directory)
+    return now.bytes >= before.bytes + _MORE or now.files > before.files == 0
+
+
+def without_space(kind: type[_Error], message: str, directory: Path) -> _Error:
+    """An error whose cause is a full disk: the message names the directory and its free space.
+
+    Remove first what was written in part: a retry waits for more space than there is now.
+    """
+    free = free_space(directory)
+    error = kind(f"{message}: no space left on {directory} ({free.bytes} bytes free)")
+    error.full_disk = free
+    return error
 
 
 # Outputs: files in a directory that the user named. They have the user's umask, and no link below it is followed.

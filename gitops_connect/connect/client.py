@@ -30,6 +30,7 @@ from gitops_connect.model.masking import distinctive, mask, mask_traces, sensiti
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, TopicName
 from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.safe_files import FULL, without_space
 from gitops_connect.settings.sections import ClusterSettings
 
 T = TypeVar("T")
@@ -451,7 +452,12 @@ def _named(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(
+        what = (
             f"the current offsets cannot be written to {file}: {error.strerror or error};"
             " free some space: a large change stores all current offsets there"
-        ) from error
+        )
+        if error.errno in FULL:
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+            raise without_space(UsageError, what, file.parent) from error
+        raise UsageError(what) from error

@@ -14,7 +14,7 @@ from gitops_connect.daemon.events import NewItems, say
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.declare import Declared
-from gitops_connect.errors import GitopsConnectError, LedgerBusy, Stalled
+from gitops_connect.errors import FreeSpace, GitopsConnectError, LedgerBusy, Stalled
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -60,6 +60,8 @@ class ClusterProgress:
     once: bool
     last: Ended | None = None
     """How the last reconciliation ended; None before the first one."""
+    full_disk: FreeSpace | None = None
+    """The disk without enough space for the last reconciliation; None if there was none."""
     _conditions: Conditions = field(default_factory=dict)
     _statuses: tuple[ConnectorStatus, ...] = ()
     _steps: tuple[StepOutcome, ...] = ()
@@ -67,6 +69,7 @@ class ClusterProgress:
     _failures: int = 0
     _is_broken: bool = False
     """Whether `reconciliation_failed` was logged, and `reconciliation_recovered` was not logged since."""
+    _full_disks: NewItems = field(default_factory=NewItems)
     _logged_at: float = float("-inf")
     _diagnostics: NewItems = field(default_factory=NewItems)
     _notes: NewItems = field(default_factory=NewItems)
@@ -133,7 +136,7 @@ class ClusterProgress:
         error = ended if isinstance(ended, Exception) else None
         schedule, is_busy = self.schedule, isinstance(ended, LedgerBusy)
         wait = schedule.after(error, self._failures) if failed or is_busy else schedule.usual()
-        now = self.clock.now()
+        now, self.full_disk = self.clock.now(), full_disk(ended)
         if failed:
             reason = _error_of(ended)
             mark_failed("StepsFailed" if reason is None else type(reason).__name__)
@@ -148,15 +151,19 @@ class ClusterProgress:
         is_recorded = self._record_cluster(ended, declared)
         if self._is_broken and is_recorded and _error_of(ended) is None:
             self._is_broken = False
+            self._full_disks.of(())
             say(INFO, "reconciliation_recovered", cluster=self.cluster, revision=declared.revision)
         self.last = ended
         is_error = error is not None and not isinstance(ended, Interrupted)
         self._publish(error=f"{type(ended).__name__}: {ended}" if is_error else "", next=now + timedelta(seconds=wait))
         return wait
 
-    def _break_off(self, declared: Declared, error: Exception, wait: float) -> None:
+    def _break_off(self, declared: Declared, error: Exception, wait: float | None) -> None:
+        """A full disk is logged once, and not again for each attempt."""
         self._is_broken = self._is_broken or not isinstance(error, LedgerBusy)
-        events.cycle_broken_off(self.cluster, declared.revision, error, None if self.once else wait)
+        full = full_disk(error)
+        if full is None or self._full_disks.of([full.directory]):
+            events.cycle_broken_off(self.cluster, declared.revision, error, None if self.once else wait)
 
     def _should_follow(self, outcome: ReconciliationOutcome) -> bool:
         """Whether to reconcile again at once: to show the effects of the steps, or to continue a rollout.
@@ -230,7 +237,7 @@ class ClusterProgress:
             return False
         now, error = self.clock.now(), _error_of(ended)
         found = [self._ready(ended, declared)]
-        if isinstance(error, Stalled):
+        if isinstance(error, Stalled) and error.full_disk is None:
             why = type(error).__name__
             found.append(
                 Condition(ConditionType.STALLED, ConditionStatus.TRUE, why, str(error), now, declared.revision)
@@ -242,9 +249,10 @@ class ClusterProgress:
             self._record({**of_connectors, **of_cluster})
             applied = self.ledger.revisions(self.cluster).applied
             self._publish(applied=None if applied is None else applied.revision)
-        except Exception as error:  # the ledger is the problem, or a bug: the daemon goes on
-            self._is_broken = True
-            events.cycle_broken_off(self.cluster, declared.revision, error, None)
+        except Exception as problem:  # the ledger is the problem, or a bug: the daemon goes on
+            self._publish(conditions={**of_connectors, **of_cluster})
+            self._break_off(declared, problem, None)
+            self._is_broken, self.full_disk = True, full_disk(problem)
             return False
         return True
 
@@ -283,6 +291,11 @@ def _trace(outcome: StepOutcome) -> None:
     if outcome.id is not None:
         attributes["gitops_connect.step"] = outcome.id
     ended_span(f"step {step.action.value}", outcome.seconds, attributes, error)
+
+
+def full_disk(ended: Ended | None) -> FreeSpace | None:
+    """The disk without enough space that is the cause of an error."""
+    return ended.full_disk if isinstance(ended, GitopsConnectError) else None
 
 
 def _error_of(ended: Ended) -> Exception | None:

@@ -25,13 +25,13 @@ from gitops_connect import __version__
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon import events
-from gitops_connect.daemon.cluster_progress import ClusterProgress, Ended, Interrupted
-from gitops_connect.daemon.jobs import Jobs, PollSchedule
+from gitops_connect.daemon.cluster_progress import ClusterProgress, Ended, Interrupted, full_disk
+from gitops_connect.daemon.jobs import LOOK, Jobs, PollSchedule
 from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations
 from gitops_connect.declare import Declared
-from gitops_connect.errors import UsageError
+from gitops_connect.errors import FreeSpace, UsageError
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
@@ -39,6 +39,7 @@ from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime, require_driver
+from gitops_connect.safe_files import has_more_space
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
@@ -200,7 +201,8 @@ class Daemon:
             elif declared:
                 self._wake(self.reconciliations.due(self._progress))
             if not self._once:
-                self._jobs.schedule(_POLL, self._poll, self.schedule.next(self._repository.failures))
+                wait = self.schedule.next(self._repository.failures)
+                self._schedule(_POLL, self._poll, wait, full_disk(self._repository.error))
             elif declared is None:
                 self._over.put(_Over.DONE)
 
@@ -243,7 +245,23 @@ class Daemon:
                 if all(progress.last for progress in self._progress.values()):
                     self._over.put(_Over.DONE)
             else:
-                self._jobs.schedule(_job(cluster), partial(self._take_turn, cluster), wait)
+                work = partial(self._take_turn, cluster)
+                self._schedule(_job(cluster), work, wait, self._progress[cluster].full_disk)
+
+    def _schedule(self, name: str, work: Callable[[], None], wait: float, full: FreeSpace | None) -> None:
+        """Run a job after `wait` seconds; if a disk is full, also as soon as that has more space than then.
+
+        A look at the free space costs less than what failed, and writes nothing.
+        """
+
+        def look() -> None:
+            if wait <= LOOK or full is None or has_more_space(full):
+                work()
+                return
+            with self._scheduling:
+                self._schedule(name, work, wait - LOOK, full)
+
+        self._jobs.schedule(name, work, wait if full is None else min(wait, LOOK), look)
 
     def _cycle(self, cluster: ClusterName, declared: Declared, begun: list[int]) -> float:
         """Reconcile one cluster. `begun` gets the number of the plan. Returns the seconds until the next one."""

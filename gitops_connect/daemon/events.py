@@ -207,6 +207,12 @@ def bug(error: Exception, **fields: object) -> None:
     log.error("bug", exc_info=error, extra={"fields": {**fields, "reason": type(error).__name__}})
 
 
+def cause(error: Exception) -> str:
+    """What is the same as long as an error has the same cause: the free space of a full disk changes."""
+    full = error.full_disk if isinstance(error, GitopsConnectError) else None
+    return f"{type(error).__name__} {full.directory if full else error}"
+
+
 def say_error(event: str, error: Exception, level: int = ERROR, **fields: object) -> None:
     """Log an event about an error, with its class and its message."""
     say(level, event, **fields, reason=type(error).__name__, message=str(error))

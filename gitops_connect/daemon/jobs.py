@@ -31,7 +31,7 @@ class Jobs:
         self.running = 0
         """The number of jobs that run now."""
         self._plan = threading.Condition()  # for `_waiting`, `_begun` and `_hurried`; no other lock is taken under it
-        self._waiting: dict[str, tuple[float, Callable[[], None]]] = {}
+        self._waiting: dict[str, tuple[float, Callable[[], None], Callable[[], None]]] = {}
         self._begun: set[str] = set()
         self._hurried: set[str] = set()
         self._pool = ThreadPoolExecutor(threads, "job")
@@ -45,10 +45,13 @@ class Jobs:
     def start(self) -> None:
         self._thread.start()
 
-    def schedule(self, name: str, work: Callable[[], None], wait: float) -> None:
+    def schedule(
+        self, name: str, work: Callable[[], None], wait: float, instead: Callable[[], None] | None = None
+    ) -> None:
         """Run a job after `wait` seconds, once, unless `ended` is set. It replaces a waiting job of that name.
 
-        A job that calls this holds the lock under which `ended` is set.
+        `instead` runs in its place if the job is not hurried. A job that calls this holds the lock under which `ended`
+        is set.
         """
         with self._plan:
             if self._ended.is_set():
@@ -56,17 +59,23 @@ class Jobs:
             self._begun.discard(name)
             is_hurried = name in self._hurried
             self._hurried.discard(name)
-            self._waiting[name] = (time.monotonic() + (0 if is_hurried else wait), work)
+            self._waiting[name] = (time.monotonic() + wait, instead or work, work)
+            if is_hurried:
+                self._hurry(name)
             self._plan.notify()
 
     def hurry(self, name: str) -> None:
         """Run a waiting job now, and a job that runs already once more at its end, without a wait."""
         with self._plan:
             if name in self._waiting:
-                self._waiting[name] = (time.monotonic(), self._waiting[name][1])
+                self._hurry(name)
                 self._plan.notify()
             elif name in self._begun:
                 self._hurried.add(name)
+
+    def _hurry(self, name: str) -> None:
+        *_, work = self._waiting[name]
+        self._waiting[name] = (time.monotonic(), work, work)
 
     def end(self) -> None:
         """Begin no other job. The caller has set `ended`."""
@@ -80,10 +89,10 @@ class Jobs:
         with self._plan:
             while not self._ended.is_set():
                 now = time.monotonic()
-                for name in [name for name, (at, _) in self._waiting.items() if at <= now]:
+                for name in [name for name, (at, *_) in self._waiting.items() if at <= now]:
                     self._begun.add(name)
                     self._pool.submit(self.run, name, self._waiting.pop(name)[1])
-                self._plan.wait(min((at - now for at, _ in self._waiting.values()), default=None))
+                self._plan.wait(min((at - now for at, *_ in self._waiting.values()), default=None))
 
     def run(self, name: str, work: Callable[[], None]) -> None:
         """Run a job in this thread, unless `ended` is set: it may have been queued just before.
@@ -108,6 +117,8 @@ class Jobs:
 
 BUSY = 2.0
 """Seconds until a cluster that another process holds is tried again."""
+LOOK = 2.0
+"""Seconds between two looks at the free space of a full disk."""
 
 
 @dataclass(slots=True)
@@ -141,12 +152,12 @@ class PollSchedule:
     def after(self, error: Exception | None, failures: int) -> float:
         """The wait after so many failures in a row; `error` is the last one (None: a step failed).
 
-        If waiting does not help, the wait is the longest. If another process holds the cluster, the wait is short: for
-        a new leader, the leases of its predecessor expire soon.
+        If waiting does not help, the wait is the longest: a full disk may get more space. If another process holds the
+        cluster, the wait is short: for a new leader, the leases of its predecessor expire soon.
         """
         if isinstance(error, LedgerBusy):
             return min(BUSY, self.usual())
-        if isinstance(error, Stalled):
+        if isinstance(error, Stalled) and error.full_disk is None:
             return self._with_jitter(self.longest)
         return self._with_jitter(Backoff(self.retry, self.longest).after(failures))
 

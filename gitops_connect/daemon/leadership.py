@@ -91,7 +91,7 @@ class Leadership:
             return RETRY
         except GitopsConnectError as error:
             self._tried(error)
-            if self._news.of([str(error)]):
+            if self._news.of([events.cause(error)]):
                 events.say_error("leader_unknown", error)
             return RETRY
         self._win(lease, now)

@@ -71,7 +71,7 @@ class RepositoryFollower:
 
     def _tell_of_failure(self, error: Exception, enforced: Declared | None) -> None:
         """Log each reason once, and not at every poll."""
-        if not self._news.of([f"{type(error).__name__} {error}"]):
+        if not self._news.of([events.cause(error)]):
             return
         if isinstance(error, GitopsConnectError):
             events.say_error("repository_unreachable", error, enforced=enforced.revision if enforced else None)

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQL
 from sqlalchemy.pool import NullPool
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, LedgerUnusable, UsageError
-from gitops_connect.safe_files import make_private
+from gitops_connect.safe_files import free_space, make_private, without_space
 
 CONNECT_TIMEOUT = 10
 """Seconds until a database server that does not answer is given up."""
@@ -28,6 +28,8 @@ STATEMENT_TIMEOUT = 60
 """Seconds that PostgreSQL may work on one statement, including the wait for locks."""
 SILENCE = 30
 """Seconds until a PostgreSQL whose machine or network no longer answers is given up."""
+_PAGE = 4096
+"""Bytes: the least that SQLite writes to its journal."""
 _WRITES = "gitops_connect_writes"
 _PRIMARY_CODE = 0xFF
 """SQLite's extended result codes contain the primary code in their lowest byte."""
@@ -82,7 +84,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state and changes nothing. Raises LedgerBusy or LedgerUnusable."""
         self._require_directory()
-        with _translated(self.place), self._readers.begin() as connection:
+        with self._translated(), self._readers.begin() as connection:
             yield connection
 
     @contextmanager
@@ -93,11 +95,19 @@ class Database:
         Raises LedgerBusy or LedgerUnusable.
         """
         self._require_directory()
-        with _translated(self.place), self._writers.begin() as connection:
+        with self._translated(), self._writers.begin() as connection:
             yield connection
 
     def close(self) -> None:
         self._readers.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise LedgerBusy or LedgerUnusable, which name the ledger without a password, instead of a database error."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise _explain(error, self.place, self.file) from error
 
     def _make_private(self) -> None:
         """Remove the permissions of other users from a SQLite file, and from what SQLite has left next to it."""
@@ -168,16 +178,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-@contextmanager
-def _translated(place: str) -> Iterator[None]:
-    """Raise LedgerBusy or LedgerUnusable instead of a database error; `place` names the ledger, without a password."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        raise _explain(error, place) from error
-
-
-def _explain(error: SQLAlchemyError, place: str) -> GitopsConnectError:
+def _explain(error: SQLAlchemyError, place: str, file: Path | None) -> GitopsConnectError:
     # The text of `error` quotes the statement and its values; the text of the driver's error does not.
     cause = getattr(error, "orig", None) or error
     if isinstance(error, IntegrityError):
@@ -187,5 +188,16 @@ def _explain(error: SQLAlchemyError, place: str) -> GitopsConnectError:
         return LedgerUnusable(f"the ledger {place} cannot be used: {cause}")
     if code & _PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LedgerBusy(f"the ledger {place} is locked by another process; wait until it ends")
+    if file and _is_full(code & _PRIMARY_CODE, file.parent):
+        message = f"the ledger {place} {_SQLITE_FAULTS[sqlite3.SQLITE_FULL]} ({cause})"
+        return without_space(LedgerUnusable, message, file.parent)
     known = _SQLITE_FAULTS.get(code & _PRIMARY_CODE, "cannot be used")
     return LedgerUnusable(f"the ledger {place} {known} ({cause})")
+
+
+def _is_full(code: int, directory: Path) -> bool:
+    """SQLite does not say so if its journal could not be created or written to the disk: then look at the disk."""
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        free = free_space(directory)
+        return free.bytes < _PAGE or free.files == 0
+    return code == sqlite3.SQLITE_FULL

@@ -31,6 +31,7 @@ from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.rules import own_schemas, small
 from gitops_connect.offsets.rules.own_schemas import MAX_BYTES, OwnSchemas
 from gitops_connect.offsets.rules.rules import as_notes
+from gitops_connect.safe_files import FULL, without_space
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.file_copy import CopiedFile
 from gitops_connect.spark.session import Say, SharedSession
@@ -285,9 +286,10 @@ def workspace(parent: Path) -> Iterator[Path]:
                 shutil.rmtree(left, ignore_errors=True)
         yield path
     except OSError as error:
-        raise SparkUnusable(
-            f"files for Spark cannot be written to {parent}: {error}; check [spark] directory"
-        ) from error
+        what = f"files for Spark cannot be written to {parent}: {error}; check [spark] directory"
+        if error.errno in FULL:
+            raise without_space(SparkUnusable, what, parent) from error
+        raise SparkUnusable(what) from error
     finally:
         shutil.rmtree(path, ignore_errors=True)
 

@@ -21,7 +21,7 @@ FETCHED = "refs/gitops-connect/fetched"
 _DAMAGED = "gitops-connect-damaged"
 _WHOLE = "gitops-connect-whole"
 _DEPTH = "gitops-connect-depth"
-_LEFT_OVERS = ("*.lock", "refs/**/*.lock", "objects/info/**/*.lock", "objects/pack/*.lock", "objects/pack/tmp_*")
+_LEFT_OVERS = ("*.lock", "refs/**/*.lock", "objects/info/**/*.lock", "objects/pack/*.lock", "objects/**/tmp_*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,11 @@ class Clone:
         if self.directory.is_dir():
             (self.directory / _DAMAGED).touch()
 
-    def clear_locks(self) -> None:
-        """Remove the lock files of a killed git. The clone's own lock is held, so no other git uses the clone."""
+    def clear_leftovers(self) -> None:
+        """Remove the lock files of a killed git, and what it has written in part.
+
+        The clone's own lock is held, so no other git uses the clone.
+        """
         for pattern in _LEFT_OVERS:
             for file in self.directory.glob(pattern):
                 file.unlink(missing_ok=True)

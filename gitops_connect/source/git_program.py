@@ -292,12 +292,16 @@ SourceError = SourceRefused | SourceUnavailable
 
 
 class _Cause(NamedTuple):
-    """A cause of an error: what was found, and what to do. `may_pass`: a retry may help."""
+    """A cause of an error: what was found, and what to do. `may_pass`: a retry may help.
+
+    `is_full_disk`: it helps as soon as the disk of the clone has more space.
+    """
 
     pattern: str
     found: str
     advice: str
     may_pass: bool = False
+    is_full_disk: bool = False
 
 
 @cache

@@ -53,7 +53,7 @@ class OutputBranch(Repository):
     def _write(self, clone: Clone, path: str, update: Callable[[bytes | None], bytes], message: str) -> None:
         if not clone.is_usable:
             clone.create(filtered=False)
-        clone.clear_locks()
+        clone.clear_leftovers()
         remote = self._remote(clone)
         parent = None if remote.find(self._target) is None else remote.fetch(self._target, None)[0]
         blob_id = clone.blob_id(parent, path) if parent is not None else None

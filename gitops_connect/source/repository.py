@@ -17,7 +17,7 @@ from pathlib import Path
 from gitops_connect.errors import SourceRefused, SourceUnavailable, UsageError
 from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import Revision
-from gitops_connect.safe_files import locked_file
+from gitops_connect.safe_files import FULL, locked_file, without_space
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.checkout import Checkout, History, HistoryOf, TargetKind, parse_directory, parse_target
 from gitops_connect.source.clone import Clone, read_blobs, stream_blob
@@ -90,13 +90,14 @@ class Repository:
         clone = self._clone(held)
         if not clone.is_usable:
             return self._clone_again(held, None)
-        clone.clear_locks()
+        clone.clear_leftovers()
         try:
             return self._update(clone)
         except NotById:
             return self._clone_again(held, None, filtered=False)
         except GitFailed as failure:
             if not _is_damage(failure):
+                clone.clear_leftovers()  # on a full disk, nobody could write until the next fetch
                 raise
             return self._clone_again(held, self._explain(failure))
 
@@ -121,6 +122,7 @@ class Repository:
             revision = self._clone_into(new_clone, filtered=filtered)
             new_clone.replace(self._directory)
         except GitFailed as failure:
+            shutil.rmtree(new_clone.directory, ignore_errors=True)
             raise _again(self._explain(failure), damage) from failure
         except SourceRefused as error:
             raise _again(error, damage) from error
@@ -196,6 +198,7 @@ class Repository:
             except GitFailed as failure:
                 if _is_damage(failure):
                     raise
+                self._clone(held).clear_leftovers()
                 raise self._explain(failure) from failure
 
     @contextmanager
@@ -206,6 +209,8 @@ class Repository:
             except OSError as error:
                 what = f"{self._where}: cannot write a clone to {self._directory}: {error.strerror}"
                 advice = "check the disk, or set GITOPS_CONNECT_CACHE to another directory"
+                if error.errno in FULL:
+                    raise without_space(SourceUnavailable, f"{what}: {advice}", self._directory.parent) from error
                 raise SourceUnavailable(f"{what}: {advice}") from error
 
     def _clone(self, held: int | None = None) -> Clone:
@@ -216,7 +221,10 @@ class Repository:
         return Remote(replace(clone.program, environment=environment), clone, self._where)
 
     def _explain(self, failure: GitFailed) -> SourceError:
-        return explain(self._where, failure, read_password(self._address, self._settings))
+        error, cause = explain(self._where, failure, read_password(self._address, self._settings)), recognise(failure)
+        if cause is not None and cause.is_full_disk:
+            return without_space(SourceUnavailable, str(error), self._directory.parent)
+        return error
 
     def _check_path(self) -> None:
         """Check the path here, because git reports a missing path as a server without this repository."""
@@ -245,7 +253,7 @@ def _is_damage(failure: GitFailed) -> bool:
 
 
 def _again(error: SourceError, damage: SourceError | None) -> SourceError:
-    if damage is None or str(damage) == str(error):
+    if damage is None or str(damage) == str(error) or error.full_disk:
         return error
     return type(error)(f"{error}; the clone is damaged, and could not be cloned again ({damage})")
 
@@ -259,7 +267,8 @@ def _names(names: Sequence[str]) -> str:
 def locked(file: Path, timeout: float) -> Iterator[int]:
     """Hold the lock; the value is the file descriptor for child processes to inherit. Waits `timeout` seconds at most.
 
-    Raises SourceUnavailable if another process still has the lock then, SourceRefused if the file cannot be created.
+    Raises SourceUnavailable if another process still has the lock then, or if the disk is full, SourceRefused if the
+    file cannot be created for another reason.
     """
     deadline = time.monotonic() + timeout
 
@@ -275,5 +284,7 @@ def locked(file: Path, timeout: float) -> Iterator[int]:
             descriptor = held.enter_context(locked_file(file, wait=wait))
         except OSError as error:
             what = f"cannot write a clone to {file.parent}: {error.strerror}"
+            if error.errno in FULL:
+                raise without_space(SourceUnavailable, what, file.parent) from error
             raise SourceRefused(f"{what}; set GITOPS_CONNECT_CACHE to a writable directory") from error
         yield descriptor

@@ -50,6 +50,20 @@ def test_a_job_that_is_hurried_while_it_runs_runs_once_more_without_a_wait(jobs:
     assert len(runs) == 2
 
 
+def test_a_hurried_job_runs_and_not_what_would_run_instead_of_it(jobs: Jobs) -> None:
+    order, done = list[str](), threading.Event()
+    jobs.schedule("other", done.set, HOUR)
+
+    def look() -> None:
+        order.append("look")
+        jobs.hurry("job")
+        jobs.schedule("job", lambda: (order.append("work"), jobs.hurry("other"))[0], HOUR, look)
+
+    jobs.schedule("job", lambda: order.append("too early"), 0, look)
+    assert done.wait(30)
+    assert order == ["look", "work"]
+
+
 def test_the_other_job_of_a_name_replaces_the_one_that_waits(jobs: Jobs) -> None:
     first, second = threading.Event(), threading.Event()
     jobs.schedule("job", first.set, HOUR)

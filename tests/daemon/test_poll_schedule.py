@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gitops_connect.daemon.jobs import PollSchedule
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, Unauthorized
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, Unauthorized
+from gitops_connect.safe_files import without_space
 
 STEADY = PollSchedule(interval=60, retry=10, longest=300, jitter=0)
 
@@ -14,6 +17,8 @@ def test_waits_double_up_to_the_longest() -> None:
     assert STEADY.after(error, 100_000) == 300, "and no number grows too large"
     assert STEADY.after(None, 2) == 20, "a step has failed"
     assert STEADY.after(Unauthorized("401"), 1) == 300, "waiting does not help"
+    full = without_space(LedgerUnusable, "the ledger cannot grow", Path("/"))
+    assert STEADY.after(full, 1) == 10, "there may be more space later"
 
 
 def test_a_cluster_that_another_process_holds_is_tried_again_soon() -> None:

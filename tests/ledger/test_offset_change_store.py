@@ -268,8 +268,10 @@ def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path
             lambda: store.settle(LOCAL, SKIP.name, EARLIER, text, LATER),
             lambda: store.fail(LOCAL, SKIP, text, final=False, at=LATER),
         ):
-            with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow because the disk is full"):
+            with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow because the disk is full") as raised:
                 write()
+            assert raised.value.full_disk is not None
+            assert raised.value.full_disk.directory == tmp_path
             assert sqlite_ledger.export() == before
     finally:
         event.remove(Engine, "connect", limit)

@@ -190,3 +190,13 @@ def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     said = r"cannot be written to .*file.*check \[spark\] directory"
     with pytest.raises(SparkUnusable, match=said), workspace(tmp_path / "file") as directory:
         directory.mkdir()
+
+
+def test_a_full_disk_of_files_for_spark_is_named(tmp_path: Path) -> None:
+    said = rf"check \[spark\] directory: no space left on {tmp_path} \(\d+ bytes free\)"
+    with (
+        pytest.raises(SparkUnusable, match=said),
+        workspace(tmp_path),
+        Path("/dev/full").open("wb", buffering=0) as full,
+    ):
+        full.write(b"x")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.files.small_disk import small_disk
 from support.files.tables import rows
 from support.git.opening import Open, contents
 from support.git.upstream import Content, Link, Path_, Submodule, Upstream, run_git
@@ -14,6 +15,7 @@ from support.git.upstream import Content, Link, Path_, Submodule, Upstream, run_
 from gitops_connect.errors import SourceRefused, SourceUnavailable
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.diagnostics import Severity
+from gitops_connect.safe_files import has_more_space
 from gitops_connect.settings.sections import RepositorySettings
 from gitops_connect.source.checkout import Checkout, Source
 from gitops_connect.source.repository import Repository, locked
@@ -239,6 +241,42 @@ def test_two_processes_take_turns(upstream: Upstream, clone: Path, open_reposito
     with locked(clone.with_name("clone.lock"), 0), pytest.raises(SourceUnavailable, match="another process"):
         open_repository(timeout=Duration(0.2)).fetch()
     assert contents(open_repository().fetch()) == {"x.yaml": b"1"}  # git gets the timeout, too
+
+
+def test_a_full_disk_is_named_and_keeps_nothing_that_is_incomplete(
+    upstream: Upstream, clone: Path, open_repository: Open, fake_program: Callable[[str, str], None]
+) -> None:
+    upstream.commit({"x.yaml": "1"})
+    source = open_repository()
+    before = source.fetch()
+    upstream.commit({"x.yaml": "2"})
+    left = clone / "objects" / "pack" / "tmp_pack_1"
+    real, full = shutil.which("git"), clone.with_name("full")
+    full.touch()
+    fails = f'case "$*" in *fetch*) echo x >{left}; exec cat /dev/zero >/dev/full;; esac'
+    fake_program("git", f'if [ -e {full} ]; then {fails}; fi; exec {real} "$@"')
+    with pytest.raises(SourceUnavailable, match=rf"no space left on {clone.parent} \(\d+ bytes free\)") as raised:
+        source.fetch()
+    assert raised.value.full_disk is not None
+    assert not left.exists()
+    assert source.last_good == before
+    full.unlink()
+    assert contents(source.fetch()) == {"x.yaml": b"2"}
+
+
+def test_the_first_clone_on_a_full_disk(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.commit({"x.yaml": "1"})
+    with small_disk(tmp_path / "disk") as disk:
+        repository = Repository(RepositorySettings(url=str(upstream.directory)), disk.directory / "clones" / "clone")
+        disk.fill()
+        with pytest.raises(SourceUnavailable, match=r"no space left on .*disk/clones \(0 bytes free\)") as raised:
+            repository.fetch()
+        assert raised.value.full_disk is not None
+        assert not has_more_space(raised.value.full_disk)
+        assert not [*disk.directory.rglob("*.partial")]
+        disk.free()
+        assert has_more_space(raised.value.full_disk)
+        assert contents(repository.fetch()) == {"x.yaml": b"1"}
 
 
 def test_leftovers_of_a_killed_process_are_removed(upstream: Upstream, clone: Path, open_repository: Open) -> None:
