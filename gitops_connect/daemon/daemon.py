@@ -1,7 +1,7 @@
 """The loop of the daemon: which job runs when, in which thread, and how the daemon ends.
 
-There is one job that polls the repository, one for each cluster, and one that ends an idle Spark session. Each job has
-its own thread: a Git server or a cluster that does not answer delays no other job. A job decides when it runs
+APScheduler has one job that polls the repository, one for each cluster, and one that ends an idle Spark session. Each
+job has its own thread: a Git server or a cluster that does not answer delays no other job. A job decides when it runs
 again: after the interval if all went well, after a wait that doubles if it failed; a new revision ends every wait.
 Nothing else is kept between reconciliations. If a process was killed, the next reconciliation finds what was in
 progress in the ledger and on the cluster.
@@ -177,6 +177,7 @@ class Daemon:
         while True:
             with suppress(Empty):
                 return self._over.get(timeout=_SIGNAL_CHECK)
+            self._jobs.follow_clock()
 
     def _reload(self) -> None:
         """Use other settings in all reconciliations that begin from now on, and begin them now."""

@@ -1,7 +1,7 @@
-"""The jobs of the daemon: each runs at its time, in a thread of its own.
+"""The jobs of the daemon, with APScheduler: each runs at its time, in a thread of its own.
 
-Times are those of the monotonic clock. APScheduler reads the time of day: if somebody sets the clock back by an hour,
-each of its jobs waits an hour longer.
+Times are those of the monotonic clock. APScheduler waits for a time of day, so what waits is scheduled again when the
+clock of the machine was set: otherwise, each job would wait an hour longer if the clock was set back by an hour.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
 
 from gitops_connect.daemon import events
 from gitops_connect.errors import LedgerBusy, Stalled
@@ -20,6 +24,17 @@ from gitops_connect.settings.sections import Settings
 
 RETRY_AFTER = 60.0
 """Seconds after which a job that has failed with a bug runs again."""
+_MOVED = 1.0
+"""Seconds by which the time of day must move against the monotonic clock to count as set."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """`first` runs at the monotonic time `at`, or `work` at once if the job is hurried."""
+
+    at: float
+    first: Callable[[], None]
+    work: Callable[[], None]
 
 
 class Jobs:
@@ -30,20 +45,25 @@ class Jobs:
         self._changed = changed
         self.running = 0
         """The number of jobs that run now."""
-        self._plan = threading.Condition()  # for `_waiting`, `_begun` and `_hurried`; no other lock is taken under it
-        self._waiting: dict[str, tuple[float, Callable[[], None], Callable[[], None]]] = {}
+        self._plan = threading.RLock()  # for the following; taken before the locks of APScheduler
+        self._waiting: dict[str, _Waiting] = {}
         self._begun: set[str] = set()
         self._hurried: set[str] = set()
-        self._pool = ThreadPoolExecutor(threads, "job")
-        self._thread = threading.Thread(target=self._begin_due, name="jobs", daemon=True)
+        self._offset = _offset()
+        # Two instances: a job that is scheduled at once may begin before its executor has recorded the end of the
+        # previous run.
+        defaults = {"max_instances": 2, "misfire_grace_time": None, "coalesce": True}
+        pool = {"default": ThreadPoolExecutor(threads)}
+        self._scheduler = BackgroundScheduler(executors=pool, job_defaults=defaults, timezone=UTC)
 
     @property
     def is_alive(self) -> bool:
         """Whether the thread that starts the jobs runs."""
-        return self._thread.is_alive()
+        thread: threading.Thread | None = getattr(self._scheduler, "_thread", None)  # APScheduler has no public name
+        return thread is not None and thread.is_alive()
 
     def start(self) -> None:
-        self._thread.start()
+        self._scheduler.start()
 
     def schedule(
         self, name: str, work: Callable[[], None], wait: float, instead: Callable[[], None] | None = None
@@ -56,46 +76,59 @@ class Jobs:
         with self._plan:
             if self._ended.is_set():
                 return
-            self._begun.discard(name)
             is_hurried = name in self._hurried
+            self._begun.discard(name)
             self._hurried.discard(name)
-            self._waiting[name] = (time.monotonic() + wait, instead or work, work)
-            if is_hurried:
-                self._hurry(name)
-            self._plan.notify()
+            self._wait(name, _Waiting(time.monotonic() + wait, instead or work, work), is_hurried=is_hurried)
 
     def hurry(self, name: str) -> None:
         """Run a waiting job now, and a job that runs already once more at its end, without a wait."""
         with self._plan:
             if name in self._waiting:
-                self._hurry(name)
-                self._plan.notify()
+                self._wait(name, self._waiting[name], is_hurried=True)
             elif name in self._begun:
                 self._hurried.add(name)
 
-    def _hurry(self, name: str) -> None:
-        *_, work = self._waiting[name]
-        self._waiting[name] = (time.monotonic(), work, work)
+    def _wait(self, name: str, waiting: _Waiting, *, is_hurried: bool = False) -> None:
+        if is_hurried:
+            waiting = _Waiting(time.monotonic(), waiting.work, waiting.work)
+        self._waiting[name] = waiting
+        when = datetime.now(UTC) + timedelta(seconds=max(0.0, waiting.at - time.monotonic()))
+        run = DateTrigger(when, UTC)
+        self._scheduler.add_job(self._begin, run, args=[name, waiting], id=name, replace_existing=True)
+
+    def follow_clock(self) -> None:
+        """Schedule what waits again if the clock of the machine was set since the last call."""
+        with self._plan:
+            if abs(_offset() - self._offset) > _MOVED:
+                self._offset = _offset()
+                for name, waiting in [*self._waiting.items()]:
+                    self._wait(name, waiting)
 
     def end(self) -> None:
-        """Begin no other job. The caller has set `ended`."""
-        with self._plan:
-            self._waiting.clear()
-            self._plan.notify()
-        self._thread.join()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Begin no other job. The caller has set `ended`.
 
-    def _begin_due(self) -> None:
+        APScheduler's thread fails with JobLookupError if it is shut down while it starts a job. So it gets no further
+        jobs first, and `remove_all_jobs` waits for the job that is being started.
+        """
+        self._scheduler.pause()
+        self._scheduler.remove_all_jobs()
+        self._scheduler.shutdown(wait=False)
+
+    def _begin(self, name: str, waiting: _Waiting) -> None:
+        """Run what waited, unless it was replaced, or begins early because the clock was set forward."""
         with self._plan:
-            while not self._ended.is_set():
-                now = time.monotonic()
-                for name in [name for name, (at, *_) in self._waiting.items() if at <= now]:
-                    self._begun.add(name)
-                    self._pool.submit(self.run, name, self._waiting.pop(name)[1])
-                self._plan.wait(min((at - now for at, *_ in self._waiting.values()), default=None))
+            if self._ended.is_set() or self._waiting.get(name) is not waiting:
+                return
+            if waiting.at - time.monotonic() > _MOVED:
+                self._wait(name, waiting)
+                return
+            del self._waiting[name]
+            self._begun.add(name)
+        self.run(name, waiting.first)
 
     def run(self, name: str, work: Callable[[], None]) -> None:
-        """Run a job in this thread, unless `ended` is set: it may have been queued just before.
+        """Run a job in this thread, unless `ended` is set: APScheduler may have queued it just before.
 
         A job that fails with a bug runs again after a minute: nothing else would schedule it.
         """
@@ -113,6 +146,11 @@ class Jobs:
             with self._changed:
                 self.running -= 1
                 self._changed.notify_all()
+
+
+def _offset() -> float:
+    """Seconds between the monotonic clock and the time of day."""
+    return time.time() - time.monotonic()
 
 
 BUSY = 2.0
