@@ -347,9 +347,9 @@ class _Change:
             why = f"{differ}, {secrets} of them because the secret changed" if secrets else differ
         intent = Intent.CORRECT if drifted(self.situation, self.declared) else Intent.CONFIGURE
         action = Action.CONFIGURE
-        if self.desired.rolled_back is not None:
+        if (back := self.desired.rolled_back) is not None:
             intent, action = Intent.ROLL_BACK, Action.ROLL_BACK
-            why = f"to the config that worked last: {why}"
+            why = f"from the config of {origin(back.revision)} to the one that worked last: {why}"
         step = Step(self.desired.name, action, why, config.changes, config.config, config.sensitive)
         return (Intended(intent, step),)
 

@@ -14,6 +14,7 @@ from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import Plan
+from gitops_connect.model.revisions import origin
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice
 from gitops_connect.model.status import ConditionStatus, ConditionType
 from gitops_connect.plan.admission import HeldConnector
@@ -70,14 +71,14 @@ def _stopped(
     if decided is not None and decided.choice is RolloutChoice.SKIP:
         what, other = (f"{name} was skipped", f" {shlex.quote(name)}") if own else ("it was abandoned", "")
         release = f"commit another config, or run `{command}{other} {cluster}`"
-        return Hold(HoldKind.ROLLOUT, f"commit {revision[:7]}: {what} {decided.origin}", release)
+        return Hold(HoldKind.ROLLOUT, f"{origin(revision)}: {what} {decided.origin}", release)
     if own is not None or not most or len(failed) < most:
         return None
     names = ", ".join(failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
     what = f"{len(failed)} connectors" if len(failed) > 1 else "a connector"
     return Hold(
         HoldKind.STOPPED_ROLLOUT,
-        f"{what} failed with commit {revision[:7]}: {names}",
+        f"{what} failed with {origin(revision)}: {names}",
         f"commit a fix, or run `{command} {cluster}`",
     )
 
