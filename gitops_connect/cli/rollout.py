@@ -13,7 +13,7 @@ from gitops_connect.cli.clusters import chosen_in
 from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster, group
-from gitops_connect.cli.suspend import Reason, current_user, opened_ledger
+from gitops_connect.cli.suspend import current_user, opened_ledger
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -27,6 +27,7 @@ app = group()
 Commit = Annotated[
     str | None, typer.Option("--commit", metavar="SHA", help="The commit of the rollout, if several rollouts wait.")
 ]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the decision.")]
 Waiting = Mapping[Revision, Sequence[ConnectorName]]
 """The connectors that wait for the config of each commit."""
 
@@ -34,7 +35,7 @@ Waiting = Mapping[Revision, Sequence[ConnectorName]]
 @app.command("continue")
 def continue_rollout(
     context: typer.Context,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these connectors.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these connectors.")] = None,
     cluster: Cluster = None,
     commit: Commit = None,
     reason: Reason = "",
@@ -50,7 +51,7 @@ def continue_rollout(
 @app.command("skip")
 def skip(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The connectors that keep their config.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The connectors that keep their config.")],
     cluster: Cluster = None,
     commit: Commit = None,
     reason: Reason = "",

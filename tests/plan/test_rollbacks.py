@@ -309,7 +309,7 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     restored = {one.name: one for one in restorable(first.desired, histories).connectors}
     second = replace(first, config_histories=histories, restored=restored)
     (step,) = plan(second).steps
-    reason = "from the config of no commit (a directory) to the one that worked last: 1 key differs"
+    reason = "from the config of commit bad to the one that worked last: 1 key differs"
     assert (step.action, step.config["topic"], step.reason) == (Action.ROLL_BACK, "good", reason)
     assert plan(second).drifted == ()
     assert next_histories(second, plan(second)).get(ORDERS, after).rolled_back is not None
