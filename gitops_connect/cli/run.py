@@ -106,7 +106,7 @@ def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]
     settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
     merged, commands = (
         MergedPlans(forge, ledger, settings, clock),
-        ReviewCommands(forge, ledger.reviews, clock, settings.forge.author_may_approve),
+        ReviewCommands(forge, ledger.reviews, clock, settings.forge.author_may_approve, settings.forge.approvals),
     )
     daemon.reviews = merged.reviews
     writer = ForgeWriter(forge, settings.server.public_url)

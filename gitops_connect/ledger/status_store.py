@@ -6,6 +6,7 @@ its lease also records what it did. Reviews take effect when the next plan is ma
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from operator import attrgetter
@@ -117,30 +118,35 @@ class ReviewStore:
             return list(connection.scalars(query))
 
     def approve(self, approval: Approval) -> bool:
-        """Record an approval; the first one is kept. False if the pull request shows no plan with this digest."""
+        """Record an approval; the first one of each person is kept.
+
+        False if the pull request shows no plan with this digest.
+        """
         key = attributes(approval, "pull_request", "digest")
         with self._database.write() as connection:
             shown = connection.execute(select(REVIEWED_PLANS).filter_by(**key)).first()
             if shown is None:
                 return False
-            if connection.execute(select(APPROVALS).filter_by(**key)).first() is None:
-                values = {**key, **attributes(approval, "who", "at", "place"), "plan": shown.plan}
+            own = {**key, "who": approval.who}
+            if connection.execute(select(APPROVALS).filter_by(**own)).first() is None:
+                values = {**own, **attributes(approval, "at", "place"), "plan": shown.plan}
                 connection.execute(insert(APPROVALS).values(values))
             return True
 
     def revoke(self, pull_request: int, digest: Digest) -> bool:
-        """Remove the approval of a plan. False if there is none."""
+        """Remove all approvals of a plan. False if there is none."""
         with self._database.write() as connection:
             removed = connection.execute(delete(APPROVALS).filter_by(pull_request=pull_request, digest=digest))
             return removed.rowcount > 0
 
-    def approved(self, pull_requests: Collection[int]) -> list[ReviewedPlan]:
-        """The approved plans of these pull requests, also those that they no longer show."""
-        query = (
-            select(APPROVALS.c.plan).where(APPROVALS.c.pull_request.in_(pull_requests)).order_by(APPROVALS.c.at.desc())
-        )
+    def approved(self, pull_requests: Collection[int], needed: int = 1) -> list[ReviewedPlan]:
+        """The plans of these pull requests that so many people have approved, also those that they no longer show."""
+        query = select(APPROVALS).where(APPROVALS.c.pull_request.in_(pull_requests)).order_by(APPROVALS.c.at.desc())
         with self._database.read() as connection:
-            return list(connection.scalars(query))
+            rows = connection.execute(query).all()
+        people = Counter((row.pull_request, row.digest) for row in rows)
+        plans = {(row.pull_request, row.digest): row.plan for row in rows}
+        return [plan for key, plan in plans.items() if people[key] >= needed]
 
     def approvals(self, pull_request: int) -> list[Approval]:
         """Who has approved which plan of a pull request, the last first."""

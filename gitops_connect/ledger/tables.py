@@ -179,10 +179,13 @@ REVIEWED_PLANS = Table(
 APPROVALS = Table(
     "approvals",
     METADATA,
-    *_key(pull_request=Count, digest=ShortText),
-    *_required(who=ShortText, at=UtcTime, place=ShortText, plan=ReviewedPlanText),
+    *_key(pull_request=Count, digest=ShortText, who=ShortText),
+    *_required(at=UtcTime, place=ShortText, plan=ReviewedPlanText),
 )
-"""Since version 6. The approved plans, with a copy of each: the pull request may show another one later."""
+"""Since version 6; `who` is part of the key since version 8. The approved plans.
+
+Each has a copy of the plan: the pull request may show another one later.
+"""
 
 LEASES = Table(
     "leases",

@@ -97,13 +97,14 @@ class ReviewCommands:
 
     After a restart, the answers show what was done. If a process was killed before its answer, the command is carried
     out again, which changes nothing. A comment that was edited since its answer is read again. `author_may_approve`:
-    also a plan of the author's own pull request.
+    also a plan of the author's own pull request. `needed`: how many people have to approve a plan.
     """
 
     forge: Forge
     store: ReviewStore
     clock: Clock
     author_may_approve: bool = True
+    needed: int = 1
     _done: set[AnsweredCommand] = field(default_factory=set)
 
     def carry_out(self, pull_request: PullRequest, comments: Sequence[Comment], authors: Collection[str] = ()) -> bool:
@@ -189,7 +190,11 @@ class ReviewCommands:
         known = self.store.approve(approval)
         events.approved(pull_request, comment, digest, is_known=known)
         if known:
-            return Reaction.DONE, Sentence("Approved: the plan with this digest, and no other.")
+            people = {one.who for one in self.store.approvals(pull_request.number) if one.digest == digest}
+            missing = self.needed - len(people)
+            others = "Another person has" if missing == 1 else f"{missing} other people have"
+            more = f" {others} to approve it, too." if missing > 0 else ""
+            return Reaction.DONE, Sentence(f"Approved: the plan with this digest, and no other.{more}")
         return Reaction.REFUSED, Sentence(
             "Refused: the pull request shows no plan with this digest. Copy it from the newest comment."
         )

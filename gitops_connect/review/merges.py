@@ -60,7 +60,7 @@ class MergedPlans:
         self._ledger = ledger
         self._store = ledger.reviews
         self._clusters = tuple(settings.clusters)
-        self._mode = settings.forge.review
+        self._mode, self._needed = settings.forge.review, settings.forge.approvals
         self._clock = clock
         self.earlier: Mapping[Revision, PullRequest] = {}
         """The commits before the revision, of the last look-up, as which other pull requests were merged."""
@@ -85,7 +85,10 @@ class MergedPlans:
             return NO_REVIEWS
         numbers = [one.number for one in self._merged] if revision == self._revision else []
         shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
-        return Reviews(self._mode, shown, tuple(self._store.approved(numbers)), numbers[-1] if numbers else None)
+        return Reviews(self._mode, shown, self._approved(numbers), numbers[-1] if numbers else None)
+
+    def _approved(self, numbers: Collection[int]) -> tuple[ReviewedPlan, ...]:
+        return tuple(self._store.approved(numbers, self._needed))
 
     def look_up(self, revision: Revision) -> bool:
         """Find the pull requests that were merged up to this revision, and return whether the result is another one.
@@ -156,7 +159,7 @@ class MergedPlans:
         if self._mode is ReviewMode.AUTO:
             return False
         shown = self._store.plans([plan.pull_request], PlanPurpose.REVIEW)
-        return bool(shown) and not is_covered(plan, [*shown, *self._store.approved([plan.pull_request])])
+        return bool(shown) and not is_covered(plan, [*shown, *self._approved([plan.pull_request])])
 
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
         """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""

@@ -153,6 +153,8 @@ class ForgeSettings:
     author_may_approve: bool = True
     """Whether the author of a pull request may approve its plan in a comment. `false`: another person with write access
     has to. Who may merge it is decided by the branch protection of the forge."""
+    approvals: int = field(default=1, metadata=POSITIVE)
+    """How many people have to approve a plan before an approval counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,11 +71,15 @@ def test_only_a_plan_that_is_shown_can_be_approved_and_it_stays_approved(ledger:
     ledger.reviews.record(PLAN, PlanPurpose.APPROVAL, NOON)
     assert not ledger.reviews.approve(replace(ANA, pull_request=8)), "the digest of another pull request"
     assert ledger.reviews.approve(ANA)
-    assert ledger.reviews.approve(replace(ANA, who="bob", at=LATER))
+    assert ledger.reviews.approve(replace(ANA, at=LATER)), "the first approval of a person is kept"
+    assert ledger.reviews.approved([7], 2) == []
+    bob = replace(ANA, who="bob", at=LATER)
+    assert ledger.reviews.approve(bob)
+    assert ledger.reviews.approved([7], 2) == [PLAN]
     ledger.reviews.record(NEXT, PlanPurpose.APPROVAL, LATER)
     assert not ledger.reviews.approve(replace(ANA, digest=Digest("d3")))
     assert ledger.reviews.approved([7, 8]) == [PLAN]
-    assert ledger.reviews.approvals(7) == [ANA]
+    assert ledger.reviews.approvals(7) == [bob, ANA]
     assert ledger.reviews.approvals(8) == []
 
 

@@ -419,6 +419,17 @@ def test_the_authors_of_what_is_merged_cannot_approve_it_if_the_settings_say_so(
     assert [one.who for one in ledger.reviews.approvals(7)] == ["ana"]
 
 
+def test_an_answer_says_how_many_approvals_are_missing(ledger: Ledger) -> None:
+    shown, forge = reviewed_plan(7, PULL_REQUEST.head, [plan()]), MemoryForge()
+    ledger.reviews.record(shown, PlanPurpose.REVIEW, START)
+    commands = ReviewCommands(forge, ledger.reviews, ManualClock(), needed=2)
+    for number, (who, is_counted) in enumerate((("rita", False), ("rita", False), ("ana", True))):
+        command = Comment(number, who, f"gitops-connect approve {shown.digest}", is_edited=False)
+        assert commands.carry_out(PULL_REQUEST, [command])
+        assert ("Another person has to approve it, too." in forge.comments(7)[-1].body) is not is_counted
+        assert bool(ledger.reviews.approved([7], 2)) is is_counted
+
+
 CLOCK = ManualClock()
 OTHER = ClusterName("other")
 MERGES = {"b": 1, "c": 2, "d": 3}
