@@ -6,6 +6,7 @@ errors.md     every error by situation, from the docstring of its class (error_p
 connectors.md what decides where each known connector class resumes, from the rules of the plan
 versions.md   what each version of Connect can do, from the table of capabilities (versions_page.py)
 rules.md      every rule: trigger, severity, fix and example
+proposals.md  which statements of proposals are done, from proposals.yaml (proposals_page.py)
 ../contributing/hostile-inputs.md  who sends which hostile input, from tests/hostile/inputs.yaml (hostile_inputs.py)
 ../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/docs/test_docs.py holds it to the code
@@ -18,6 +19,7 @@ import textwrap
 from pathlib import Path
 
 import hostile_inputs
+import proposals_page
 from cli_page import cli
 from error_page import error_page
 from generated_tables import NOTICE
@@ -41,6 +43,7 @@ def pages() -> dict[str, str]:
         "rules.md": rules(),
         "connectors.md": connectors(),
         "versions.md": versions(),
+        "proposals.md": proposals_page.page(),
         "../contributing/hostile-inputs.md": hostile_inputs.page(),
     }
 

@@ -119,6 +119,9 @@ def test_the_count_survives_the_daemon_and_ends_when_the_connector_has_worked_fo
     message = json.loads(at.run("status", "-o", "json").out)[0]["message"]
     assert "restarted once, last at" in message
     assert "next automatic restart (2 of 6) at" in message
+    described = json.loads(at.run("describe", "connector", name, "-o", "json").out)[0]["autoRestart"]
+    assert (described["count"], described["connectorName"]) == (1, name)
+    assert datetime.fromisoformat(described["lastRestartTimestamp"]) <= datetime.now(UTC)
     later = FastClock(ahead=timedelta(minutes=3))
     with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
         daemon.wait("step_applied", action="restart", connector=name)
