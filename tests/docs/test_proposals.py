@@ -35,7 +35,7 @@ def problems(one: dict[str, Any]) -> Iterator[str]:
     yield from (f"{test} does not exist" for test in tests if test not in functions(test.partition("::")[0]))
     if state == "done" and not (tests and one.get("where")):
         yield "a statement that is done needs a file and a test"
-    if (state == "done") == ("why" in one):
+    if (state == "done") == bool(one.get("why")):
         yield "each statement needs a reason, unless it is done"
 
 
