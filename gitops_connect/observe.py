@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, Rejected, TopicTrackingDisabled, Unauthorized
+from gitops_connect.model.active_topics import ReadTopics
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.manifests import SavedOffsets
@@ -143,6 +144,36 @@ def observe_topics(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return found, unread
+
+
+class TopicReads:
+    """The active topics of one cluster as they were last read: a few requests a reconciliation read all in turn.
+
+    They are kept in memory only. Used by one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[ConnectorName, frozenset[TopicName]] = {}
+        self._turns: dict[ConnectorName, int] = {}
+        self._turn = 0
+
+    def read(
+        self, client: ConnectClient, urgent: Collection[ConnectorName], others: Iterable[ConnectorName], limit: int
+    ) -> ReadTopics:
+        """What is known of these connectors after at most `limit` requests: `urgent` first, then who waits longest."""
+        self._turn += 1
+        wanted = dict.fromkeys([*urgent, *others])
+        waiting = sorted(wanted, key=lambda name: (name not in urgent, self._turns.get(name, 0)))[:limit]
+        self._turns = {name: turn for name, turn in self._turns.items() if name in wanted}
+        self._turns |= dict.fromkeys(waiting, self._turn)
+        try:
+            found, errors = observe_topics(client, waiting)
+            unread = {name: str(error) for name, error in errors.items()}
+        except GitopsConnectError as error:
+            found, unread = {}, dict.fromkeys(waiting, str(error))
+        self._read = {name: topics for name, topics in self._read.items() if name in wanted and name not in unread}
+        self._read |= found
+        return ReadTopics(dict(self._read), unread)
 
 
 def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:

@@ -114,12 +114,18 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
         action=outcome.step.action.value,
         offset_change=offset_change.name if offset_change is not None else None,
         restart=None if restart is None else "automatic" if restart.request is None else "requested",
+        topics=_forgotten(outcome.step),
         reason=outcome.step.reason,
         message=outcome.message,
         seconds=round(outcome.seconds, 3),
     )
     if outcome.bug is not None:
         bug(outcome.bug, cluster=cluster, connector=outcome.step.connector, action=outcome.step.action.value)
+
+
+def _forgotten(step: Step) -> list[str] | None:
+    """The active topics that a step forgets; None if it resets none, or they are not known."""
+    return None if step.topics is None or step.topics.topics is None else sorted(step.topics.topics)
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:

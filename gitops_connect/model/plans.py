@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
@@ -41,6 +42,8 @@ class Action(Enum):
     RESUME = "resume"
     RESTART = "restart"
     """The failed parts of the connector are started again."""
+    RESET_TOPICS = "reset-topics"
+    """The active topics of the connector are forgotten (KIP-558)."""
     DELETE = "delete"
     LIST = "list"
     """The current offsets are written to a ConfigMap in a directory or a branch; the cluster is not changed."""
@@ -67,6 +70,7 @@ _SYMBOLS = {
     Action.RECORD: "=",
     Action.RESUME: "^",
     Action.RESTART: "!",
+    Action.RESET_TOPICS: "%",
     Action.DELETE: "-",
     Action.LIST: "*",
 }
@@ -121,7 +125,8 @@ class Step:
     `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
     values no message may show. `initial_state` is set if a create requests a state other than running. `offset_change`
     is set if the step carries out an offset change (reset, alter), or if an offset change must follow the create: the
-    ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list.
+    ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list,
+    `topics` for a reset of active topics: the topics themselves are not part of the digest, because they change.
     `offset_effects` are warnings, and not part of the digest.
     """
 
@@ -135,6 +140,7 @@ class Step:
     offset_change: OffsetChange | None = None
     restart: Restart | None = None
     listing: RequestedListing | None = None
+    topics: TopicsReset | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
 
 

@@ -32,3 +32,31 @@ def test_the_topics_of_a_source_and_of_the_sink_that_reads_them_are_shown(at: Wo
     gone.expect(1, err=f"error: there is no connector {copy!r} on local")
     assert users() == [[topic, "source", topic]]
     at.run("doctor").expect(0, out="topic tracking is enabled")
+
+
+def topics_of(at: Workplace, stem: str) -> list[str]:
+    at.states()
+    found: list[str] = at.rest("GET", f"/connectors/{at.name(stem)}/topics")[at.name(stem)]["topics"]
+    return found
+
+
+@pytest.mark.on_kafka
+def test_active_topics_are_reset_once_for_each_id_and_a_deletion_leaves_none(at: Workplace) -> None:
+    lines, topic = Lines(at), at.name("lines")
+    lines.run()
+    at.await_that(lambda: topics_of(at, "lines"), lambda found: found == [topic])
+    at.commit("lines.yaml", lines.document("state: stopped\nresetTopics: {id: one}\nonDelete: {topics: reset}"))
+    planned = at.run("plan").expect(0, out=["reset-topics", "spec.resetTopics.id is 'one'", f"topics: forgets {topic}"])
+    assert "error" not in planned.err
+    at.apply()
+    assert topics_of(at, "lines") == []
+    at.run("plan").expect(0, out="match the configuration")
+    at.deploy("lines.yaml", lines.document("resetTopics: {id: one}\nonDelete: {topics: reset}"))
+    with lines.file.open("a") as file:
+        file.write("more\n")
+    at.await_that(lambda: topics_of(at, "lines"), lambda found: found == [topic])
+    at.settings("prune = true\nmax_deletions = 1.0")
+    at.deploy("lines.yaml", at.source("other", "state: stopped")).expect(0, said=["delete", "reset-topics"])
+    assert topics_of(at, "lines") == []
+    at.deploy("lines.yaml", lines.document("state: absent\nresetTopics: {id: two}")).expect(0, said="reset-topics")
+    at.run("plan").expect(0, out="match the configuration")
