@@ -195,8 +195,10 @@ def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopic
     if not ACTIVE_TOPICS.is_in(observed.version):
         return NO_TOPICS
     urgent = [one.name for one in situation.desired.connectors if needs_topics(situation, one)]
+    declared = (one.name for one in situation.desired.connectors if one.topics is not None)
+    ruled = [name for name in declared if name in observed.connectors]
     reads = runtime.topic_reads.setdefault(cluster, TopicReads()) if keeps else TopicReads()
-    return reads.read(runtime.clients[cluster], frozenset(urgent), (), runtime.cluster(cluster).topic_requests)
+    return reads.read(runtime.clients[cluster], frozenset(urgent), ruled, runtime.cluster(cluster).topic_requests)
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:

@@ -61,7 +61,12 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
     waiting = [one for one in offset_lines.waiting(plan) if one.message not in logged]
     return [
         *(("", warning) for warning in plan.warnings),
-        *((connector.name, note) for connector in plan.connectors for note in connector.notes),
+        *(
+            (connector.name, note)
+            for connector in plan.connectors
+            for note in connector.notes
+            if note != plan.unexpected_topics.get(connector.name)
+        ),
         *(
             (connector.name, one.words)
             for connector in plan.connectors

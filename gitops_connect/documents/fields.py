@@ -22,6 +22,7 @@ from gitops_connect.documents.nodes import (
     too_deep,
     too_many,
 )
+from gitops_connect.model.active_topics import TopicRules
 from gitops_connect.model.clock import parse_duration
 from gitops_connect.model.config_histories import RollbackOptions, RollbackTrigger
 from gitops_connect.model.desired import (
@@ -75,6 +76,7 @@ def connector_of(document: Document) -> DesiredConnector:
         offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
         on_delete=_on_delete(spec.get("onDelete", {})),
         reset_topics=spec.get(RequestKind.TOPICS.value, {}).get("id", ""),
+        topics=TopicRules(**{key: tuple(globs) for key, globs in spec["topics"].items()}) if "topics" in spec else None,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from gitops_connect.model.names import ConnectorName, TopicName
 
@@ -29,3 +30,28 @@ class ReadTopics:
 
 
 NO_TOPICS = ReadTopics()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """`spec.topics` of a document: globs for the names of the topics that the connector uses.
+
+    Without `allow`, every topic that no glob of `deny` matches is allowed. What is `expected` is allowed, too.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+
+    def unexpected(self, topics: Iterable[TopicName]) -> list[TopicName]:
+        """The topics that are denied or not allowed, by name."""
+        allowed = (*self.allow, *self.expected) if self.allow else ("*",)
+        return sorted(one for one in topics if _matches(one, self.deny) or not _matches(one, allowed))
+
+    def missing(self, topics: Collection[TopicName]) -> list[str]:
+        """The globs of `expected` that match no topic."""
+        return [glob for glob in self.expected if not any(fnmatchcase(one, glob) for one in topics)]
+
+
+def _matches(topic: TopicName, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(topic, glob) for glob in globs)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from functools import cached_property
 
+from gitops_connect.model.active_topics import TopicRules
 from gitops_connect.model.config_histories import RollbackOptions, RolledBack
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Entry, Pointer
@@ -163,6 +164,8 @@ class DesiredConnector:
     restarts: tuple[RestartRequest, ...] = ()
     reset_topics: str = ""
     """The id of `spec.resetTopics`; empty: no reset is requested."""
+    topics: TopicRules | None = None
+    """None: the active topics of the connector are not read."""
     offsets_move_within: timedelta | None = None
     """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
     rollback: RollbackOptions | None = None

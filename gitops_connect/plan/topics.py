@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS
 from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.desired import DesiredConnector, TargetState
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import RequestKind
+from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.situation import Situation
 
 _SHOWN = 5
@@ -71,6 +74,62 @@ def topic_notes(situation: Situation, desired: DesiredConnector, steps: Collecti
     if left and Action.CREATE in actions and Action.RESET_TOPICS not in actions:
         what = f"an earlier connector of this name left active topics: {named(left)}"
         yield f"{what}; to forget them before the connector is created, set spec.resetTopics"
+    if desired.topics is not None and not ACTIVE_TOPICS.is_in(version):
+        yield f"{ACTIVE_TOPICS.missing(version)}: spec.topics has no effect"
+    yield from _rule_notes(situation, desired)
+
+
+def _rule_notes(situation: Situation, desired: DesiredConnector) -> Iterator[str]:
+    """What the active topics show: topics that are not allowed, and expected ones that are missing."""
+    observed, topics = situation.observed.connectors.get(desired.name), situation.topics.known.get(desired.name)
+    if desired.name in situation.topics.unread and desired.topics is not None:
+        yield f"spec.topics is not checked, because {situation.topics.unread[desired.name]}"
+    if observed is not None and topics is not None and desired.topics is not None:
+        if unexpected := desired.topics.unexpected(topics):
+            yield _unexpected_words(unexpected)
+        if missing := desired.topics.missing(topics):
+            yield f"it has used no topic that matches {named(missing)} (spec.topics.expected)"
+
+
+def shared_topics(situation: Situation) -> Iterator[str]:
+    """The sources that have written to the same topics, as far as their topics were read, in words.
+
+    At least one of them is declared.
+    """
+    writers = defaultdict[TopicName, list[ConnectorName]](list)
+    for name, topics in sorted(situation.topics.known.items()):
+        observed = situation.observed.connectors.get(name)
+        if observed is not None and observed.type is ConnectorType.SOURCE:
+            for topic in topics:
+                writers[topic].append(name)
+    groups = defaultdict[tuple[ConnectorName, ...], list[TopicName]](list)
+    for topic, names in writers.items():
+        if len(names) > 1 and not situation.desired.by_name.keys().isdisjoint(names):
+            groups[tuple(names)].append(topic)
+    for sources, shared in sorted(groups.items()):
+        yield f"the sources {named(sources)} have written to the same topics: {named(shared)}"
+
+
+def _unexpected_words(topics: Collection[TopicName]) -> str:
+    return f"spec.topics does not allow topics that it has used: {named(topics)}"
+
+
+def unexpected_topics(situation: Situation) -> Mapping[ConnectorName, str]:
+    """In words, the topics of each connector that `spec.topics` does not allow.
+
+    If the active topics of a connector were not read yet, or could not be read, those of the last condition remain.
+    """
+    found = {}
+    for desired in situation.desired.connectors:
+        if desired.topics is None or desired.name not in situation.observed.connectors:
+            continue
+        topics = situation.topics.known.get(desired.name)
+        before = situation.conditions.get((desired.name, ConditionType.UNEXPECTED_TOPICS))
+        if topics is None and before is not None:
+            found[desired.name] = before.message
+        elif topics is not None and (unexpected := desired.topics.unexpected(topics)):
+            found[desired.name] = _unexpected_words(unexpected)
+    return found
 
 
 def named(topics: Collection[str]) -> str:

@@ -99,6 +99,7 @@ class NotificationSettings:
         "config_rolled_back",
         "connector_given_up",
         "rollout_stopped",
+        "unexpected_topics",
         "drift_corrected",
         "reconciliation_failed",
         "reconciliation_finished",

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.daemon_log import InThread
 
 from acceptance.test_offsets import LINES, Lines
 from acceptance.workplace import SINK, Workplace
@@ -32,6 +33,23 @@ def test_the_topics_of_a_source_and_of_the_sink_that_reads_them_are_shown(at: Wo
     gone.expect(1, err=f"error: there is no connector {copy!r} on local")
     assert users() == [[topic, "source", topic]]
     at.run("doctor").expect(0, out="topic tracking is enabled")
+
+
+@pytest.mark.on_kafka
+def test_a_topic_that_is_not_allowed_is_said_by_the_plan_and_is_a_condition_of_the_daemon(at: Workplace) -> None:
+    lines, topic = Lines(at), at.name("lines")
+    rules = "topics: {allow: [orders], expected: [never]}"
+    at.deploy("lines.yaml", lines.document(rules))
+    at.await_that(lambda: topics_of(at, "lines"), lambda found: found == [topic])
+    message = f"spec.topics does not allow topics that it has used: {topic}"
+    expected = "it has used no topic that matches never (spec.topics.expected)"
+    at.run("plan").expect(0, out=[f"note: {message}", f"note: {expected}"])
+    with InThread(at) as daemon:
+        event = daemon.wait("unexpected_topics", connector=topic)
+        assert (event["level"], event["message"]) == ("WARNING", message)
+        assert daemon.wait("note", connector=topic)["message"] == expected
+    at.commit("lines.yaml", lines.document("topics: {allow: [lines*]}"))
+    at.run("plan").expect(0, out="match the configuration")
 
 
 def topics_of(at: Workplace, stem: str) -> list[str]:

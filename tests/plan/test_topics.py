@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pytest
-from support.planner.situations import NOW, as_observed, said, situation, wanted
+from support.planner.situations import NOW, REVISION, as_observed, said, situation, wanted
 
-from gitops_connect.model.active_topics import ReadTopics
+from gitops_connect.model.active_topics import ReadTopics, TopicRules
 from gitops_connect.model.desired import DesiredConnector, OnDelete
 from gitops_connect.model.names import ConnectorName, TopicName
-from gitops_connect.model.observed_state import ObservedConnector, WorkerState
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, WorkerState
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.restart_records import RequestKind
+from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
@@ -124,3 +125,64 @@ def test_topics_that_an_earlier_connector_left_are_named_before_the_new_one_is_c
     assert note.startswith("an earlier connector of this name left active topics: a, b, c, d, e and 1 more; to forget")
     assert said(plan(given(wanted("orders"), None)).connectors[0]) == ()
     assert said(plan(given(RESET, None, topics=left)).connectors[0]) == ()
+
+
+@pytest.mark.parametrize(
+    ("rules", "topics", "unexpected", "missing"),
+    [
+        (TopicRules(), ["a"], [], []),
+        (TopicRules(allow=("a*",)), ["ab", "b", "A"], ["A", "b"], []),
+        (TopicRules(deny=("ab",)), ["ab", "b"], ["ab"], []),
+        (TopicRules(("a*",), ("ab",)), ["aa", "ab"], ["ab"], []),
+        (TopicRules(allow=("a",), expected=("b", "c?")), ["a", "b"], [], ["c?"]),
+        (TopicRules(expected=("b",)), ["a"], [], ["b"]),
+        (TopicRules(deny=("b",), expected=("b",)), ["b"], ["b"], []),
+    ],
+)
+def test_what_a_document_says_of_topics(
+    rules: TopicRules, topics: list[TopicName], unexpected: list[str], missing: list[str]
+) -> None:
+    assert rules.unexpected(topics) == unexpected
+    assert rules.missing(frozenset(topics)) == missing
+
+
+RULED = wanted("orders", topics=TopicRules(allow=("a",), expected=("a", "e")))
+
+
+def test_topics_that_are_not_allowed_and_those_that_never_came_are_said_and_change_nothing() -> None:
+    made = plan(given(RULED, topics={"orders": ["b", "c"]}))
+    (orders,) = made.connectors
+    assert orders.notes == (
+        "spec.topics does not allow topics that it has used: b, c",
+        "it has used no topic that matches a, e (spec.topics.expected)",
+    )
+    assert made.unexpected_topics == {ORDERS: orders.notes[0]}
+    assert made.is_empty
+    assert not plan(given(RULED, topics={"orders": ["a", "e"]})).connectors
+    assert not plan(given(RULED, None, topics={"orders": ["b"]})).unexpected_topics, "what another connector has left"
+
+
+def test_a_condition_stays_until_the_topics_are_read_again() -> None:
+    key = ORDERS, ConditionType.UNEXPECTED_TOPICS
+    before = Condition(key[1], ConditionStatus.TRUE, "TopicNotAllowed", "b", NOW, REVISION)
+    assert plan(given(RULED, conditions={key: before})).unexpected_topics == {ORDERS: "b"}
+    assert plan(given(RULED, conditions={key: before}, topics={"orders": ["a"]})).unexpected_topics == {}
+    assert plan(given(wanted("orders"), conditions={key: before})).unexpected_topics == {}
+
+
+def test_topics_that_cannot_be_read_are_said() -> None:
+    unread = replace(given(RULED), topics=ReadTopics({}, {ORDERS: "topic tracking is disabled"}))
+    assert said(plan(unread).connectors[0]) == ("spec.topics is not checked, because topic tracking is disabled",)
+    assert "spec.topics has no effect" in said(plan(given(RULED, version="2.4.0")).connectors[0])[0]
+
+
+def test_sources_that_write_one_topic_are_said_once() -> None:
+    names = ("orders", "other", "sink", "unmanaged")
+    connectors = [replace(as_observed(wanted(name)), name=ConnectorName(name)) for name in names]
+    connectors[2] = replace(connectors[2], type=ConnectorType.SINK)
+    topics = {ConnectorName(name): frozenset({TopicName("a"), TopicName("b")}) for name in names}
+    topics[ConnectorName("unmanaged")] = frozenset({TopicName("c")})
+    made = situation([RULED], connectors, owned=["orders"], topics=ReadTopics(topics))
+    assert plan(made).warnings == ("the sources orders, other have written to the same topics: a, b",)
+    others = replace(made, desired=situation().desired, ownership={})
+    assert plan(others).warnings == ()
