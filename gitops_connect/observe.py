@@ -6,7 +6,7 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, Rejected, TopicTrackingDisabled, Unauthorized
-from gitops_connect.model.active_topics import ReadTopics
+from gitops_connect.model.active_topics import ReadTopics, TopicChange
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.manifests import SavedOffsets
@@ -153,12 +153,17 @@ class TopicReads:
     """
 
     def __init__(self) -> None:
-        self._read: dict[ConnectorName, frozenset[TopicName]] = {}
+        self._read: dict[ConnectorName, tuple[frozenset[TopicName], datetime]] = {}
         self._turns: dict[ConnectorName, int] = {}
         self._turn = 0
 
     def read(
-        self, client: ConnectClient, urgent: Collection[ConnectorName], others: Iterable[ConnectorName], limit: int
+        self,
+        client: ConnectClient,
+        urgent: Collection[ConnectorName],
+        others: Iterable[ConnectorName],
+        limit: int,
+        now: datetime,
     ) -> ReadTopics:
         """What is known of these connectors after at most `limit` requests: `urgent` first, then who waits longest."""
         self._turn += 1
@@ -171,9 +176,17 @@ class TopicReads:
             unread = {name: str(error) for name, error in errors.items()}
         except GitopsConnectError as error:
             found, unread = {}, dict.fromkeys(waiting, str(error))
-        self._read = {name: topics for name, topics in self._read.items() if name in wanted and name not in unread}
-        self._read |= found
-        return ReadTopics(dict(self._read), unread)
+        changes = tuple(chain.from_iterable(self._changes(name, topics) for name, topics in sorted(found.items())))
+        self._read = {name: one for name, one in self._read.items() if name in wanted}
+        self._read |= {name: (topics, now) for name, topics in found.items()}
+        known = {name: topics for name, (topics, _) in self._read.items() if name not in unread}
+        return ReadTopics(known, unread, changes)
+
+    def _changes(self, name: ConnectorName, topics: frozenset[TopicName]) -> Iterator[TopicChange]:
+        if name in self._read:
+            before, since = self._read[name]
+            for topic in sorted(topics ^ before):
+                yield TopicChange(name, topic, topic in topics, since)
 
 
 def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:

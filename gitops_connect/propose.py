@@ -196,9 +196,12 @@ def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopic
         return NO_TOPICS
     urgent = [one.name for one in situation.desired.connectors if needs_topics(situation, one)]
     declared = (one.name for one in situation.desired.connectors if one.topics is not None)
-    ruled = [name for name in declared if name in observed.connectors]
+    ruled, settings = [name for name in declared if name in observed.connectors], runtime.cluster(cluster)
+    others = sorted(observed.connectors) if keeps and settings.topic_history else ruled
     reads = runtime.topic_reads.setdefault(cluster, TopicReads()) if keeps else TopicReads()
-    return reads.read(runtime.clients[cluster], frozenset(urgent), ruled, runtime.cluster(cluster).topic_requests)
+    client, now = runtime.clients[cluster], situation.now
+    found = reads.read(client, frozenset(urgent), others, settings.topic_requests, now)
+    return found if settings.topic_history else replace(found, changes=())
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:

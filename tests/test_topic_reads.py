@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
+
+from support.planner.situations import NOW
 
 from gitops_connect.errors import ConnectRefused, TopicTrackingDisabled
+from gitops_connect.model.active_topics import TopicChange
 from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.observe import TopicReads
 
@@ -29,7 +33,7 @@ class Worker:
 
     def read(self, reads: TopicReads, urgent: str = "", limit: int = 2) -> dict[str, list[str]]:
         self.asked = []
-        found = reads.read(self, frozenset(map(ConnectorName, urgent)), NAMES, limit)
+        found = reads.read(self, frozenset(map(ConnectorName, urgent)), NAMES, limit, NOW)
         return {name: sorted(topics) for name, topics in found.known.items()}
 
 
@@ -57,10 +61,10 @@ def test_one_that_cannot_be_read_is_not_known_any_more_and_has_its_turn_again() 
     worker.topics = {"a": ["x"]}
     assert worker.read(reads, limit=5)["a"] == ["x"]
     worker.errors = {"a": ConnectRefused("no")}
-    found = reads.read(worker, frozenset(), NAMES, 5)
+    found = reads.read(worker, frozenset(), NAMES, 5, NOW)
     assert (ConnectorName("a") in found.known, found.unread) == (False, {"a": "no"})
     worker.errors = {"b": TopicTrackingDisabled("off")}
-    found = reads.read(worker, frozenset(), NAMES, 2)
+    found = reads.read(worker, frozenset(), NAMES, 2, NOW)
     assert set(found.unread.values()) == {"off"}
     assert len(found.unread) == 2
 
@@ -68,4 +72,21 @@ def test_one_that_cannot_be_read_is_not_known_any_more_and_has_its_turn_again() 
 def test_a_connector_that_is_no_longer_asked_for_is_forgotten() -> None:
     worker, reads = Worker(), TopicReads()
     worker.read(reads, limit=5)
-    assert reads.read(worker, frozenset(), NAMES[:1], 5).known.keys() == {"a"}
+    assert reads.read(worker, frozenset(), NAMES[:1], 5, NOW).known.keys() == {"a"}
+
+
+def test_changes_are_those_since_the_last_read_also_after_one_that_failed() -> None:
+    worker, reads, name = Worker(), TopicReads(), NAMES[0]
+
+    def changes(minute: int, *topics: str, error: Exception | None = None) -> tuple[TopicChange, ...]:
+        worker.topics, worker.errors = {"a": topics}, {} if error is None else {"a": error}
+        return reads.read(worker, frozenset(), NAMES, 5, NOW + timedelta(minutes=minute)).changes
+
+    def change(topic: str, minute: int, *, added: bool) -> TopicChange:
+        return TopicChange(name, TopicName(topic), added, NOW + timedelta(minutes=minute))
+
+    assert changes(0, "x") == (), "nothing was read before"
+    assert changes(1, "x") == ()
+    assert changes(2, error=ConnectRefused("no")) == ()
+    assert changes(3, "z", "y") == (change("x", 1, added=False), change("y", 1, added=True), change("z", 1, added=True))
+    assert changes(4, "z", "y") == ()

@@ -109,6 +109,7 @@ class ClusterProgress:
         self._statuses = tuple(with_since(found, after))
         self._conditions = before
         if records:
+            events.topics_changed(self.cluster, situation.topics.changes)
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
                 about = {"cluster": self.cluster, "connector": name, "revision": rolled_back.revision}
                 say(ERROR, "config_rolled_back", **about, keys=list(rolled_back.keys), message=rolled_back.reason)

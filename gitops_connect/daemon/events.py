@@ -12,6 +12,7 @@ from logging import ERROR, INFO, WARNING
 from typing import TypeVar
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.model.active_topics import TopicChange
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -131,6 +132,14 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
 def _forgotten(step: Step) -> list[str] | None:
     """The active topics that a step forgets; None if it resets none, or they are not known."""
     return None if step.topics is None or step.topics.topics is None else sorted(step.topics.topics)
+
+
+def topics_changed(cluster: ClusterName, changes: Iterable[TopicChange]) -> None:
+    """One event for each topic that a connector has used for the first time, or that was reset."""
+    for one in changes:
+        fields = {"cluster": cluster, "connector": one.connector, "topic": one.topic}
+        since = one.since.isoformat(timespec="seconds")
+        say(INFO, "topic_added" if one.added else "topic_removed", **fields, since=since)
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:

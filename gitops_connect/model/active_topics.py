@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 
 from gitops_connect.model.names import ConnectorName, TopicName
@@ -22,11 +23,29 @@ class TopicsReset:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A topic that a connector has used (`added`), or that was reset, between a read at `since` and the next one."""
+
+    connector: ConnectorName
+    topic: TopicName
+    added: bool
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ReadTopics:
-    """The active topics of connectors that one reconciliation has read, and the reasons why some could not be read."""
+    """The active topics of connectors as they were last read, and the reasons why some could not be read.
+
+    `changes` are those since the last read of each connector.
+    """
 
     known: Mapping[ConnectorName, frozenset[TopicName]] = field(default_factory=dict)
     unread: Mapping[ConnectorName, str] = field(default_factory=dict)
+    changes: tuple[TopicChange, ...] = ()
+
+    def after(self, before: ReadTopics) -> ReadTopics:
+        """With the changes of an earlier read, too, which nobody was told."""
+        return replace(self, changes=(*before.changes, *self.changes))
 
 
 NO_TOPICS = ReadTopics()

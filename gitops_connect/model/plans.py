@@ -230,7 +230,8 @@ class Plan:
     managed connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not
     report. `restarts` are the automatic restarts of connectors that have failed, as far as they still count.
     `rolled_back` are the connectors whose declared config is not in effect, because they do not work with it.
-    `unexpected_topics` says for connectors with `spec.topics` which of their active topics are not allowed.
+    `unexpected_topics` says for connectors with `spec.topics` which of their active topics are not allowed,
+    `active_topics` is the number of all that were read.
     `suspension` is set if the whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations
     that were not done. `untrusted`: the revision is not merged, so that no secret was read for the plan, and no config
     was sent to Connect. None of these is part of the digest or the fingerprint. Secrets are masked in what is quoted of
@@ -256,6 +257,7 @@ class Plan:
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
     unexpected_topics: Mapping[ConnectorName, str] = field(default_factory=dict)
+    active_topics: int = 0
     suspension: Suspension | None = None
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
     untrusted: bool = False

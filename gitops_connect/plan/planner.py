@@ -73,6 +73,7 @@ def plan(situation: Situation) -> Plan:
         restarts=situation.restarts,
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
         unexpected_topics=unexpected_topics(situation),
+        active_topics=sum(map(len, situation.topics.known.values())),
         suspension=situation.suspensions.cluster,
         annotation_warnings=(
             *situation.desired.annotation_warnings,

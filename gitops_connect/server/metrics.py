@@ -120,6 +120,9 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
         plans,
         lambda plan: len(plan.unexpected_topics),
     )
+    yield _each(
+        "active_topics", "Active topics of the connectors that were read.", plans, lambda plan: plan.active_topics
+    )
     holds = {(view.cluster, hold.value): 0 for view in views for hold in HoldKind}
     for view in views:
         for one in view.connectors:

@@ -314,6 +314,8 @@ class ClusterSettings:
     rollout_max_failures: int = 0
     """After how many connectors that do not work with their new config `run` changes no other connector, until there is
     another commit. `0`: never."""
+    topic_history: bool = False
+    """Let `run` read the active topics of all connectors of the cluster, and log those that are added or removed."""
     topic_requests: int = field(default=100, metadata=POSITIVE)
     """The number of connectors whose active topics one reconciliation reads at most. The others have their turn in
     later reconciliations."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -50,6 +51,19 @@ def test_a_topic_that_is_not_allowed_is_said_by_the_plan_and_is_a_condition_of_t
         assert daemon.wait("note", connector=topic)["message"] == expected
     at.commit("lines.yaml", lines.document("topics: {allow: [lines*]}"))
     at.run("plan").expect(0, out="match the configuration")
+
+
+@pytest.mark.on_kafka
+def test_the_daemon_logs_topics_that_are_added_and_removed(at: Workplace) -> None:
+    lines, topic = Lines(at), at.name("lines")
+    at.settings("topic_history = true")
+    at.commit("lines.yaml", lines.document())
+    with InThread(at) as daemon:
+        added = daemon.wait("topic_added", connector=topic)
+        assert (added["level"], added["topic"]) == ("INFO", topic)
+        assert datetime.fromisoformat(added["since"]) < datetime.now(UTC)
+        at.commit("lines.yaml", lines.document("state: stopped\nresetTopics: {id: one}"))
+        assert daemon.wait("topic_removed", connector=topic)["topic"] == topic
 
 
 def topics_of(at: Workplace, stem: str) -> list[str]:
