@@ -44,7 +44,7 @@ class ReadTopics:
     changes: tuple[TopicChange, ...] = ()
 
     def after(self, before: ReadTopics) -> ReadTopics:
-        """With the changes of an earlier read, too, which nobody was told."""
+        """With the changes of an earlier read, too that no event has reported."""
         return replace(self, changes=(*before.changes, *self.changes))
 
 
