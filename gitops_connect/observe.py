@@ -172,7 +172,7 @@ class TopicReads:
         self._turns = {name: turn for name, turn in self._turns.items() if name in wanted}
         self._turns |= dict.fromkeys(waiting, self._turn)
         try:
-            found, errors = observe_topics(client, waiting)
+            found, errors = observe_topics(client, waiting) if waiting else ({}, {})
             unread = {name: str(error) for name, error in errors.items()}
         except GitopsConnectError as error:
             found, unread = {}, dict.fromkeys(waiting, str(error))
