@@ -35,7 +35,7 @@ from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy
 from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.topics import shared_topics, unexpected_topics
+from gitops_connect.plan.topics import orphaned_topics, shared_topics, unexpected_topics
 
 
 def plan(situation: Situation) -> Plan:
@@ -61,7 +61,7 @@ def plan(situation: Situation) -> Plan:
         fingerprint=fingerprint(situation),
         digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
         complete=_is_complete(situation) and not diagnostics.errors,
-        warnings=(*warnings, *shared_topics(situation)),
+        warnings=(*warnings, *shared_topics(situation), *orphaned_topics(situation, everything)),
         refusals=refused,
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS
+from gitops_connect.families.sinks import topics_read
+from gitops_connect.families.ties import SINK_TOPIC
 from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName, TopicName
-from gitops_connect.model.observed_state import ConnectorType
-from gitops_connect.model.plans import Action, Step
+from gitops_connect.model.observed_state import ConnectorType, ObservedConnector
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.restart_records import RequestKind
 from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.situation import Situation
 
+SOURCE, SINK = ConnectorType.SOURCE, ConnectorType.SINK
 _SHOWN = 5
 """The number of topics that a note names."""
 
@@ -87,8 +90,39 @@ def _rule_notes(situation: Situation, desired: DesiredConnector) -> Iterator[str
     if observed is not None and topics is not None and desired.topics is not None:
         if unexpected := desired.topics.unexpected(topics):
             yield _unexpected_words(unexpected)
+        if outdated := _outdated(situation, observed, topics):
+            what = f"its config does not read topics that it has used: {named(outdated)}"
+            yield f"{what}; to forget them, set spec.resetTopics"
         if missing := desired.topics.missing(topics):
             yield f"it has used no topic that matches {named(missing)} (spec.topics.expected)"
+
+
+def _outdated(situation: Situation, sink: ObservedConnector, topics: Collection[TopicName]) -> list[TopicName]:
+    """The topics that a sink has used and certainly does not read with its current `topics` or `topics.regex`."""
+    if not situation.families.is_sink(sink.config):
+        return []
+    read = topics_read(sink.config)
+    return [one for one in topics if not read.hold({SINK_TOPIC: one})]
+
+
+def orphaned_topics(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[str]:
+    """The sources that the plan deletes, and the sinks that stay and have read what they wrote, in words.
+
+    As far as their topics were read.
+    """
+    deleted = {one.name for one in planned if any(step.action is Action.DELETE for step in one.steps)}
+    observed, known = situation.observed.connectors, situation.topics.known
+    sinks = [name for name in sorted(known.keys() & observed.keys() - deleted) if _is(situation, name, SINK)]
+    for source in sorted(deleted & known.keys()):
+        readers = [name for name in sinks if known[name] & known[source]] if _is(situation, source, SOURCE) else []
+        if readers:
+            shared = known[source] & frozenset().union(*(known[name] for name in readers))
+            what = f"the source {source} is deleted, and other connectors have read its topics"
+            yield f"{what}: {named(readers)} ({named(shared)})"
+
+
+def _is(situation: Situation, name: ConnectorName, kind: ConnectorType) -> bool:
+    return name in situation.observed.connectors and situation.observed.connectors[name].type is kind
 
 
 def shared_topics(situation: Situation) -> Iterator[str]:
@@ -98,8 +132,7 @@ def shared_topics(situation: Situation) -> Iterator[str]:
     """
     writers = defaultdict[TopicName, list[ConnectorName]](list)
     for name, topics in sorted(situation.topics.known.items()):
-        observed = situation.observed.connectors.get(name)
-        if observed is not None and observed.type is ConnectorType.SOURCE:
+        if _is(situation, name, SOURCE):
             for topic in topics:
                 writers[topic].append(name)
     groups = defaultdict[tuple[ConnectorName, ...], list[TopicName]](list)

@@ -24,6 +24,7 @@ from gitops_connect.report.offset_lines import LineKind
 from gitops_connect.report.plan_view import view
 
 ORDERS = ConnectorName("orders")
+SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 RESET = wanted("orders", reset_topics="1")
 RUNS = as_observed(RESET)
 GONE = wanted("orders", "absent", reset_topics="1")
@@ -186,3 +187,31 @@ def test_sources_that_write_one_topic_are_said_once() -> None:
     assert plan(made).warnings == ("the sources orders, other have written to the same topics: a, b",)
     others = replace(made, desired=situation().desired, ownership={})
     assert plan(others).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "outdated"),
+    [
+        ({"topics": "a, b"}, "c"),
+        ({"topics.regex": "[ab]"}, "c"),
+        ({"topics.regex": "(a+)+"}, ""),
+        ({"topics": "${x:y}"}, ""),
+    ],
+)
+def test_topics_that_a_sink_does_not_read_any_more_are_said(config: Mapping[str, str], outdated: str) -> None:
+    desired = wanted("orders", topics=TopicRules(allow=("*",)), config={"connector.class": SINK, **config})
+    sink = replace(as_observed(desired), type=ConnectorType.SINK)
+    notes = [said(one) for one in plan(given(desired, sink, topics={"orders": ["a", "c"]})).connectors]
+    expected = f"its config does not read topics that it has used: {outdated}; to forget them, set spec.resetTopics"
+    assert notes == ([(expected,)] if outdated else [])
+
+
+def test_the_sinks_that_read_what_a_deleted_source_wrote_are_said() -> None:
+    sinks = [replace(as_observed(wanted(name)), type=ConnectorType.SINK) for name in ("copy", "other")]
+    topics = {"orders": "abc", "copy": "bc", "other": "x"}
+    known = {ConnectorName(name): frozenset(map(TopicName, some)) for name, some in topics.items()}
+    made = situation([wanted("orders", "absent")], [RUNS, *sinks], owned=["orders"], topics=ReadTopics(known))
+    assert plan(made).warnings == (
+        "the source orders is deleted, and other connectors have read its topics: copy (b, c)",
+    )
+    assert plan(replace(made, desired=situation([wanted("orders")]).desired)).warnings == ()
