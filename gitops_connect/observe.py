@@ -6,7 +6,7 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, Rejected, TopicTrackingDisabled, Unauthorized
+from gitops_connect.model.active_topics import ReadTopics, TopicChange
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.manifests import SavedOffsets
@@ -143,6 +144,49 @@ def observe_topics(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return found, unread
+
+
+class TopicReads:
+    """The active topics of one cluster as they were last read: a few requests a reconciliation read all in turn.
+
+    They are kept in memory only. Used by one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[ConnectorName, tuple[frozenset[TopicName], datetime]] = {}
+        self._turns: dict[ConnectorName, int] = {}
+        self._turn = 0
+
+    def read(
+        self,
+        client: ConnectClient,
+        urgent: Collection[ConnectorName],
+        others: Iterable[ConnectorName],
+        limit: int,
+        now: datetime,
+    ) -> ReadTopics:
+        """What is known of these connectors after at most `limit` requests: `urgent` first, then who waits longest."""
+        self._turn += 1
+        wanted = dict.fromkeys([*urgent, *others])
+        waiting = sorted(wanted, key=lambda name: (name not in urgent, self._turns.get(name, 0)))[:limit]
+        self._turns = {name: turn for name, turn in self._turns.items() if name in wanted}
+        self._turns |= dict.fromkeys(waiting, self._turn)
+        try:
+            found, errors = observe_topics(client, waiting) if waiting else ({}, {})
+            unread = {name: str(error) for name, error in errors.items()}
+        except GitopsConnectError as error:
+            found, unread = {}, dict.fromkeys(waiting, str(error))
+        changes = tuple(chain.from_iterable(self._changes(name, topics) for name, topics in sorted(found.items())))
+        self._read = {name: one for name, one in self._read.items() if name in wanted}
+        self._read |= {name: (topics, now) for name, topics in found.items()}
+        known = {name: topics for name, (topics, _) in self._read.items() if name not in unread}
+        return ReadTopics(known, unread, changes)
+
+    def _changes(self, name: ConnectorName, topics: frozenset[TopicName]) -> Iterator[TopicChange]:
+        if name in self._read:
+            before, since = self._read[name]
+            for topic in sorted(topics ^ before):
+                yield TopicChange(name, topic, topic in topics, since)
 
 
 def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:

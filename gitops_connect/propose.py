@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from gitops_connect import secret_values
 from gitops_connect.checks import plugin_validation, unmerged
-from gitops_connect.connect.capabilities import GET_OFFSETS
+from gitops_connect.connect.capabilities import ACTIVE_TOPICS, GET_OFFSETS
 from gitops_connect.connect.plugin_definitions import (
     declared_definitions,
     needs_password_keys,
@@ -19,18 +19,20 @@ from gitops_connect.connect.plugin_definitions import (
 )
 from gitops_connect.connect.validation import ConnectChecks, Plugin, classes_of
 from gitops_connect.declare import Declared
+from gitops_connect.model.active_topics import NO_TOPICS, ReadTopics
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.observe import must_move, observe_at_rest, observe_positions
+from gitops_connect.observe import TopicReads, must_move, observe_at_rest, observe_positions
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
 from gitops_connect.plan.planner import plan_contained
 from gitops_connect.plan.rollbacks import in_effect, restorable
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.topics import needs_topics
 from gitops_connect.runtime import Runtime
 from gitops_connect.tracing.spans import span
 
@@ -121,7 +123,8 @@ def _observe(
         reviews=options.reviews,
         untrusted=untrusted,
     )
-    return situation, resolved.diagnostics + unsupported
+    topics = _topics(runtime, situation, keeps=options.is_daemon and not untrusted)
+    return replace(situation, topics=topics), resolved.diagnostics + unsupported
 
 
 def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
@@ -184,6 +187,21 @@ def _positions(
     moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
     before = runtime.ledger.status.offset_positions.of(desired.cluster)
     return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())
+
+
+def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopics:
+    """The active topics that the plan depends on. `keeps`: later reconciliations go on where this one ends."""
+    cluster, observed = situation.desired.cluster, situation.observed
+    if not ACTIVE_TOPICS.is_in(observed.version):
+        return NO_TOPICS
+    urgent = [one.name for one in situation.desired.connectors if needs_topics(situation, one)]
+    declared = (one.name for one in situation.desired.connectors if one.topics is not None)
+    ruled, settings = [name for name in declared if name in observed.connectors], runtime.cluster(cluster)
+    others = sorted(observed.connectors) if keeps and settings.topic_history else ruled
+    reads = runtime.topic_reads.setdefault(cluster, TopicReads()) if keeps else TopicReads()
+    client, now = runtime.clients[cluster], situation.now
+    found = reads.read(client, frozenset(urgent), others, settings.topic_requests, now)
+    return found if settings.topic_history else replace(found, changes=())
 
 
 def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:

@@ -9,7 +9,7 @@ the plan, under the lease of the cluster, and carries the plan out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 from gitops_connect.apply.executor import execute
@@ -67,7 +67,9 @@ def reconcile(
         proposal = propose(runtime, declared, cluster, proposing)
         if options.is_daemon and (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
             ledger.configs.record(cluster, rolled_back)
-            proposal = propose(runtime, declared, cluster, proposing)
+            again = propose(runtime, declared, cluster, proposing)
+            topics = again.situation.topics.after(proposal.situation.topics)
+            proposal = replace(again, situation=replace(again.situation, topics=topics))
         options.proposed(proposal)
         if not options.is_daemon:
             guards.enforce(proposal.plan)

@@ -28,12 +28,13 @@ from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
-from gitops_connect.model.restart_records import RestartRecord
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.plan.offset_change_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restarts import seen_before_managed, uncounted
 from gitops_connect.plan.rollbacks import begin_trial, next_histories
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.topics import resets_seen_before_managed
 
 _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
 """The steps that end a stop for an offset change, and the state after them."""
@@ -114,7 +115,7 @@ class LedgerRecords:
             self._ledger.forget(self._cluster, name)
         self._ledger.stopped.record(self._cluster, {}, tuple(_returned(self._situation)))
         seen = {(name, request.kind): request.id for name, request in seen_before_managed(self._situation)}
-        self._ledger.restart_requests.record(self._cluster, seen)
+        self._ledger.restart_requests.record(self._cluster, {**seen, **resets_seen_before_managed(self._situation)})
         self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation, self._plan)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
@@ -185,7 +186,7 @@ class LedgerRecords:
             if name in self._clearing:
                 self._record_cleared(name)
             self._ledger.forget(self._cluster, name)
-        elif name in self._desired and action is not Action.ADOPT:
+        elif self._is_managed(name) and action is not Action.ADOPT:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
@@ -195,6 +196,10 @@ class LedgerRecords:
                 created = remember(self._situation, connector, origin, self._clock.now())
                 self._ledger.record(replace(created, desired=None))
 
+    def _is_managed(self, name: ConnectorName) -> bool:
+        """Whether a step makes the connector managed: not the reset of topics that a deleted connector has left."""
+        return name in self._desired and self._desired[name].state is not TargetState.ABSENT
+
     def _record_facts(self, step: Step) -> None:
         """Record what the step means, whatever comes after it: requested restarts, a trial, the end of a stop."""
         if step.restart is not None and step.restart.request is not None:
@@ -202,6 +207,9 @@ class LedgerRecords:
             self._ledger.restart_requests.record(
                 self._cluster, {(step.connector, one.kind): one.id for one in requests}
             )
+        if step.topics is not None and step.topics.id:
+            done = {(step.connector, RequestKind.TOPICS): step.topics.id}
+            self._ledger.restart_requests.record(self._cluster, done)
         if step.action.changes_config and step.connector in self._desired:
             trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
             self._ledger.configs.record(self._cluster, {step.connector: trial})

@@ -22,6 +22,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import RollbackOptions
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
+from gitops_connect.observe import TopicReads
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.own import cache_directory
@@ -60,7 +61,8 @@ def _ignore(text: str) -> None:
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
-    `verdicts` contains Spark's recent verdicts; only speed depends on it. `say` gets messages about long offset
+    `verdicts` contains Spark's recent verdicts; only speed depends on it. `topic_reads` has the active topics that were
+    read before. `say` gets messages about long offset
     changes, in the thread that runs them.
     """
 
@@ -73,6 +75,7 @@ class Runtime:
     verdicts: VerdictCache = field(default_factory=VerdictCache, repr=False)
     families: Registry = field(default=BUILT_IN, repr=False)
     say: Say = _ignore
+    topic_reads: dict[ClusterName, TopicReads] = field(default_factory=dict, repr=False)
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         return self.settings.clusters[name]

@@ -19,7 +19,7 @@ from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
-from gitops_connect.model.restart_records import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.reviewed_plans import (
     Approval,
     DestructiveEffect,
@@ -76,7 +76,7 @@ def fill(ledger: Ledger) -> Ledger:
     ledger.record_attempt(LOCAL, AFTER, LATER, "1 of 3 steps failed")
     ledger.record_applied(LOCAL, BEFORE, NOON)
     ledger.restarts.record(LOCAL, {NAME: RestartRecord(2, LATER)})
-    ledger.restart_requests.record(LOCAL, {(NAME, RestartKind.CONNECTOR): "INC-1"})
+    ledger.restart_requests.record(LOCAL, {(NAME, RequestKind.CONNECTOR): "INC-1"})
     ledger.configs.record(LOCAL, {NAME: HISTORY, PAYMENTS: ConfigHistory()})
     for name in (NAME, None):
         ledger.suspend(LOCAL, name, Suspension(SuspendedBy.COMMAND, name is None, "ana@ops-1", NOON, "INC-1"))

@@ -30,6 +30,7 @@ from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, 
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
+from gitops_connect.model.restart_records import RequestKind
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
@@ -167,6 +168,21 @@ def test_a_connector_of_which_only_an_offset_change_is_finished_is_not_recorded_
     carry_out(ledger, replace(finished, revision=Revision("newer")))
     assert ledger.ownership(CLUSTER) == before
     assert ledger.revisions(CLUSTER).applied == applied
+
+
+def test_a_requested_reset_of_topics_is_recorded_once_it_is_carried_out(ledger: WatchedLedger) -> None:
+    """A connector that does not exist does not become managed by it."""
+    gone = situation([wanted("orders", "absent", reset_topics="1")])
+    carry_out(ledger, gone, [Result.FAILED])
+    assert ledger.restart_requests.of(CLUSTER) == {}
+    carry_out(ledger, gone)
+    done = {(ORDERS, RequestKind.TOPICS): "1"}
+    assert (ledger.restart_requests.of(CLUSTER), owned(ledger)) == (done, {})
+    assert not plan(replace(gone, restart_requests=done)).steps
+    there = wanted("orders", reset_topics="2")
+    carry_out(ledger, situation([there], [as_observed(there)], restart_requests=done))
+    done = {(ORDERS, RequestKind.TOPICS): "2"}
+    assert (ledger.restart_requests.of(CLUSTER), owned(ledger)) == (done, {"orders": Origin.ADOPTED})
 
 
 class TestOperations:

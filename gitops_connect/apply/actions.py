@@ -8,14 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
+from gitops_connect.apply.effects import wanted
 from gitops_connect.apply.offset_change import StepFailed, change_offsets, leftovers, leftovers_timeout, record_failure
 from gitops_connect.apply.ports import Journal
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
@@ -43,6 +46,8 @@ def carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | No
             context.options.journal.count_restart(step.connector)
         send_restart(step.connector, step.restart, context.cluster)
         return None
+    if step.topics is not None:
+        return _reset_topics(step, step.topics, context)
     if step.action is Action.STOP:
         context.options.journal.stopping(step.connector)
     _send(step, context.cluster)
@@ -89,6 +94,40 @@ def _list(offset_change: OffsetChange, listing: RequestedListing, context: StepC
     return StepResult(Result.APPLIED, f"written to {place}")
 
 
+_OWN_RESET_SECONDS = 5.0
+"""A worker that runs a deleted connector resets its topics a moment after the deletion (`DistributedHerder`)."""
+
+
+def _reset_topics(step: Step, reset: TopicsReset, context: StepContext) -> StepResult:
+    """Let Connect forget the active topics. Raises what `ConnectClient` raises.
+
+    After a deletion, Connect resets them itself, and only what it leaves is reset here. A connector that works has its
+    topics back at once, so the answer of the worker is the effect. Otherwise the topics must be gone: the worker that
+    answers has its own copy of the status topic.
+    """
+    name, cluster, timeout = step.connector, context.cluster, context.options.settle_timeout
+    if not reset.id and not _left(step, context, min(_OWN_RESET_SECONDS, timeout)):
+        return StepResult(Result.APPLIED)
+    cluster.reset_active_topics(name)
+    connectors, unknown = cluster.connectors()
+    works = name in unknown or (name in connectors and connectors[name].state is not WorkerState.STOPPED)
+    left = () if works else _left(step, context, timeout)
+    if not left:
+        return StepResult(Result.APPLIED)
+    found = f"expected {wanted(step)}, but found {', '.join(sorted(left))} after {timeout:g} s"
+    return StepResult(Result.FAILED, found)
+
+
+def _left(step: Step, context: StepContext, seconds: float) -> Collection[TopicName]:
+    """The active topics that are left after so many seconds; none as soon as there are none."""
+    until = context.options.clock.monotonic() + seconds
+    while left := context.cluster.active_topics(step.connector):
+        if context.options.clock.monotonic() >= until:
+            break
+        context.options.clock.sleep(SHORTEST_PAUSE)
+    return left
+
+
 def send_restart(connector: ConnectorName, restart: Restart, cluster: ConnectClient) -> None:
     """Send the one request of a restart, or the request for each of its parts. Raises what `ConnectClient` raises."""
     if not restart.parts:
@@ -109,7 +148,9 @@ def _send(step: Step, cluster: ConnectClient) -> None:
             cluster.resume(step.connector)
         case Action.DELETE:
             cluster.delete(step.connector)
-        case Action.CREATE | Action.ALTER | Action.RESET | Action.LIST | Action.RESTART | Action.ADOPT | Action.RECORD:
+        case Action.CREATE | Action.ALTER | Action.RESET | Action.LIST | Action.RESTART:
+            raise AssertionError(f"{step.action.value} is not a single request")
+        case Action.ADOPT | Action.RECORD | Action.RESET_TOPICS:
             raise AssertionError(f"{step.action.value} is not a single request")
         case _:
             assert_never(step.action)

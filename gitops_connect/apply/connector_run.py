@@ -80,7 +80,8 @@ class ConnectorRun:
 
     @property
     def _is_last(self) -> bool:
-        return len(self.outcomes) + 1 == len(self.plan.steps)
+        """Whether the later steps leave the connector as it is after this one."""
+        return all(step.action is Action.RESET_TOPICS for step in self.plan.steps[len(self.outcomes) + 1 :])
 
     @property
     def _was_stopped(self) -> bool:

@@ -36,6 +36,7 @@ _WANTED = {
     Action.PAUSE: _PAUSED,
     Action.RESUME: _RUNNING,
     Action.RESTART: _RUNNING,
+    Action.RESET_TOPICS: "no active topics",
     Action.DELETE: "no connector with this name",
     Action.ALTER: "the declared offsets",
     Action.RESET: "the declared offsets",
@@ -111,7 +112,9 @@ def check_effect(
             verdict = other or _check_restart(seen)
         case Action.STOP | Action.PAUSE | Action.RESUME:
             verdict = _check_state(_REACHES[step.action], seen)
-        case Action.DELETE | Action.ALTER | Action.RESET | Action.LIST | Action.RECORD | Action.ADOPT:
+        case Action.DELETE | Action.ALTER | Action.RESET | Action.LIST | Action.RECORD:
+            verdict = EffectCheck(Progress.PENDING, _describe(seen))  # no status shows the effect
+        case Action.ADOPT | Action.RESET_TOPICS:
             verdict = EffectCheck(Progress.PENDING, _describe(seen))  # no status shows the effect
         case _:
             assert_never(step.action)
@@ -251,7 +254,7 @@ def leaves_running(step: Step) -> bool:
             return True
         case Action.ALTER | Action.RESET | Action.RECORD | Action.LIST | Action.ADOPT:
             return False
-        case Action.STOP | Action.PAUSE | Action.DELETE:
+        case Action.STOP | Action.PAUSE | Action.DELETE | Action.RESET_TOPICS:
             return False
 
 

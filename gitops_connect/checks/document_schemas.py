@@ -205,13 +205,14 @@ def _text(failure: SchemaFailure) -> Problem:
 
 
 def _choice(failure: SchemaFailure) -> Problem:
-    """For a mapping with exactly one of several fields: by their number, or `oneOf` with a `required` for each."""
+    """For a mapping with exactly or at least one field: by their number, or `oneOf` with a `required` for each."""
     if failure.keyword == "oneOf":
         fields = [str(option["required"][0]) for option in failure.expected]
         found = [field for field in fields if field in failure.found]
     else:
         fields, found = failure.fields, list(failure.found)
-    expected = f"exactly one of {', '.join(fields)}, found {', '.join(found) or 'none'}"
+    number = "at least" if failure.keyword == "minProperties" and "maxProperties" not in failure.schema else "exactly"
+    expected = f"{number} one of {', '.join(fields)}, found {', '.join(found) or 'none'}"
     return Problem("schema/choice", f"{_dotted(failure.pointer)} must have {expected}", failure.pointer)
 
 

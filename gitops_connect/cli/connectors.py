@@ -28,7 +28,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restart_records import RestartKind, RestartRequest
+from gitops_connect.model.restart_records import RequestKind, RestartRequest
 from gitops_connect.model.status import ConditionType
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.observe import observe, observe_topics
@@ -284,7 +284,7 @@ def restart_connector(
         if failed and not failed_parts(seen):
             emit(f"No part of {name} on {where} is FAILED: nothing is restarted.\n")
             return ExitCode.DONE
-        kind = RestartKind.TASKS if task else RestartKind.CONNECTOR
+        kind = RequestKind.TASKS if task else RequestKind.CONNECTOR
         request = RestartRequest(kind, "by hand", only_failed=failed, tasks=tuple(sorted(set(task or ()))))
         requested = restart_for(request, seen, client.info().version)
         step = Step(wanted, Action.RESTART, "requested by a command", restart=requested)

@@ -75,6 +75,7 @@ class ClusterProgress:
     _notes: NewItems = field(default_factory=NewItems)
     _unhealthy: frozenset[ConnectorName] = frozenset()
     _given_up: NewItems = field(default_factory=NewItems)
+    _unexpected_topics: NewItems = field(default_factory=NewItems)
     _rolled_back: NewItems = field(default_factory=NewItems)
     _stopped_rollouts: NewItems = field(default_factory=NewItems)
     _has_stopped_rollout: bool = False
@@ -108,6 +109,7 @@ class ClusterProgress:
         self._statuses = tuple(with_since(found, after))
         self._conditions = before
         if records:
+            events.topics_changed(self.cluster, situation.topics.changes)
             for name, rolled_back in self._rolled_back.of(plan.rolled_back.items()):
                 about = {"cluster": self.cluster, "connector": name, "revision": rolled_back.revision}
                 say(ERROR, "config_rolled_back", **about, keys=list(rolled_back.keys), message=rolled_back.reason)
@@ -193,6 +195,8 @@ class ClusterProgress:
         for name in self._given_up.of(given_up):
             fields = {"message": problem_words(given_up[name]), "hint": remedy(name)}
             say(ERROR, "connector_given_up", cluster=outcome.cluster, connector=name, **fields)
+        for name, message in self._unexpected_topics.of(outcome.plan.unexpected_topics.items()):
+            say(WARNING, "unexpected_topics", cluster=outcome.cluster, connector=name, message=message)
         self._log_rollouts(outcome)
         now = self.clock.monotonic()
         if outcome.steps or is_new or not went_well(self.last) or now - self._logged_at >= HEARTBEAT:

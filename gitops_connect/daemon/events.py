@@ -12,6 +12,7 @@ from logging import ERROR, INFO, WARNING
 from typing import TypeVar
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
+from gitops_connect.model.active_topics import TopicChange
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -61,7 +62,12 @@ def notes(plan: Plan) -> list[tuple[str, str]]:
     waiting = [one for one in offset_lines.waiting(plan) if one.message not in logged]
     return [
         *(("", warning) for warning in plan.warnings),
-        *((connector.name, note) for connector in plan.connectors for note in connector.notes),
+        *(
+            (connector.name, note)
+            for connector in plan.connectors
+            for note in connector.notes
+            if note != plan.unexpected_topics.get(connector.name)
+        ),
         *(
             (connector.name, one.words)
             for connector in plan.connectors
@@ -114,12 +120,26 @@ def step_ended(cluster: ClusterName, revision: Revision, outcome: StepOutcome) -
         action=outcome.step.action.value,
         offset_change=offset_change.name if offset_change is not None else None,
         restart=None if restart is None else "automatic" if restart.request is None else "requested",
+        topics=_forgotten(outcome.step),
         reason=outcome.step.reason,
         message=outcome.message,
         seconds=round(outcome.seconds, 3),
     )
     if outcome.bug is not None:
         bug(outcome.bug, cluster=cluster, connector=outcome.step.connector, action=outcome.step.action.value)
+
+
+def _forgotten(step: Step) -> list[str] | None:
+    """The active topics that a step forgets; None if it resets none, or they are not known."""
+    return None if step.topics is None or step.topics.topics is None else sorted(step.topics.topics)
+
+
+def topics_changed(cluster: ClusterName, changes: Iterable[TopicChange]) -> None:
+    """One event for each topic that a connector has used for the first time, or that was reset."""
+    for one in changes:
+        fields = {"cluster": cluster, "connector": one.connector, "topic": one.topic}
+        since = one.since.isoformat(timespec="seconds")
+        say(INFO, "topic_added" if one.added else "topic_removed", **fields, since=since)
 
 
 def sending(cluster: ClusterName, revision: Revision, progress: SendingProgress) -> None:

@@ -22,6 +22,7 @@ from gitops_connect.documents.nodes import (
     too_deep,
     too_many,
 )
+from gitops_connect.model.active_topics import TopicRules
 from gitops_connect.model.clock import parse_duration
 from gitops_connect.model.config_histories import RollbackOptions, RollbackTrigger
 from gitops_connect.model.desired import (
@@ -36,7 +37,7 @@ from gitops_connect.model.desired import (
 )
 from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import AutoRestart, RequestKind, RestartRequest
 
 # The fields of a `Connector` document that passed its schema, typed, with their defaults.
 
@@ -73,7 +74,9 @@ def connector_of(document: Document) -> DesiredConnector:
         restarts=tuple(_restart_requests(spec, document.texts)),
         rollback=_rollback(spec.get("rollback")),
         offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
-        on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
+        on_delete=_on_delete(spec.get("onDelete", {})),
+        reset_topics=spec.get(RequestKind.TOPICS.value, {}).get("id", ""),
+        topics=TopicRules(**{key: tuple(globs) for key, globs in spec["topics"].items()}) if "topics" in spec else None,
     )
 
 
@@ -86,6 +89,13 @@ def config_of(document: Document) -> dict[str, str]:
 def annotations_of(document: Document) -> Mapping[str, str]:
     found: Mapping[str, str] = document.value["metadata"].get("annotations", {})
     return found
+
+
+def _on_delete(fields: Mapping[str, str]) -> OnDelete:
+    is_reset = fields.get("offsets") == OnDelete.RESET.value
+    if fields.get("topics") == OnDelete.RESET.value:
+        return OnDelete.RESET_WITH_TOPICS if is_reset else OnDelete.KEEP_AND_RESET_TOPICS
+    return OnDelete.RESET if is_reset else OnDelete.KEEP
 
 
 def _auto_restart(fields: Mapping[str, Any]) -> AutoRestart:
@@ -106,14 +116,14 @@ def _rollback(fields: Mapping[str, Any] | None) -> RollbackOptions | None:
 
 
 def _restart_requests(spec: Mapping[str, Any], texts: Mapping[Pointer, str]) -> Iterator[RestartRequest]:
-    if (fields := spec.get(RestartKind.CONNECTOR.value)) is not None:
+    if (fields := spec.get(RequestKind.CONNECTOR.value)) is not None:
         include_tasks, only_failed = fields.get("includeTasks", True), fields.get("onlyFailed", False)
-        yield RestartRequest(RestartKind.CONNECTOR, fields["id"], include_tasks, only_failed)
-    if (fields := spec.get(RestartKind.TASKS.value)) is not None:
+        yield RestartRequest(RequestKind.CONNECTOR, fields["id"], include_tasks, only_failed)
+    if (fields := spec.get(RequestKind.TASKS.value)) is not None:
         tasks = tuple(sorted({int(task) for task in fields["tasks"]}))
-        yield RestartRequest(RestartKind.TASKS, fields["id"], tasks=tasks)
-    if (version := spec.get(RestartKind.SECRETS.value)) is not None:
-        yield RestartRequest(RestartKind.SECRETS, texts.get(("spec", RestartKind.SECRETS.value), str(version)))
+        yield RestartRequest(RequestKind.TASKS, fields["id"], tasks=tasks)
+    if (version := spec.get(RequestKind.SECRETS.value)) is not None:
+        yield RestartRequest(RequestKind.SECRETS, texts.get(("spec", RequestKind.SECRETS.value), str(version)))
 
 
 def secret_references(document: Document) -> Mapping[str, SecretReference]:

@@ -38,7 +38,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeHistory
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.rollout_decisions import RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
@@ -69,7 +69,7 @@ class Ledger:
             database, self._write, RESTARTS, RestartRecord, attrgetter("count", "last")
         )
         """The automatic restarts of connectors that have failed. A restart is recorded before it is requested."""
-        self.restart_requests = RecordedValues[tuple[ConnectorName, RestartKind], str](
+        self.restart_requests = RecordedValues[tuple[ConnectorName, RequestKind], str](
             database, self._write, RESTART_REQUESTS, lambda _, request_id: request_id
         )
         """The id of the last requested restart of each kind that was carried out."""

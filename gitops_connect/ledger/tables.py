@@ -33,7 +33,7 @@ from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeSt
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
-from gitops_connect.model.restart_records import RestartKind
+from gitops_connect.model.restart_records import RequestKind
 from gitops_connect.model.reviewed_plans import PlanPurpose
 from gitops_connect.model.rollout_decisions import RolloutChoice
 from gitops_connect.model.status import ConditionStatus, ConditionType
@@ -123,9 +123,9 @@ RESTARTS = Table("restarts", METADATA, *_key(**_CONNECTOR), *_required(number=Co
 """Since version 4. A row for each connector with automatic restarts since it last worked for some time."""
 
 RESTART_REQUESTS = Table(
-    "restart_requests", METADATA, *_key(**_CONNECTOR, kind=EnumText(RestartKind)), *_required(id=ShortText)
+    "restart_requests", METADATA, *_key(**_CONNECTOR, kind=EnumText(RequestKind)), *_required(id=ShortText)
 )
-"""Since version 4. `id` is the last id of `spec.restart` or `spec.restartTasks` (`kind`) that was carried out."""
+"""Since version 4. `id` is the last id of a field such as `spec.restart` (`kind`) that was carried out."""
 
 CONDITIONS = Table(
     "conditions",

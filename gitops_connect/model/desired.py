@@ -9,6 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from functools import cached_property
 
+from gitops_connect.model.active_topics import TopicRules
 from gitops_connect.model.config_histories import RollbackOptions, RolledBack
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Entry, Pointer
@@ -53,10 +54,24 @@ class SecretReference:
 
 
 class OnDelete(Enum):
-    """What happens to a connector's offsets when the connector is deleted."""
+    """What happens to a connector's offsets and its active topics when the connector is deleted.
+
+    The ledger has the value: `keep` and `reset` are about the offsets.
+    """
 
     KEEP = "keep"
     RESET = "reset"
+    KEEP_AND_RESET_TOPICS = "keep, reset topics"
+    RESET_WITH_TOPICS = "reset, reset topics"
+
+    @property
+    def resets_offsets(self) -> bool:
+        return self in (OnDelete.RESET, OnDelete.RESET_WITH_TOPICS)
+
+    @property
+    def resets_topics(self) -> bool:
+        """Whether the topics that Connect leaves are reset; Connect itself resets them unless tracking is off."""
+        return self in (OnDelete.KEEP_AND_RESET_TOPICS, OnDelete.RESET_WITH_TOPICS)
 
 
 class OnManualPause(Enum):
@@ -147,6 +162,10 @@ class DesiredConnector:
     """None: what the settings of the cluster say."""
     auto_restart: AutoRestart = field(default_factory=AutoRestart)
     restarts: tuple[RestartRequest, ...] = ()
+    reset_topics: str = ""
+    """The id of `spec.resetTopics`; empty: no reset is requested."""
+    topics: TopicRules | None = None
+    """None: the active topics of the connector are not read."""
     offsets_move_within: timedelta | None = None
     """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
     rollback: RollbackOptions | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
@@ -41,6 +42,8 @@ class Action(Enum):
     RESUME = "resume"
     RESTART = "restart"
     """The failed parts of the connector are started again."""
+    RESET_TOPICS = "reset-topics"
+    """The active topics of the connector are forgotten (KIP-558)."""
     DELETE = "delete"
     LIST = "list"
     """The current offsets are written to a ConfigMap in a directory or a branch; the cluster is not changed."""
@@ -67,6 +70,7 @@ _SYMBOLS = {
     Action.RECORD: "=",
     Action.RESUME: "^",
     Action.RESTART: "!",
+    Action.RESET_TOPICS: "%",
     Action.DELETE: "-",
     Action.LIST: "*",
 }
@@ -121,7 +125,8 @@ class Step:
     `config` is what create and configure send, secrets included, and is in no output; `sensitive` are its keys whose
     values no message may show. `initial_state` is set if a create requests a state other than running. `offset_change`
     is set if the step carries out an offset change (reset, alter), or if an offset change must follow the create: the
-    ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list.
+    ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list,
+    `topics` for a reset of active topics: the topics themselves are not part of the digest, because they change.
     `offset_effects` are warnings, and not part of the digest.
     """
 
@@ -135,6 +140,7 @@ class Step:
     offset_change: OffsetChange | None = None
     restart: Restart | None = None
     listing: RequestedListing | None = None
+    topics: TopicsReset | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
 
 
@@ -224,6 +230,8 @@ class Plan:
     managed connectors that do not work, as of this reconciliation, and `unread` those whose status the cluster did not
     report. `restarts` are the automatic restarts of connectors that have failed, as far as they still count.
     `rolled_back` are the connectors whose declared config is not in effect, because they do not work with it.
+    `unexpected_topics` says for connectors with `spec.topics` which of their active topics are not allowed,
+    `active_topics` is the number of all that were read.
     `suspension` is set if the whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations
     that were not done. `untrusted`: the revision is not merged, so that no secret was read for the plan, and no config
     was sent to Connect. None of these is part of the digest or the fingerprint. Secrets are masked in what is quoted of
@@ -248,6 +256,8 @@ class Plan:
     unread: tuple[ConnectorName, ...] = ()
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
+    unexpected_topics: Mapping[ConnectorName, str] = field(default_factory=dict)
+    active_topics: int = 0
     suspension: Suspension | None = None
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
     untrusted: bool = False

@@ -32,13 +32,14 @@ class AutoRestart:
     never_on: tuple[str, ...] = ()
 
 
-class RestartKind(Enum):
-    """The field of a document that requests a restart."""
+class RequestKind(Enum):
+    """The field of a document that requests something once for each id: a restart, or a reset of active topics."""
 
     CONNECTOR = "restart"
     TASKS = "restartTasks"
     SECRETS = "secretVersion"
     """The worker reads the values of config providers (`${file:…}`) again when a connector and its tasks start."""
+    TOPICS = "resetTopics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class RestartRequest:
     is restarted: with its tasks (`include_tasks`), or only what has failed (`only_failed`).
     """
 
-    kind: RestartKind
+    kind: RequestKind
     id: str
     include_tasks: bool = True
     only_failed: bool = False

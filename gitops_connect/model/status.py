@@ -96,9 +96,10 @@ class ConditionType(Enum):
 
     A connector has `Ready`, `Synced` and `Healthy`, `RestartsGivenUp` while its automatic restarts have ended, and
     `RolledBack` while its declared config is not in effect because the connector failed with it, and `Blocked` while a
-    hold keeps something from being applied: the strongest one is the reason. A cluster has `Ready`,
-    and `Stalled` while a retry cannot help. `Warning` is Strimzi's: what an annotation requests could not be done. The
-    cluster has it if the annotation names no known connector.
+    hold keeps something from being applied: the strongest one is the reason. It has `UnexpectedTopics` while it has
+    active topics that `spec.topics` does not allow. A cluster has `Ready`, and `Stalled` while a retry cannot help.
+    `Warning` is Strimzi's: what an annotation requests could not be done. The cluster has it if the annotation names no
+    known connector.
     """
 
     READY = "Ready"
@@ -107,6 +108,7 @@ class ConditionType(Enum):
     RESTARTS_GIVEN_UP = "RestartsGivenUp"
     ROLLED_BACK = "RolledBack"
     BLOCKED = "Blocked"
+    UNEXPECTED_TOPICS = "UnexpectedTopics"
     STALLED = "Stalled"
     WARNING = "Warning"
 

@@ -58,6 +58,9 @@ def connector_conditions(
                 known = Condition(kind, truth, reason, message, since or now, plan.revision).follows(known)
             found[key] = known
     others = [(name, _rolled_back(one, now)) for name, one in plan.rolled_back.items()]
+    for name, message in plan.unexpected_topics.items():
+        kind, truth = ConditionType.UNEXPECTED_TOPICS, ConditionStatus.TRUE
+        others.append((name, Condition(kind, truth, "TopicNotAllowed", message, now, plan.revision)))
     for name, one in (*others, *_warnings(plan, now)):
         found[name, one.type] = one.follows(before.get((name, one.type)))
     return found

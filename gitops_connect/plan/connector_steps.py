@@ -6,12 +6,13 @@ A step that starts a connector (resume, or pause after a stop) comes after its c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
+from gitops_connect.connect.capabilities import ACTIVE_TOPICS, CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
 from gitops_connect.connect.validation import installed_versions
+from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
@@ -30,6 +31,7 @@ from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.precedence import Intent, denied_by
 from gitops_connect.plan.restarts import requested_restarts
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.topics import requested_reset, topic_notes
 
 Remark = str | Hold
 Notes = tuple[Remark, ...]
@@ -46,7 +48,7 @@ class Intended(NamedTuple):
 Steps = tuple[Intended, ...]
 Denied = frozenset[Intent]
 _NONE_DENIED: Denied = frozenset()
-_NO_DRIFT = {Intent.ADOPT, Intent.RESTART, Intent.LIST, Intent.ROLL_BACK}
+_NO_DRIFT = {Intent.ADOPT, Intent.RESTART, Intent.RESET_TOPICS, Intent.LIST, Intent.ROLL_BACK}
 
 _VERSION = "connector.plugin.version"
 
@@ -94,6 +96,9 @@ def compose(
     requested = requested_restarts(situation, desired, [one.step for one in decided])
     listings = requested_listings(situation, desired)
     changes = (*decided, *_for(Intent.RESTART, requested, denied), *_for(Intent.LIST, listings, denied))
+    if UNREAD not in notes:
+        reset = _for(Intent.RESET_TOPICS, requested_reset(situation, desired, [one.step for one in decided]), denied)
+        changes = (*changes, *reset) if desired.name in situation.observed.connectors else (*reset, *changes)
     return (*_for(Intent.ADOPT, _adoption(situation, desired, changes), denied), *changes), notes
 
 
@@ -143,7 +148,7 @@ def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps)
 
 
 def _further_notes(
-    situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Iterable[Step]
+    situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Collection[Step]
 ) -> Iterator[Remark]:
     if why := why_paused(by_hand):
         yield Hold(HoldKind.MANUAL_PAUSE, why, "resume it, or change its state or its config in the document")
@@ -151,6 +156,7 @@ def _further_notes(
         yield f"{rolled_back_words(desired.rolled_back)}; commit another config"
     if any(step.config for step in steps):
         yield from _version_note(situation, desired)
+    yield from topic_notes(situation, desired, steps)
     version = situation.observed.version
     if desired.offsets_move_within is not None and not GET_OFFSETS.is_in(version):
         yield f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect"
@@ -383,18 +389,22 @@ def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Note
     return ()
 
 
-# Deletes a connector that is declared absent or no longer declared, with its offsets if `onDelete` says so.
+# Deletes a connector that is declared absent or no longer declared, with its offsets and what Connect leaves of its
+# active topics if `onDelete` says so.
 
 _ON_DELETE = "onDelete: the offsets are reset first"
+_TOPICS_ON_DELETE = "onDelete: active topics that the deletion leaves are reset"
 
 
 def delete(
     situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The steps that delete an existing connector, and notes for the reader."""
-    final = Step(name, Action.DELETE, reason)
-    if on_delete is OnDelete.KEEP:
-        return (final,), ()
+    final: tuple[Step, ...] = (Step(name, Action.DELETE, reason),)
+    if on_delete.resets_topics and ACTIVE_TOPICS.is_in(situation.observed.version):
+        final = (*final, Step(name, Action.RESET_TOPICS, _TOPICS_ON_DELETE, topics=TopicsReset()))
+    if not on_delete.resets_offsets:
+        return final, ()
     if not CHANGE_OFFSETS.is_in(situation.observed.version):
         return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
     clear = OffsetChange(
@@ -402,8 +412,8 @@ def delete(
     )
     reset = Step(name, Action.RESET, _ON_DELETE, offset_change=clear)
     if situation.observed.connectors[name].state is WorkerState.STOPPED:
-        return (reset, final), ()
-    return (Step(name, Action.STOP, _ON_DELETE), reset, final), ()
+        return (reset, *final), ()
+    return (Step(name, Action.STOP, _ON_DELETE), reset, *final), ()
 
 
 def is_half_deleted(situation: Situation, name: ConnectorName) -> bool:
@@ -417,7 +427,9 @@ def finish_deletion(situation: Situation, name: ConnectorName) -> ConnectorPlan:
 
     A suspended connector is not deleted. It stays stopped until it is resumed.
     """
-    steps, notes = delete(situation, name, "its deletion is in progress", OnDelete.RESET)
+    owned = situation.ownership.get(name)
+    on_delete = OnDelete.RESET_WITH_TOPICS if owned and owned.on_delete.resets_topics else OnDelete.RESET
+    steps, notes = delete(situation, name, "its deletion is in progress", on_delete)
     note = (
         "its deletion with its offsets was interrupted and is finished first; if the connector is declared, the next"
         " reconciliation creates it"

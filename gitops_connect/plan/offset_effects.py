@@ -15,7 +15,7 @@ from gitops_connect.families.family import class_names
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, ValueKey
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.sinks import CONSUMER_GROUP
-from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
+from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
@@ -228,6 +228,6 @@ def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[Of
 
 def _of_deletion(situation: Situation, old: ConnectorName, new: Sequence[ConnectorName]) -> tuple[OffsetEffect, ...]:
     on_delete = situation.desired.by_name.get(old, situation.ownership[old]).on_delete
-    kept = "are removed with it" if on_delete is OnDelete.RESET else "stay stored under its name"
+    kept = "are removed with it" if on_delete.resets_offsets else "stay stored under its name"
     names = ", ".join(new)
     return (OffsetEffect(f"the offsets of {old} {kept}; {names}, whose config is similar, does not read them"),)

@@ -35,6 +35,7 @@ from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy
 from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.topics import orphaned_topics, shared_topics, unexpected_topics
 
 
 def plan(situation: Situation) -> Plan:
@@ -60,7 +61,7 @@ def plan(situation: Situation) -> Plan:
         fingerprint=fingerprint(situation),
         digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
         complete=_is_complete(situation) and not diagnostics.errors,
-        warnings=warnings,
+        warnings=(*warnings, *shared_topics(situation), *orphaned_topics(situation, everything)),
         refusals=refused,
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
@@ -71,6 +72,8 @@ def plan(situation: Situation) -> Plan:
         unread=_unread(situation),
         restarts=situation.restarts,
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
+        unexpected_topics=unexpected_topics(situation),
+        active_topics=sum(map(len, situation.topics.known.values())),
         suspension=situation.suspensions.cluster,
         annotation_warnings=(
             *situation.desired.annotation_warnings,

@@ -39,6 +39,8 @@ class Intent(Enum):
     DELETE = "delete"
     RESTART = "restart on request"
     AUTO_RESTART = "automatic restart"
+    RESET_TOPICS = "reset active topics"
+    """It starts and stops nothing, and Connect records again what the connector uses: as a restart, without review."""
     ADOPT = "adopt"
     LIST = "list offsets"
     RECORD = "record an offset change"

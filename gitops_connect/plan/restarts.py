@@ -19,7 +19,7 @@ from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
-from gitops_connect.model.restart_records import Restart, RestartKind, RestartOutlook, RestartRequest, pause_after
+from gitops_connect.model.restart_records import RequestKind, Restart, RestartOutlook, RestartRequest, pause_after
 from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.holds import manual_pause, why_paused, why_shown_only
 from gitops_connect.plan.known_secrets import known_secrets
@@ -210,7 +210,7 @@ def requested_restarts(situation: Situation, desired: DesiredConnector, before: 
     done = situation.restart_requests
     is_managed = desired.name in situation.ownership
     due = [one for one in desired.restarts if is_managed and done.get((desired.name, one.kind)) != one.id]
-    whole = [request for request in due if request.kind is RestartKind.SECRETS]
+    whole = [request for request in due if request.kind is RequestKind.SECRETS]
     for request in whole or due:
         restart = restart_for(request, observed, situation.observed.version)
         also = tuple(one for one in due if whole and one is not request)
@@ -220,7 +220,7 @@ def requested_restarts(situation: Situation, desired: DesiredConnector, before: 
 
 def _reason(desired: DesiredConnector, request: RestartRequest) -> str:
     """The id in the document. A resource of Strimzi has an annotation, and the commit that added it is the id."""
-    if request.kind is RestartKind.SECRETS:
+    if request.kind is RequestKind.SECRETS:
         return f"spec.secretVersion is {request.id!r}: the worker reads the values of config providers again"
     if desired.document.resource is not None:
         return f"an annotation that commit {request.id} added"

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.families.shapes import Shape
+from gitops_connect.model.active_topics import NO_TOPICS, ReadTopics
 from gitops_connect.model.config_histories import ConfigHistory, RollbackOptions
 from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
 from gitops_connect.model.differences import Review
@@ -18,7 +19,7 @@ from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.model.rollout_decisions import RolloutDecisions
 from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
@@ -103,15 +104,16 @@ class Situation:
     """What is desired, observed, managed and allowed, at the time `now`. `author` is the author of the revision.
 
     `restarts` are the recorded automatic restarts of connectors that have failed, `restart_requests` the ids of the
-    requested restarts that were carried out. `conditions` are those of the last reconciliation, and `positions` the
-    current offsets of connectors that must move within a time. `config_histories` are the configs on trial and those
-    that were rolled back. `rollout_decisions` are those of commands. `restored` are the connectors whose document has a
-    third config since a rollback, with the config that worked last. `suspensions` are those of the settings and of
-    commands. `stopped` are the connectors that gitops-connect has stopped for an offset change, with the state to which
-    each returns. `reviews` are the mode of reviews, and the plans that were reviewed. `invalid` are connectors whose
-    config Connect rejects, or which lack a secret. `plugins` are those of a worker, if a config is sent. `key` is the
-    key of all digests that cover a secret. `families` are the known connector classes. `untrusted`: the revision is not
-    merged. No secret was read for it, and `desired` has the current values instead (`unread_secrets`).
+    requests that were carried out. `topics` are the active topics, as far as they were read. `conditions` are those of
+    the last reconciliation, and `positions` the current offsets of connectors that must move within a time.
+    `config_histories` are the configs on trial and those that were rolled back. `rollout_decisions` are those of
+    commands. `restored` are the connectors whose document has a third config since a rollback, with the config that
+    worked last. `suspensions` are those of the settings and of commands. `stopped` are the connectors that gitops-
+    connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of reviews,
+    and the plans that were reviewed. `invalid` are connectors whose config Connect rejects, or which lack a secret.
+    `plugins` are those of a worker, if a config is sent. `key` is the key of all digests that cover a secret.
+    `families` are the known connector classes. `untrusted`: the revision is not merged. No secret was read for it, and
+    `desired` has the current values instead (`unread_secrets`).
 
     The following only decide what is masked. `passwords` are, for connectors whose config was validated or is to be
     sent, the config keys of type PASSWORD; `quoted` are the same for current configs, as far as they are read: of
@@ -135,7 +137,8 @@ class Situation:
     families: Registry = field(default=BUILT_IN, repr=False)
     offsets: OffsetSituation = field(default_factory=OffsetSituation)
     restarts: Mapping[ConnectorName, RestartRecord] = field(default_factory=dict)
-    restart_requests: Mapping[tuple[ConnectorName, RestartKind], str] = field(default_factory=dict)
+    restart_requests: Mapping[tuple[ConnectorName, RequestKind], str] = field(default_factory=dict)
+    topics: ReadTopics = NO_TOPICS
     conditions: Conditions = field(default_factory=dict)
     positions: Mapping[ConnectorName, OffsetPosition] = field(default_factory=dict)
     config_histories: Mapping[ConnectorName, ConfigHistory] = field(default_factory=dict)

@@ -116,6 +116,7 @@ def _step(step: Step) -> dict[str, Any]:
         "reason": step.reason,
         "offset_change": step.offset_change.name if step.offset_change else None,
         "keys": [change.key for change in step.changes],
+        "topics": None if step.topics is None or step.topics.topics is None else sorted(step.topics.topics),
         "offset_effects": [{"message": one.message, "hint": one.hint} for one in step.offset_effects],
     }
 
@@ -129,6 +130,7 @@ _REQUESTS = {
     Action.RESUME: "PUT {}/resume",
     Action.ALTER: "PATCH {}/offsets",
     Action.RESET: "DELETE {}/offsets",
+    Action.RESET_TOPICS: "PUT {}/topics/reset",
     Action.DELETE: "DELETE {}",
     Action.ADOPT: None,
     Action.RECORD: None,

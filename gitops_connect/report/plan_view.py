@@ -23,6 +23,7 @@ MEANINGS = {
     "|": "pause",
     "^": "resume",
     "!": "restart",
+    "%": "reset active topics",
     "*": "list offsets",
     "<": "rewind",
     ">": "skip",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote as url_quote
 
+from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.hold import HoldKind
@@ -21,6 +22,7 @@ from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.report.printable import LONGEST, Sentence, escaped, one_line, shortened
 
+_TOPICS_SHOWN = 10
 CHANGE_OFFSETS = (Action.ALTER, Action.RESET, Action.RECORD)
 _SYMBOLS = {
     "create": Action.CREATE.symbol,
@@ -80,11 +82,22 @@ def values(change: Change) -> str:
 
 
 def effect_lines(step: Step) -> Iterator[str]:
-    """The effects of a step on offsets that it does not change, with a hint for each, one line each."""
+    """The effects of a step on offsets that it does not change, with a hint for each, and on active topics."""
     for effect in step.offset_effects:
         yield f"offsets: {effect.message}"
         if effect.hint:
             yield f"  hint: {effect.hint}"
+    if step.topics is not None:
+        yield from _topic_lines(step.topics)
+
+
+def _topic_lines(reset: TopicsReset) -> Iterator[str]:
+    if reset.unread:
+        yield f"topics: not known: {reset.unread}"
+    elif reset.topics is not None:
+        names = sorted(reset.topics)
+        more = f" and {len(names) - _TOPICS_SHOWN} more" if len(names) > _TOPICS_SHOWN else ""
+        yield f"topics: forgets {', '.join(names[:_TOPICS_SHOWN])}{more}" if names else "topics: there are none"
 
 
 def change_symbol(change: Change) -> str:

@@ -114,6 +114,15 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
         views,
         lambda view: sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind in view.conditions),
     )
+    yield _each(
+        "connectors_with_unexpected_topics",
+        "Connectors with active topics that spec.topics does not allow.",
+        plans,
+        lambda plan: len(plan.unexpected_topics),
+    )
+    yield _each(
+        "active_topics", "Active topics of the connectors that were read.", plans, lambda plan: plan.active_topics
+    )
     holds = {(view.cluster, hold.value): 0 for view in views for hold in HoldKind}
     for view in views:
         for one in view.connectors:

@@ -99,6 +99,7 @@ class NotificationSettings:
         "config_rolled_back",
         "connector_given_up",
         "rollout_stopped",
+        "unexpected_topics",
         "drift_corrected",
         "reconciliation_failed",
         "reconciliation_finished",
@@ -313,6 +314,11 @@ class ClusterSettings:
     rollout_max_failures: int = 0
     """After how many connectors that do not work with their new config `run` changes no other connector, until there is
     another commit. `0`: never."""
+    topic_history: bool = False
+    """Let `run` read the active topics of all connectors of the cluster, and log those that are added or removed."""
+    topic_requests: int = field(default=100, metadata=POSITIVE)
+    """The number of connectors whose active topics one reconciliation reads at most. The others have their turn in
+    later reconciliations."""
     degraded_after: Duration = Duration(120)
     """How long a connector or task may be UNASSIGNED, or on a worker that does not answer, until the connector is
     Degraded. A rolling restart of the workers should take less time for each worker."""

@@ -25,7 +25,7 @@ from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, W
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Change, Step
-from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import RequestKind, Restart, RestartRequest
 
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 A = ConnectorName("a")
@@ -129,7 +129,7 @@ def step_of(text: str, case: Mapping[str, Any]) -> Step:
     if "parts" in case.get("restart", {}):
         return replace(made, restart=Restart(parts=tuple(case["restart"]["parts"])))
     if "requested" in case.get("restart", {}):
-        request = RestartRequest(RestartKind.CONNECTOR, "1")
+        request = RestartRequest(RequestKind.CONNECTOR, "1")
         return replace(made, restart=Restart(only_failed=False, request=request))
     return made
 

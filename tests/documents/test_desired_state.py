@@ -8,7 +8,7 @@ from support.files.document_files import LOCAL, config, connector, declare, decl
 from support.files.tables import rows
 
 from gitops_connect.model.desired import Mode, OnDelete, OnManualPause, TargetState
-from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import AutoRestart, RequestKind, RestartRequest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "repo"
 
@@ -53,8 +53,8 @@ def test_every_field() -> None:
     assert found.on_manual_pause is OnManualPause.RESPECT
     assert found.auto_restart == AutoRestart(False, 3, ("Timeout",), ("Authentication",))
     assert found.restarts == (
-        RestartRequest(RestartKind.CONNECTOR, "1", include_tasks=False, only_failed=True),
-        RestartRequest(RestartKind.TASKS, "2", tasks=(0, 3)),
+        RestartRequest(RequestKind.CONNECTOR, "1", include_tasks=False, only_failed=True),
+        RestartRequest(RequestKind.TASKS, "2", tasks=(0, 3)),
     )
     assert str(found.locate_config("p")) == "a.yaml:11:13"
     assert str(found.locate_config("connector.plugin.version")) == "a.yaml:9:3"
@@ -64,7 +64,7 @@ def test_every_field() -> None:
 @pytest.mark.parametrize(("written", "version"), rows(__file__, "secret_versions"))
 def test_a_secret_version_is_a_restart_request_with_the_version_as_it_is_written(written: str, version: str) -> None:
     found = declare_one(connector("a", f"  class: X\n  secretVersion: {written}\n"))
-    assert found.restarts == (RestartRequest(RestartKind.SECRETS, version),)
+    assert found.restarts == (RestartRequest(RequestKind.SECRETS, version),)
 
 
 def test_a_version_may_be_in_the_config_and_a_whole_number_may_be_a_float() -> None:

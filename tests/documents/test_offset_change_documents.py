@@ -74,9 +74,18 @@ def test_initial_offsets_belong_to_their_connector() -> None:
     assert str(found.initial_offsets.locate("acknowledge")) == "a.yaml:8:5"
 
 
-@pytest.mark.parametrize("wanted", OnDelete)
-def test_on_delete(wanted: OnDelete) -> None:
-    states, diagnostics = declare({"a.yaml": connector("a", f"  class: X\n  onDelete: {{offsets: {wanted.value}}}\n")})
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("offsets: keep", OnDelete.KEEP),
+        ("offsets: reset", OnDelete.RESET),
+        ("topics: keep", OnDelete.KEEP),
+        ("topics: reset", OnDelete.KEEP_AND_RESET_TOPICS),
+        ("offsets: reset, topics: reset", OnDelete.RESET_WITH_TOPICS),
+    ],
+)
+def test_on_delete(written: str, wanted: OnDelete) -> None:
+    states, diagnostics = declare({"a.yaml": connector("a", f"  class: X\n  onDelete: {{{written}}}\n")})
     assert not diagnostics.items
     assert states[LOCAL].connectors[0].on_delete is wanted
 

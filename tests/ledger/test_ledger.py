@@ -15,7 +15,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
@@ -109,7 +109,7 @@ def test_attempted_and_applied_are_kept_apart(ledger: Ledger) -> None:
 
 def test_the_values_of_connectors_are_replaced_and_removed(ledger: Ledger, place: LedgerPlace) -> None:
     first, second = RestartRecord(1, NOON), RestartRecord(2, NOON + timedelta(minutes=2))
-    whole, tasks, other = (A, RestartKind.CONNECTOR), (A, RestartKind.TASKS), (B, RestartKind.TASKS)
+    whole, tasks, other = (A, RequestKind.CONNECTOR), (A, RequestKind.TASKS), (B, RequestKind.TASKS)
     ledger.restarts.record(LOCAL, {A: first, B: first})
     ledger.restarts.record(LOCAL, {A: second})
     ledger.stopped.record(LOCAL, {A: TargetState.RUNNING, B: TargetState.PAUSED})

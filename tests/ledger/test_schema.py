@@ -26,7 +26,7 @@ from gitops_connect.model.desired import OnDelete
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.restart_records import RestartKind, RestartRecord
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.revisions import RevisionMark, Revisions
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def require_content(ledger: Ledger, version: int) -> None:
     assert states == ({OffsetChangeName("skip"): OffsetChangeState.SETTLED} if version > 1 else {})
     assert ledger.restarts.of(LOCAL) == ({ORDERS: RestartRecord(2, NOON)} if version > 3 else {})
     assert set(ledger.suspensions(LOCAL).connectors) == ({ORDERS} if version > 4 else set())
-    assert ledger.restart_requests.of(LOCAL) == ({(ORDERS, RestartKind.CONNECTOR): "one"} if version > 3 else {})
+    assert ledger.restart_requests.of(LOCAL) == ({(ORDERS, RequestKind.CONNECTOR): "one"} if version > 3 else {})
 
 
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)

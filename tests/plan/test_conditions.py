@@ -11,9 +11,10 @@ import pytest
 from support.files.tables import rows
 from support.planner.situations import NOW, REVISION, seen, situation, wanted
 
+from gitops_connect.model.active_topics import ReadTopics, TopicRules
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import HealthReason
-from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.names import ConnectorName, Digest, TopicName
 from gitops_connect.model.observed_state import ObservedConnector, OffsetPosition, TaskStatus, WorkerState
 from gitops_connect.model.restart_records import RestartRecord
 from gitops_connect.model.status import (
@@ -116,6 +117,19 @@ def test_restarts_that_are_given_up_are_a_condition_of_their_own() -> None:
     given_up = found[ORDERS, ConditionType.RESTARTS_GIVEN_UP]
     assert (given_up.status, given_up.message) == (ConditionStatus.TRUE, "gave up after 6 automatic restarts")
     assert not [key for key in over_time((0, failed)) if key.type is ConditionType.RESTARTS_GIVEN_UP]
+
+
+def test_unexpected_topics_are_a_condition_since_they_were_first_seen() -> None:
+    ruled = wanted("orders", topics=TopicRules(allow=("a",)))
+    read = ReadTopics({ORDERS: frozenset({TopicName("b")})})
+    before = conditions(situation([ruled], [seen("orders")], owned=["orders"], topics=read))
+    found = before[ORDERS, ConditionType.UNEXPECTED_TOPICS]
+    assert (found.status, found.reason, found.since) == (ConditionStatus.TRUE, "TopicNotAllowed", NOW)
+    assert found.message == "spec.topics does not allow topics that it has used: b"
+    later = situation([ruled], [seen("orders")], owned=["orders"], now=minutes(9), conditions=before)
+    assert conditions(later)[ORDERS, ConditionType.UNEXPECTED_TOPICS] == found, "they were not read again"
+    read = ReadTopics({ORDERS: frozenset({TopicName("a")})})
+    assert (ORDERS, ConditionType.UNEXPECTED_TOPICS) not in conditions(replace(later, topics=read))
 
 
 def test_unmanaged_connectors_have_no_conditions() -> None:

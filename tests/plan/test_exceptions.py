@@ -28,7 +28,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Plan, Step
-from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRecord, RestartRequest
+from gitops_connect.model.restart_records import AutoRestart, RequestKind, RestartRecord, RestartRequest
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
@@ -141,7 +141,7 @@ def document(fields: Case) -> DesiredConnector:
 
 
 def request(fields: Case) -> RestartRequest:
-    return RestartRequest(**{**fields, "kind": RestartKind(fields["kind"]), "tasks": tuple(fields.get("tasks", ()))})
+    return RestartRequest(**{**fields, "kind": RequestKind(fields["kind"]), "tasks": tuple(fields.get("tasks", ()))})
 
 
 def offsets(case: Case) -> OffsetSituation:
@@ -162,7 +162,7 @@ def offsets(case: Case) -> OffsetSituation:
 
 
 def test_requests_from_before_a_connector_is_managed_are_known() -> None:
-    requests = (RestartRequest(RestartKind.CONNECTOR, "1"), RestartRequest(RestartKind.TASKS, "1", tasks=(0, 2)))
+    requests = (RestartRequest(RequestKind.CONNECTOR, "1"), RestartRequest(RequestKind.TASKS, "1", tasks=(0, 2)))
     declared = [wanted("orders", restarts=requests)]
     assert [*seen_before_managed(situation(declared, [seen("orders")]))] == [("orders", one) for one in requests]
     assert [*seen_before_managed(situation(declared, [seen("orders")], owned=["orders"]))] == []

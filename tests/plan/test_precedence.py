@@ -26,14 +26,14 @@ from support.planner.situations import (
 
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RolledBack
-from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.desired import DesiredConnector, OnManualPause, TargetState
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
-from gitops_connect.model.restart_records import RestartKind, RestartRequest
+from gitops_connect.model.restart_records import RequestKind, RestartRequest
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.strimzi import RequestedListing
@@ -109,11 +109,15 @@ INTENTS: Mapping[Intent, tuple[Action, Callable[[], Situation]]] = {
     Intent.DELETE: (Action.DELETE, lambda: given(wanted("orders", "absent"), RUNS)),
     Intent.RESTART: (
         Action.RESTART,
-        lambda: given(wanted("orders", restarts=(RestartRequest(RestartKind.CONNECTOR, "1"),)), RUNS, applied=True),
+        lambda: given(wanted("orders", restarts=(RestartRequest(RequestKind.CONNECTOR, "1"),)), RUNS, applied=True),
     ),
     Intent.AUTO_RESTART: (
         Action.RESTART,
         lambda: given(PLAIN, FAILED, applied=True, policy=Policy(concurrent_restarts=2)),
+    ),
+    Intent.RESET_TOPICS: (
+        Action.RESET_TOPICS,
+        lambda: given(wanted("orders", reset_topics="1"), RUNS, applied=True),
     ),
     Intent.ADOPT: (Action.ADOPT, lambda: situation([PLAIN], [RUNS])),
     Intent.LIST: (Action.LIST, lambda: listing(given(PLAIN, RUNS, applied=True, policy=Policy(lists_offsets=True)))),
@@ -253,7 +257,7 @@ def unreviewed(made: Situation) -> Situation:
     return replace(made, reviews=Reviews(ReviewMode.MANUAL))
 
 
-@pytest.mark.parametrize("intent", [Intent.RESTART, Intent.ADOPT, Intent.LIST])
+@pytest.mark.parametrize("intent", [Intent.RESTART, Intent.RESET_TOPICS, Intent.ADOPT, Intent.LIST])
 def test_a_change_that_waits_for_its_review_blocks_nothing_that_needs_none(intent: Intent) -> None:
     made = INTENTS[intent][1]()
     config = {**made.desired.connectors[0].config, "topic": "new"}
@@ -266,6 +270,17 @@ def test_a_change_that_waits_for_its_review_blocks_nothing_that_needs_none(inten
         True,
         [Action.CONFIGURE],
     )
+
+
+def test_a_manual_pause_lets_a_reset_of_active_topics_pass_and_no_restart() -> None:
+    desired = wanted(
+        "orders",
+        reset_topics="1",
+        restarts=(RestartRequest(RequestKind.CONNECTOR, "1"),),
+        on_manual_pause=OnManualPause.RESPECT,
+    )
+    made = given(desired, replace(RUNS, state=WorkerState.PAUSED), applied=True)
+    assert [action for action, _ in steps(made)] == [Action.RESET_TOPICS]
 
 
 def test_a_deletion_that_was_begun_is_not_finished_once_the_document_only_observes() -> None:

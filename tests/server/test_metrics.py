@@ -23,7 +23,7 @@ from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restart_records import Restart, RestartKind, RestartRequest
+from gitops_connect.model.restart_records import RequestKind, Restart, RestartRequest
 from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.metrics import OTHERS, Metrics
 
@@ -69,7 +69,7 @@ def test_log_events_are_counted(client: TestClient, made: World) -> None:
     try:
         with metrics.counting(made.daemon.reconciliations):
             change = OffsetChange(OffsetChangeName("skip"), ConnectorName("a"), OffsetChangeKind.ALTER, "d", REVISION)  # type: ignore[arg-type]
-            requested = Restart(request=RestartRequest(RestartKind.CONNECTOR, "1"))
+            requested = Restart(request=RestartRequest(RequestKind.CONNECTOR, "1"))
             for one in (
                 step("a", Action.ALTER, offset_change=change),
                 step("a", Action.CREATE, offset_change=change),

@@ -16,7 +16,7 @@ from gitops_connect.model.units import Unit
 RECORDS = Unit("records", "record", "records", "records")
 
 
-def _topics_read(config: Config) -> Ties:
+def topics_read(config: Config) -> Ties:
     """The topics of a sink, as in `SinkConnectorConfig`: a list with commas, else a pattern for a whole topic name.
 
     Nothing is fixed if there is neither, or if the value is stored elsewhere (a `${provider:...}` reference).
@@ -36,7 +36,7 @@ SINK = Shape(
     ("kafka_offset",),
     unit=RECORDS,
     measured=("kafka_offset",),
-    reads=_topics_read,
+    reads=topics_read,
     lenient=True,
     demand=Demand.TYPES,
 )

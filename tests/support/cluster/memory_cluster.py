@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from standin.records import Stored
 from gitops_connect import errors
 from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, NotStopped
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from support.cluster.manual_clock import ManualClock
@@ -261,6 +262,16 @@ class MemoryCluster:
         """One request of several: in `calls` with the number of the task."""
         self._request(f"restart {task}", name, lambda: self.rules.restart(name, [task]))
 
+    def active_topics(self, name: ConnectorName) -> frozenset[TopicName]:
+        with self._lock:
+            self.rules.catch_up()
+            return frozenset(self.rules.active_topics(name)[name]["topics"])
+
+    def reset_active_topics(self, name: ConnectorName) -> None:
+        """The topics are forgotten after the delay."""
+        forget = partial(self.rules.reset_active_topics, name)
+        self._request("reset-topics", name, lambda: self.rules.later(forget, self.rules.delay))
+
     def offsets(self, name: ConnectorName, **_: Any) -> Offsets:
         self.on_call("offsets", name)
         with self._lock:
@@ -322,7 +333,7 @@ class MemoryCluster:
         self.calls.append((verb, name))
         fault = self.faults[verb, name].popleft() if self.faults[verb, name] else None
         if fault is None or fault.happens:
-            if verb not in ("create", "delete") and name not in self.present:
+            if verb not in ("create", "delete", "reset-topics") and name not in self.present:
                 raise NotFound(f"Connector {name} not found")
             effect()
         if fault:

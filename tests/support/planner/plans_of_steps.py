@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, Step
 from gitops_connect.model.restart_records import Restart
 
+_SEVERAL_REQUESTS = (Action.ALTER, Action.RESET, Action.RESET_TOPICS)
 _WITHOUT_REQUEST = (Action.ADOPT, Action.LIST, Action.RECORD)
-OF_THE_CONNECTOR = tuple(one for one in Action if one not in (Action.ALTER, Action.RESET, *_WITHOUT_REQUEST))
-"""The actions that send a request and need no offset change."""
+OF_THE_CONNECTOR = tuple(one for one in Action if one not in (*_SEVERAL_REQUESTS, *_WITHOUT_REQUEST))
+"""The actions that send one request, whose effect the state of the connector shows."""
 
 
 def request_of(action: Action) -> str:
@@ -36,6 +38,7 @@ def step(
         config=config or {},
         initial_state=initial,
         restart=Restart() if action is Action.RESTART else None,
+        topics=TopicsReset("1") if action is Action.RESET_TOPICS else None,
     )
 
 
