@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from gitops_connect import secret_values
 from gitops_connect.checks import plugin_validation, unmerged
@@ -25,9 +26,10 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.observe import must_move, observe_at_rest, observe_positions
+from gitops_connect.observe import must_move, observe_at_rest, observe_exactly_once, observe_positions
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
+from gitops_connect.plan.offset_stores import depends_on_support
 from gitops_connect.plan.planner import plan_contained
 from gitops_connect.plan.rollbacks import in_effect, restorable
 from gitops_connect.plan.situation import Situation
@@ -91,6 +93,10 @@ def _observe(
     desired = resolved.desired
     client.conceal(resolved.values | restored.values)
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
+    managed = (one.config for name, one in observed.connectors.items() if name in ownership)
+    configs = chain((one.config for one in desired.connectors), managed)
+    if runtime.cluster(cluster).exactly_once is not None or any(map(depends_on_support, configs)):
+        observed = replace(observed, exactly_once=observe_exactly_once(client))
     if untrusted:
         desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
     unsupported = plugin_validation.unsupported(desired.connectors, observed.version)
