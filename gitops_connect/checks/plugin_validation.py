@@ -17,6 +17,7 @@ from threading import Lock
 from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.connect.capabilities import PLUGIN_VERSIONS
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.exactly_once import known_answer
 from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
@@ -24,6 +25,7 @@ from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained_or
+from gitops_connect.model.exactly_once import BOUNDARY, SUPPORT
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.suggestions import closest
@@ -272,8 +274,10 @@ def config_errors(connector: DesiredConnector, verdict: ConfigVerdict) -> Iterat
             yield from _not_installed(connector, found, concerned)
             continue
         first, *others = sorted(concerned, key=lambda key: (key not in given, _place(connector, key), key))
-        hint = "; ".join(filter(None, (_hint(connector, verdict, message), _same(others))))
-        yield _error(connector, "connect/invalid-config", f"{first}: {message}", _place(connector, first), hint)
+        known = known_answer(message) if first in (SUPPORT, BOUNDARY) else None
+        own_hint, rule = (known.hint, known.rule) if known else ("", "connect/invalid-config")
+        hint = "; ".join(filter(None, (own_hint, _hint(connector, verdict, message), _same(others))))
+        yield _error(connector, rule, f"{first}: {message}", _place(connector, first), hint)
 
 
 def misspelt(connector: DesiredConnector, verdict: ConfigVerdict) -> frozenset[str]:

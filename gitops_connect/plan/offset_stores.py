@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gitops_connect.families.offset_keys import ValueKey
+from gitops_connect.model.desired import DesiredState, TargetState
 from gitops_connect.model.differences import Direction, Refusal, Review
 from gitops_connect.model.exactly_once import OFFSETS_TOPIC, SUPPORT, ExactlyOnceSupport
 from gitops_connect.model.names import ConnectorName
@@ -92,6 +93,22 @@ def reads_elsewhere(config: Config) -> bool:
 def separate_store(config: Config) -> str:
     """The key that gives an exactly-once source an offsets topic besides the worker's; empty if none does."""
     return next((key for key in (OFFSETS_TOPIC, PRODUCER_SERVERS) if config.get(key)), "")
+
+
+def asks_for_exactly_once(desired: DesiredState) -> bool:
+    present = (one for one in desired.connectors if one.state is not TargetState.ABSENT)
+    return any(SUPPORT in one.config for one in present)
+
+
+def unexpected_support(situation: Situation) -> Iterator[str]:
+    """The warning if the workers are not as the administrator states."""
+    stated, observed = situation.policy.exactly_once, situation.observed.exactly_once
+    if stated is not None and observed not in (ExactlyOnceSupport.UNKNOWN, stated.support):
+        yield (
+            f"exactly_once is {stated.value!r} in [clusters.{situation.desired.cluster}], but support for exactly-once"
+            f" sources is {observed.value} on the worker that answered; change exactly.once.source.support of the"
+            " workers, or the setting"
+        )
 
 
 def depends_on_support(config: Config) -> bool:
