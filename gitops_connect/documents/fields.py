@@ -35,6 +35,7 @@ from gitops_connect.model.desired import (
     TargetState,
 )
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.exactly_once import FIELDS
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.restart_records import AutoRestart, RestartKind, RestartRequest
 
@@ -57,6 +58,7 @@ def connector_of(document: Document) -> DesiredConnector:
         config[TASKS] = str(int(spec.get("tasksMax", _DEFAULT_TASKS)))
     if "version" in spec:
         config[VERSION] = spec["version"]
+    config |= exactly_once_config(spec.get("exactlyOnce", {}))
     moves = spec.get("health", {}).get("offsetsMoveWithin")
     return DesiredConnector(
         name=ConnectorName(metadata["name"]),
@@ -75,6 +77,14 @@ def connector_of(document: Document) -> DesiredConnector:
         offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
         on_delete=OnDelete(spec.get("onDelete", {}).get("offsets", OnDelete.KEEP.value)),
     )
+
+
+def exactly_once_config(fields: Mapping[str, Any]) -> Mapping[str, str]:
+    """The config keys that `spec.exactlyOnce` sets: its interval in milliseconds, all else as it is written."""
+    return {
+        FIELDS[field]: str(round(parse_duration(value) * 1000)) if field == "interval" else value
+        for field, value in fields.items()
+    }
 
 
 def config_of(document: Document) -> dict[str, str]:

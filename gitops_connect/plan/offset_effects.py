@@ -15,19 +15,14 @@ from gitops_connect.families.family import class_names
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.sinks import CONSUMER_CLUSTER, CONSUMER_GROUP
+from gitops_connect.model.client_servers import CONSUMER_SERVERS, PRODUCER_SERVERS, reads_elsewhere
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
 from gitops_connect.model.exactly_once import OFFSETS_TOPIC, ExactlyOnceSupport
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
 from gitops_connect.model.sensitivity import is_mask, is_reference
-from gitops_connect.plan.offset_stores import (
-    CONSUMER_SERVERS,
-    OFFSETS_CLUSTER_KEY,
-    OFFSETS_TOPIC_KEY,
-    PRODUCER_SERVERS,
-    reads_elsewhere,
-)
+from gitops_connect.plan.offset_stores import OFFSETS_CLUSTER_KEY, OFFSETS_TOPIC_KEY
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 

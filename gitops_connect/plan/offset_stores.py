@@ -12,20 +12,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gitops_connect.families.offset_keys import ValueKey
+from gitops_connect.model.client_servers import ADMIN_SERVERS, CONSUMER_SERVERS, PRODUCER_SERVERS, has_other_admin
 from gitops_connect.model.desired import DesiredState, TargetState
 from gitops_connect.model.differences import Direction, Refusal, Review
 from gitops_connect.model.exactly_once import OFFSETS_TOPIC, SUPPORT, ExactlyOnceSupport
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.offset_changes import OffsetChange
-from gitops_connect.model.sensitivity import is_mask, is_reference
 from gitops_connect.plan.offset_review import ask_outcome
 from gitops_connect.plan.situation import Situation
 
 Config = Mapping[str, str]
-PRODUCER_SERVERS = "producer.override.bootstrap.servers"
-CONSUMER_SERVERS = "consumer.override.bootstrap.servers"
-ADMIN_SERVERS = "admin.override.bootstrap.servers"
 _ELSE = "and for partitions without an offset there from the worker's offsets topic"
 _COPY = "the worker's offsets topic, which has a copy of the last offsets unless a write failed"
 _CHECK = "to be sure, compare the output of `gitops-connect offsets get {name}` before and after the change"
@@ -80,16 +77,6 @@ def _problems(situation: Situation, name: ConnectorName, *, removes: bool) -> It
         )
 
 
-def has_other_admin(config: Config) -> bool:
-    """Whether the consumer of a sink uses another Kafka cluster than the admin client, as far as the config shows."""
-    return bool(config.get(CONSUMER_SERVERS)) and _differ(config, CONSUMER_SERVERS, ADMIN_SERVERS)
-
-
-def reads_elsewhere(config: Config) -> bool:
-    """Whether the consumer of a source's offsets uses another Kafka cluster than its producer."""
-    return _differ(config, PRODUCER_SERVERS, CONSUMER_SERVERS)
-
-
 def separate_store(config: Config) -> str:
     """The key that gives an exactly-once source an offsets topic besides the worker's; empty if none does."""
     return next((key for key in (OFFSETS_TOPIC, PRODUCER_SERVERS) if config.get(key)), "")
@@ -114,13 +101,6 @@ def unexpected_support(situation: Situation) -> Iterator[str]:
 def depends_on_support(config: Config) -> bool:
     """Whether it matters for a source with that config if the workers support exactly-once sources."""
     return bool(separate_store(config) or SUPPORT in config)
-
-
-def _differ(config: Config, *keys: str) -> bool:
-    """Whether the keys name different servers, as far as the config shows; the order of servers does not matter."""
-    values = [config.get(key, "") for key in keys]
-    known = not any(is_reference(one) or is_mask(one) for one in values)
-    return known and len({frozenset(one.strip() for one in value.split(",")) for value in values}) > 1
 
 
 def _config(situation: Situation, name: ConnectorName) -> Config:
