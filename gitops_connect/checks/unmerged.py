@@ -133,7 +133,9 @@ def _why_out_of_range(key: str, value: str) -> str:
     is_any_case, words = key in WORDS, _WORDS.get(key, ())
     if not words or (value.lower() if is_any_case else value) in words:
         return ""
-    return f"String must be one of{' (case insensitive)' if is_any_case else ''}: {', '.join(words)}"
+    if is_any_case:
+        return f"String must be one of (case insensitive): {', '.join(words).upper()}"
+    return f"String must be one of: {', '.join(words)}"
 
 
 def _why_of_another_type(kind: KeyType | None, value: str) -> str:

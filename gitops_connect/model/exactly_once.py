@@ -10,8 +10,8 @@ INTERVAL = "transaction.boundary.interval.ms"
 OFFSETS_TOPIC = "offsets.storage.topic"
 FIELDS = {"support": SUPPORT, "boundary": BOUNDARY, "interval": INTERVAL, "offsetsTopic": OFFSETS_TOPIC}
 """The fields of `spec.exactlyOnce` of a `Connector` document, and the config keys that they set."""
-WORDS = {SUPPORT: ("requested", "required"), BOUNDARY: ("poll", "interval", "connector")}
-"""The values that Connect accepts, in any case (`SourceConnectorConfig`)."""
+WORDS = {SUPPORT: ("required", "requested"), BOUNDARY: ("interval", "poll", "connector")}
+"""The values that Connect accepts, in any case, in the order of its messages (`SourceConnectorConfig`)."""
 
 
 class ExactlyOnceSupport(Enum):

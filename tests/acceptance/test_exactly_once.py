@@ -114,11 +114,11 @@ def test_setting_offsets_works_in_an_offsets_topic_of_the_connector(at: Workplac
 
 
 def test_the_plan_says_where_the_offsets_are_read_next(at: Workplace, lines: Lines) -> None:
-    at.commit("lines.yaml", lines.document("exactlyOnce: {offsetsTopic: other-offsets}"))
+    at.commit("lines.yaml", lines.document("state: stopped\nexactlyOnce: {offsetsTopic: other-offsets}"))
     at.run("plan").expect(out='offsets are read from the topic "other-offsets" from now on')
     at.apply()
     lines.await_position(len(LINES))
-    at.commit("lines.yaml", lines.document())
+    at.commit("lines.yaml", lines.document("state: stopped"))
     at.run("plan").expect(out="offsets are read from the worker's offsets topic, which has a copy of the last offsets")
     at.apply()
     lines.await_position(len(LINES))

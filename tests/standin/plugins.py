@@ -29,6 +29,7 @@ class Key:
     default: str | None = None
     least: int | None = None
     words: Sequence[str] = ()
+    any_case: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def _check_exactly_once(
             texts.append(_UNCONFIRMED)
         found.update({"exactly.once.support": texts} if texts else {})
     if boundary == "connector":
-        found.setdefault("transaction.boundary", [_BOUNDARY])
+        found["transaction.boundary"] = [_BOUNDARY]
 
 
 def _errors(key: str, spec: Key, config: Mapping[str, str]) -> list[str]:
@@ -199,7 +200,9 @@ def _why_not_accepted(key: str, spec: Key, value: str) -> str:
         return f"Class {value} could not be found."
     if spec.type == "BOOLEAN" and value.strip().lower() not in ("true", "false"):
         return "Expected value to be either true or false"
-    if spec.words and value.strip() not in spec.words:
+    if spec.any_case and value.strip().lower() not in spec.words:
+        return f"String must be one of (case insensitive): {', '.join(spec.words).upper()}"
+    if spec.words and not spec.any_case and value.strip() not in spec.words:
         return f"String must be one of: {', '.join(spec.words)}"
     return "String must be non-empty" if key == "topic" and not value else ""
 
