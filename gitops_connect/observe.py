@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from gitops_connect.connect.capabilities import EXACTLY_ONCE
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.exactly_once import OF_KAFKA, support_shown_by
+from gitops_connect.connect.exactly_once_answers import OF_KAFKA, support_shown_by
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, TopicTrackingDisabled, Unauthorized
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector

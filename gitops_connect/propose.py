@@ -5,7 +5,7 @@ observe -> plan -> checks -> plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -93,10 +93,7 @@ def _observe(
     desired = resolved.desired
     client.conceal(resolved.values | restored.values)
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
-    managed = (one.config for name, one in observed.connectors.items() if name in ownership)
-    configs = chain((one.config for one in desired.connectors), managed)
-    if runtime.cluster(cluster).exactly_once is not None or any(map(depends_on_support, configs)):
-        observed = replace(observed, exactly_once=observe_exactly_once(client))
+    observed = _with_exactly_once(runtime, desired, observed, ownership)
     if untrusted:
         desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
     unsupported = plugin_validation.unsupported(desired.connectors, observed.version)
@@ -128,6 +125,17 @@ def _observe(
         untrusted=untrusted,
     )
     return situation, resolved.diagnostics + unsupported
+
+
+def _with_exactly_once(
+    runtime: Runtime, desired: DesiredState, observed: ObservedState, managed: Collection[ConnectorName]
+) -> ObservedState:
+    """The state with the support of the workers for exactly-once sources, if anything depends on it."""
+    current = (one.config for name, one in observed.connectors.items() if name in managed)
+    configs = chain((one.config for one in desired.connectors), current)
+    if runtime.cluster(observed.cluster).exactly_once is None and not any(map(depends_on_support, configs)):
+        return observed
+    return replace(observed, exactly_once=observe_exactly_once(runtime.clients[observed.cluster]))
 
 
 def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:

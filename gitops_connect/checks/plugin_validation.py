@@ -17,7 +17,7 @@ from threading import Lock
 from gitops_connect.checks.unknown_keys import unknown_keys
 from gitops_connect.connect.capabilities import EXACTLY_ONCE, PLUGIN_VERSIONS, Capability
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.exactly_once import known_answer
+from gitops_connect.connect.exactly_once_answers import known_answer
 from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized

@@ -18,7 +18,7 @@ from gitops_connect.connect.worker_heap import count_copies
 from gitops_connect.families.debezium.slot_positions import slot_name
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredOffsetChange
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.manifests import SavedOffsets

@@ -270,6 +270,8 @@ def test_doctor_says_whether_topics_are_tracked_and_resets_nothing(
     assert standin.count("PUT", ".*/topics/reset") == 0
     standin.cluster.version = "2.4.1"
     assert "topic tracking" not in at.run("doctor").expect(0, out="cannot return and reset the active topics").out
+
+
 @pytest.mark.parametrize(("second", "stated", "expected"), rows(__file__, "exactly_once"))
 def test_doctor_says_which_workers_support_exactly_once_sources(
     at: Workplace, standin: StandIn, second: bool | None, stated: str, expected: list[str]

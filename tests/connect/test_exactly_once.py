@@ -10,7 +10,7 @@ from support.planner.situations import wanted
 
 from gitops_connect.checks.plugin_validation import config_errors
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.exactly_once import support_shown_by
+from gitops_connect.connect.exactly_once_answers import support_shown_by
 from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.model.exactly_once import BOUNDARY, SUPPORT
 from gitops_connect.observe import observe_exactly_once
