@@ -24,7 +24,7 @@ from gitops_connect.plan.situation import Situation
 
 Config = Mapping[str, str]
 _ELSE = "and for partitions without an offset there from the worker's offsets topic"
-_COPY = "the worker's offsets topic, which has a copy of the last offsets unless a write failed"
+_COPY = "the worker's offsets topic, which may have older offsets or none"
 _CHECK = "to be sure, compare the output of `gitops-connect offsets get {name}` before and after the change"
 OFFSETS_TOPIC_KEY = ValueKey(
     (OFFSETS_TOPIC,),

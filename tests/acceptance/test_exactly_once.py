@@ -117,11 +117,8 @@ def test_the_plan_says_where_the_offsets_are_read_next(at: Workplace, lines: Lin
     at.commit("lines.yaml", lines.document("state: stopped\nexactlyOnce: {offsetsTopic: other-offsets}"))
     at.run("plan").expect(out='offsets are read from the topic "other-offsets" from now on')
     at.apply()
-    lines.await_position(len(LINES))
     at.commit("lines.yaml", lines.document("state: stopped"))
-    at.run("plan").expect(out="offsets are read from the worker's offsets topic, which has a copy of the last offsets")
-    at.apply()
-    lines.await_position(len(LINES))
+    at.run("plan").expect(out="offsets are read from the worker's offsets topic, which may have older offsets or none")
 
 
 def test_a_class_without_transactions_of_its_own(at: Workplace) -> None:
