@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from gitops_connect.connect.capabilities import EXACTLY_ONCE
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import ConnectRefused, GitopsConnectError, Rejected, TopicTrackingDisabled, Unauthorized
+from gitops_connect.connect.exactly_once_answers import OF_KAFKA, support_shown_by
+from gitops_connect.errors import ConnectRefused, GitopsConnectError, TopicTrackingDisabled, Unauthorized
 from gitops_connect.model.active_topics import ReadTopics, TopicChange
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.exactly_once import SUPPORT, ExactlyOnceSupport
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
+    ConnectorType,
     ObservedConnector,
     ObservedState,
     OffsetPosition,
@@ -36,7 +41,10 @@ MAX_HELD = 16 * 1024 * 1024
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; a connector that is in transit for longer is planned in its current state."""
 _PAUSE = 0.25
-_NO_EXACTLY_ONCE = "does not have exactly-once source support enabled"
+_PROBES = 3
+"""The number of classes with which the support of exactly-once sources is looked for."""
+_REQUIRES = {SUPPORT: "required", "source.consumer.isolation.level": "read_committed"}
+"""The second key is for MirrorMaker, which otherwise rejects the first one for another reason."""
 _IN_TRANSIT = {WorkerState.UNASSIGNED, WorkerState.RESTARTING, WorkerState.DESTROYED}
 
 
@@ -79,18 +87,25 @@ def observe(client: ConnectClient, expected: Collection[ConnectorName]) -> Obser
     return ObservedState(client.cluster, info.version, connectors, unknown)
 
 
-def has_exactly_once(client: ConnectClient, config: Mapping[str, str], sensitive: Iterable[str]) -> bool:
-    """Whether the workers support exactly-once sources (`exactly.once.source.support`, KIP-618).
+def observe_exactly_once(client: ConnectClient) -> ExactlyOnceSupport:
+    """Whether the worker that answers supports exactly-once sources (`exactly.once.source.support`, KIP-618).
 
-    No answer of Connect contains this. So this config, whose `sensitive` keys no message shows, is validated as one
-    that requires it, and the error shows it. MirrorMaker checks its isolation level first.
+    No answer of Connect contains this. So a config that requires it is validated, of a source class and nothing else
+    (`DistributedHerder.validateSourceConnectorExactlyOnceSupport`). Classes of Kafka come first: their validation
+    connects to nothing. No document and no secret is part of the request. Raises nothing for an answer.
     """
-    required = {"exactly.once.support": "required", "source.consumer.isolation.level": "read_committed"}
     try:
-        verdict = client.validate(config["connector.class"], {**config, **required}, sensitive=sensitive)
-    except Rejected:
-        return False
-    return not any(_NO_EXACTLY_ONCE in text for text in verdict.errors.get("exactly.once.support", ()))
+        if not EXACTLY_ONCE.is_in(client.info().version):
+            return ExactlyOnceSupport.NOT_ENABLED
+        sources = {one.class_name for one in client.plugins() if one.type is ConnectorType.SOURCE}
+    except GitopsConnectError:
+        return ExactlyOnceSupport.UNKNOWN
+    for name in sorted(sources, key=lambda name: (not name.startswith(OF_KAFKA), name))[:_PROBES]:
+        with suppress(GitopsConnectError):  # this class tells nothing, and another one may
+            verdict = client.validate(name, {"connector.class": name, "name": "gitops-connect", **_REQUIRES})
+            if (found := support_shown_by(verdict, name)) is not ExactlyOnceSupport.UNKNOWN:
+                return found
+    return ExactlyOnceSupport.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ observe -> plan -> checks -> plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from gitops_connect import secret_values
 from gitops_connect.checks import plugin_validation, unmerged
@@ -26,9 +27,10 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.observe import TopicReads, must_move, observe_at_rest, observe_positions
+from gitops_connect.observe import TopicReads, must_move, observe_at_rest, observe_exactly_once, observe_positions
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
+from gitops_connect.plan.offset_stores import depends_on_support
 from gitops_connect.plan.planner import plan_contained
 from gitops_connect.plan.rollbacks import in_effect, restorable
 from gitops_connect.plan.situation import Situation
@@ -93,6 +95,7 @@ def _observe(
     desired = resolved.desired
     client.conceal(resolved.values | restored.values)
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
+    observed = _with_exactly_once(runtime, desired, observed, ownership)
     if untrusted:
         desired = assume_secrets(desired, observed, ownership, runtime.ledger.key)
     unsupported = plugin_validation.unsupported(desired.connectors, observed.version)
@@ -125,6 +128,17 @@ def _observe(
     )
     topics = _topics(runtime, situation, keeps=options.is_daemon and not untrusted)
     return replace(situation, topics=topics), resolved.diagnostics + unsupported
+
+
+def _with_exactly_once(
+    runtime: Runtime, desired: DesiredState, observed: ObservedState, managed: Collection[ConnectorName]
+) -> ObservedState:
+    """The state with the support of the workers for exactly-once sources, if anything depends on it."""
+    current = (one.config for name, one in observed.connectors.items() if name in managed)
+    configs = chain((one.config for one in desired.connectors), current)
+    if runtime.cluster(observed.cluster).exactly_once is None and not any(map(depends_on_support, configs)):
+        return observed
+    return replace(observed, exactly_once=observe_exactly_once(runtime.clients[observed.cluster]))
 
 
 def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:

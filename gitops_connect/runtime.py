@@ -101,6 +101,7 @@ class Runtime:
             cluster.on_manual_pause,
             lists_offsets=bool(self.settings.strimzi.output or self.settings.strimzi.output_branch),
             guards_hold=is_daemon,
+            exactly_once=cluster.exactly_once,
         )
 
     def suspensions(self, name: ClusterName) -> Suspensions:

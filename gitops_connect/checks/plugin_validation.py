@@ -15,15 +15,18 @@ from itertools import chain
 from threading import Lock
 
 from gitops_connect.checks.unknown_keys import unknown_keys
-from gitops_connect.connect.capabilities import PLUGIN_VERSIONS
+from gitops_connect.connect.capabilities import EXACTLY_ONCE, PLUGIN_VERSIONS, Capability
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.exactly_once_answers import known_answer
 from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
 from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
 from gitops_connect.families.registry import BUILT_IN, Registry
+from gitops_connect.families.sinks import is_sink
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained_or
+from gitops_connect.model.exactly_once import BOUNDARY, FIELDS, SUPPORT
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.suggestions import closest
@@ -272,8 +275,10 @@ def config_errors(connector: DesiredConnector, verdict: ConfigVerdict) -> Iterat
             yield from _not_installed(connector, found, concerned)
             continue
         first, *others = sorted(concerned, key=lambda key: (key not in given, _place(connector, key), key))
-        hint = "; ".join(filter(None, (_hint(connector, verdict, message), _same(others))))
-        yield _error(connector, "connect/invalid-config", f"{first}: {message}", _place(connector, first), hint)
+        known = known_answer(message) if first in (SUPPORT, BOUNDARY) else None
+        own_hint, rule = (known.hint, known.rule) if known else ("", "connect/invalid-config")
+        hint = "; ".join(filter(None, (own_hint, _hint(connector, verdict, message), _same(others))))
+        yield _error(connector, rule, f"{first}: {message}", _place(connector, first), hint)
 
 
 def misspelt(connector: DesiredConnector, verdict: ConfigVerdict) -> frozenset[str]:
@@ -324,6 +329,11 @@ _KEYS = (
     *("header.converter.plugin.version", "transforms.*.plugin.version", "predicates.*.plugin.version"),
 )
 """The config keys that choose a version (`ConnectorConfig`), as patterns."""
+_FEATURES = (
+    (_KEYS, PLUGIN_VERSIONS),
+    (tuple(FIELDS.values()), EXACTLY_ONCE),
+)
+"""Config keys as patterns, and the feature that they need."""
 _NOT_INSTALLED = re.compile(
     r"Plugin (?P<plugin>\S+) not found that matches the version range "
     r"(?:\[(?P<version>[^,]*),(?P=version)\]|(?P<range>.+)), available versions: \[(?P<installed>.*)\]"
@@ -331,17 +341,23 @@ _NOT_INSTALLED = re.compile(
 
 
 def unsupported(connectors: Iterable[DesiredConnector], version: ConnectVersion) -> Diagnostics:
-    """Errors for keys that choose a plugin's version, if the workers are too old: they would ignore the keys."""
-    if PLUGIN_VERSIONS.is_in(version):
-        return Diagnostics()
-    present = (one for one in connectors if one.state is not TargetState.ABSENT)
-    missing, hint = PLUGIN_VERSIONS.missing(version), "remove the version, or upgrade the workers to Kafka 4.1 or newer"
+    """Errors for keys of features that the workers are too old for: they would ignore the keys."""
+    present = [one for one in connectors if one.state is not TargetState.ABSENT]
     return Diagnostics.of(
-        _error(one, "connect/too-old", f"{missing}, and would ignore {key}", one.locate_config(key), hint)
+        _too_old(one, key, feature, version)
+        for patterns, feature in _FEATURES
+        if not feature.is_in(version)
         for one in present
+        if feature is not EXACTLY_ONCE or not is_sink(one.config)
         for key in sorted(one.config)
-        if _chooses(key)
+        if any(fnmatchcase(key, pattern) for pattern in patterns)
     )
+
+
+def _too_old(connector: DesiredConnector, key: str, feature: Capability, version: ConnectVersion) -> Diagnostic:
+    summary, what = f"{feature.missing(version)}, and would ignore {key}", "version" if _chooses(key) else "key"
+    hint = f"remove the {what}, or upgrade the workers to Kafka {feature.first} or newer"
+    return _error(connector, "connect/too-old", summary, connector.locate_config(key), hint)
 
 
 def _chooses(key: str) -> bool:

@@ -22,6 +22,7 @@ from gitops_connect.connect.validation import (
 )
 from gitops_connect.errors import Rejected
 from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.exactly_once import INTERVAL, WORDS
 from gitops_connect.model.names import ConnectorName
 
 _CLASS = "connector.class"
@@ -94,12 +95,10 @@ _BITS = {KeyType.SHORT: 16, KeyType.INT: 32, KeyType.LONG: 64}
 _WORDS = {
     "errors.tolerance": ("none", "all"),
     "config.action.reload": ("none", "restart"),
-    "exactly.once.support": ("requested", "required"),
-    "transaction.boundary": ("interval", "poll", "connector"),
+    **WORDS,
 }
 """`ConnectorConfig` and `SourceConnectorConfig`. A definition does not contain which values a key accepts."""
-_IN_ANY_CASE = {"exactly.once.support", "transaction.boundary"}
-_AT_LEAST = {"tasks.max": 1, "transaction.boundary.interval.ms": 1}
+_AT_LEAST = {"tasks.max": 1, INTERVAL: 0}
 
 
 def verdict(connector: DesiredConnector, definition: ConfigDefinition) -> ConfigVerdict:
@@ -131,10 +130,12 @@ def _why_out_of_range(key: str, value: str) -> str:
     least = _AT_LEAST.get(key)
     if least is not None and _INTEGER.fullmatch(value) and int(value) < least:
         return f"Value must be at least {least}"
-    is_any_case, words = key in _IN_ANY_CASE, _WORDS.get(key, ())
+    is_any_case, words = key in WORDS, _WORDS.get(key, ())
     if not words or (value.lower() if is_any_case else value) in words:
         return ""
-    return f"String must be one of{' (case insensitive)' if is_any_case else ''}: {', '.join(words)}"
+    if is_any_case:
+        return f"String must be one of (case insensitive): {', '.join(words).upper()}"
+    return f"String must be one of: {', '.join(words)}"
 
 
 def _why_of_another_type(kind: KeyType | None, value: str) -> str:

@@ -25,15 +25,22 @@ from gitops_connect.errors import GitopsConnectError, NotFound, Rejected, UsageE
 from gitops_connect.families.health_rules import unhealthy
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, ObservedState, WorkerState
+from gitops_connect.model.observed_state import (
+    ConnectorType,
+    ConnectVersion,
+    ObservedConnector,
+    ObservedState,
+    WorkerState,
+)
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import RequestKind, RestartRequest
 from gitops_connect.model.status import ConditionType
 from gitops_connect.model.suggestions import did_you_mean
-from gitops_connect.observe import observe, observe_topics
+from gitops_connect.observe import observe, observe_exactly_once, observe_topics
 from gitops_connect.offset_changes.subject import clients_of, locate
 from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
+from gitops_connect.plan.offset_stores import depends_on_support
 from gitops_connect.plan.restarts import find_unhealthy, restart_for
 from gitops_connect.plan.situation import Situation
 from gitops_connect.report.connector_status import CONNECTOR_HEADERS, PluginView, connector_row, describe_connector
@@ -194,6 +201,8 @@ def _described(
     installed = installed_versions(client.plugins(), observed.config.get("connector.class", ""))
     problem, owned = find_unhealthy(situation).get(name), situation.ownership.get(name)
     described = describe_connector(cluster, safe, problem, owned, PluginView(secret, installed))
+    if observed.type is ConnectorType.SOURCE and depends_on_support(observed.config):
+        described["Exactly-once sources"] = observe_exactly_once(client).value
     if (restarts := auto_restart_status(name, runtime.ledger.restarts.of(cluster).get(name))) is not None:
         described["autoRestart"] = restarts
     if ACTIVE_TOPICS.is_in(state.version):

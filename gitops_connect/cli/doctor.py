@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib import metadata
@@ -24,7 +24,9 @@ from gitops_connect.connect.capabilities import ACTIVE_TOPICS, EXPANDED_LIST, bu
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled
 from gitops_connect.forge.opening import open_forge
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSupport
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.observe import observe_exactly_once
 from gitops_connect.runtime import SystemClock, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import ClusterSettings, Settings
@@ -139,29 +141,42 @@ def _is_wide(directory: Path, settings: Settings) -> bool:
 
 def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
     """Check each worker by itself, because failover to another worker would hide a worker that is down."""
+    supports: list[ExactlyOnceSupport] = []
     for number, url in enumerate(cluster.url):
         worker = replace(cluster, url=(url,))
         part = f"cluster {cluster.name}" if len(cluster.url) == 1 else f"cluster {cluster.name} worker {number + 1}"
-        yield from _look_at_worker(part, worker)
+        support = yield from _look_at_worker(part, worker)
+        supports.append(support)
+    yield from _compare(cluster.name, supports)
 
 
-def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult]:
-    """The worker, and what it cannot do because it is too old, each with the consequence."""
+def _compare(name: ClusterName, supports: Collection[ExactlyOnceSupport]) -> Iterator[CheckResult]:
+    """A note if some workers support exactly-once sources and others do not."""
+    if {ExactlyOnceSupport.ENABLED, ExactlyOnceSupport.NOT_ENABLED} <= set(supports):
+        advice = "set exactly.once.source.support to the same value on all workers"
+        yield CheckResult("note", f"cluster {name}", f"support for exactly-once sources: mixed; {advice}")
+
+
+def _look_at_worker(part: str, cluster: ClusterSettings) -> Generator[CheckResult, None, ExactlyOnceSupport]:
+    """The worker, and what it cannot do because it is too old, each with the consequence. Returns its support."""
     try:
         with closing(ConnectClient(cluster, SystemClock())) as client:
             version = client.info().version
             connectors = len(client.names())
             tracking = _topic_tracking(part, client) if ACTIVE_TOPICS.is_in(version) else None
+            support = observe_exactly_once(client)
     except GitopsConnectError as error:
         yield CheckResult("error", part, str(error))
-        return
+        return ExactlyOnceSupport.UNKNOWN
     yield CheckResult("ok", part, f"Kafka Connect {version}, {connectors} connectors")
     if tracking is not None:
         yield tracking
+    yield _exactly_once(part, support, cluster.exactly_once)
     for one in missing_in(version):
         yield CheckResult("error" if one is EXPANDED_LIST else "note", part, f"{one.missing(version)}: {one.without}")
     for bug in bugs_of(version):
         yield CheckResult("note", part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}")
+    return support
 
 
 def _topic_tracking(part: str, client: ConnectClient) -> CheckResult:
@@ -177,3 +192,12 @@ def _topic_tracking(part: str, client: ConnectClient) -> CheckResult:
     except GitopsConnectError as error:
         return CheckResult("note", part, f"it is unknown whether topic tracking is enabled: {error}")
     return CheckResult("ok", part, "topic tracking is enabled; only a reset shows whether resets are allowed")
+
+
+def _exactly_once(part: str, support: ExactlyOnceSupport, stated: ExpectedSupport | None) -> CheckResult:
+    found = f"support for exactly-once sources: {support.value}"
+    if support is ExactlyOnceSupport.UNKNOWN:
+        return CheckResult("note", part, f"{found}; no source class of the worker shows it")
+    if stated is not None and support is not stated.support:
+        return CheckResult("note", part, f"{found}, but exactly_once is {stated.value!r} in the settings")
+    return CheckResult("ok", part, found)

@@ -43,6 +43,7 @@ CAPABILITIES = tuple(_BY_NAME.values())
 EXPANDED_LIST = _BY_NAME["expanded_list"]
 ACTIVE_TOPICS = _BY_NAME["active_topics"]
 RESTART_FAILED = _BY_NAME["restart_failed"]
+EXACTLY_ONCE = _BY_NAME["exactly_once"]
 PLUGIN_KEYS = _BY_NAME["plugin_keys"]
 STOP = _BY_NAME["stop"]
 GET_OFFSETS = _BY_NAME["get_offsets"]

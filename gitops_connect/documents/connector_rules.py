@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gitops_connect.documents import exactly_once_rules
 from gitops_connect.documents.fields import CLASS, NAME, TASKS, VERSION, annotations_of, config_of
 from gitops_connect.model.desired import ALLOW_UNKNOWN_KEYS, OWN_ANNOTATIONS, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
@@ -47,6 +48,7 @@ def check(document: Document) -> Iterator[Diagnostic]:
             summary = f"expected a version or a range of versions, found {text!r}"
             hint = "write a version such as 1.2.3, or a range such as [1.0,2.0) in quotes"
             yield document.error("connector/invalid-version", summary, pointer, hint)
+    yield from exactly_once_rules.check(document)
     yield from _secrets(document, config)
     yield from _annotations(document)
 

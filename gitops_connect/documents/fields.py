@@ -36,6 +36,7 @@ from gitops_connect.model.desired import (
     TargetState,
 )
 from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.exactly_once import FIELDS
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.restart_records import AutoRestart, RequestKind, RestartRequest
 
@@ -58,6 +59,7 @@ def connector_of(document: Document) -> DesiredConnector:
         config[TASKS] = str(int(spec.get("tasksMax", _DEFAULT_TASKS)))
     if "version" in spec:
         config[VERSION] = spec["version"]
+    config |= exactly_once_config(spec.get("exactlyOnce", {}))
     moves = spec.get("health", {}).get("offsetsMoveWithin")
     return DesiredConnector(
         name=ConnectorName(metadata["name"]),
@@ -78,6 +80,14 @@ def connector_of(document: Document) -> DesiredConnector:
         reset_topics=spec.get(RequestKind.TOPICS.value, {}).get("id", ""),
         topics=TopicRules(**{key: tuple(globs) for key, globs in spec["topics"].items()}) if "topics" in spec else None,
     )
+
+
+def exactly_once_config(fields: Mapping[str, Any]) -> Mapping[str, str]:
+    """The config keys that `spec.exactlyOnce` sets: its interval in milliseconds, all else as it is written."""
+    return {
+        FIELDS[field]: str(round(parse_duration(value) * 1000)) if field == "interval" else value
+        for field, value in fields.items()
+    }
 
 
 def config_of(document: Document) -> dict[str, str]:

@@ -13,6 +13,7 @@ from gitops_connect.model.active_topics import TopicRules
 from gitops_connect.model.config_histories import RollbackOptions, RolledBack
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Entry, Pointer
+from gitops_connect.model.exactly_once import FIELDS
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
@@ -184,6 +185,9 @@ class DesiredConnector:
             return self.locate(("spec", "tasksMax"))
         if key == "connector.plugin.version" and ("spec", "version") in self.document.positions:
             return self.locate(("spec", "version"))
+        for name, set_key in FIELDS.items():
+            if key == set_key and (pointer := ("spec", "exactlyOnce", name)) in self.document.positions:
+                return self.locate(pointer)
         section = "secrets" if key in self.secrets else "config"
         return self.locate(("spec", section, key))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest
 
 
@@ -90,7 +91,8 @@ class ObservedState:
     """Every connector of a cluster, by name.
 
     `unknown` are connectors that exist but could not be read: nothing is planned for them. `gone` are workers
-    (`host:port`) that do not answer although Connect reports connectors or tasks on them.
+    (`host:port`) that do not answer although Connect reports connectors or tasks on them. `exactly_once` is also
+    UNKNOWN if nothing depends on it.
     """
 
     cluster: ClusterName
@@ -98,6 +100,7 @@ class ObservedState:
     connectors: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
     unknown: frozenset[ConnectorName] = frozenset()
     gone: frozenset[str] = frozenset()
+    exactly_once: ExactlyOnceSupport = ExactlyOnceSupport.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

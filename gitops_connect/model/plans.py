@@ -13,6 +13,7 @@ from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.hold import Hold
 from gitops_connect.model.masking import mask
@@ -234,8 +235,8 @@ class Plan:
     `active_topics` is the number of all that were read.
     `suspension` is set if the whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations
     that were not done. `untrusted`: the revision is not merged, so that no secret was read for the plan, and no config
-    was sent to Connect. None of these is part of the digest or the fingerprint. Secrets are masked in what is quoted of
-    a trace.
+    was sent to Connect. `exactly_once` is set if a declared source asks for exactly-once. None of these is part of the
+    digest or the fingerprint. Secrets are masked in what is quoted of a trace.
     """
 
     cluster: ClusterName
@@ -261,6 +262,7 @@ class Plan:
     suspension: Suspension | None = None
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
     untrusted: bool = False
+    exactly_once: ExactlyOnceSupport | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -38,6 +38,7 @@ from gitops_connect.offset_changes.strimzi_requests import write_to_branch, writ
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.plan.connector_changes import declared_partitions
 from gitops_connect.plan.offset_review import described, moved_since, refusals, review, review_unfinished, unchecked
+from gitops_connect.plan.offset_stores import with_store
 from gitops_connect.plan.situation import Situation
 from gitops_connect.runtime import Runtime, open_output_branch
 from gitops_connect.settings.own import own_files
@@ -68,8 +69,10 @@ class PlannedChanges:
         shape = self.situation.offsets.shapes.get(offset_change.connector)
         if self.is_resumed(offset_change):
             before = self.situation.offsets.unfinished[offset_change.name].before
-            return review_unfinished(offset_change, before, current, shape)
-        return review(offset_change, current, shape, self.situation.policy.max_skip)
+            seen = review_unfinished(offset_change, before, current, shape)
+        else:
+            seen = review(offset_change, current, shape, self.situation.policy.max_skip)
+        return with_store(self.situation, offset_change, seen)
 
     def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
         client = self.runtime.clients[self.situation.desired.cluster]
@@ -153,6 +156,7 @@ class LargeOffsetChange:
     ) -> None:
         situation, runtime, name = planned.situation, planned.runtime, offset_change.connector
         self._offset_change = offset_change
+        self._situation = situation
         self._cluster = situation.desired.cluster
         self._client = runtime.clients[self._cluster]
         self._ledger = planned.offset_changes
@@ -175,7 +179,8 @@ class LargeOffsetChange:
         self.sent = situation.offsets.records[offset_change.name].sent or 0 if self.is_begun else 0
 
     def review(self) -> Review:
-        return self._review_begun() if self.is_begun else self._review_new()
+        seen = self._review_begun() if self.is_begun else self._review_new()
+        return with_store(self._situation, self._offset_change, seen)
 
     def _review_new(self) -> Review:
         self._before = current = self._read_current()

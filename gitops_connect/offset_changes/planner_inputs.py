@@ -14,18 +14,18 @@ from functools import partial
 from pathlib import Path
 
 from gitops_connect.connect.capabilities import GET_OFFSETS
-from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.worker_heap import count_copies
 from gitops_connect.families.debezium.slot_positions import slot_name
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
+from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.observed_state import ReplicationSlot, WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
-from gitops_connect.observe import has_exactly_once, observe_offsets
+from gitops_connect.observe import observe_exactly_once, observe_offsets
 from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
     ManifestVerdicts,
@@ -145,8 +145,7 @@ def _with_read(
     large = [one for one in offset_changes if one.name in verdicts.large]
     in_progress = {one.offset_change.connector for one in unfinished.values() if one.offset_change.is_large}
     changed = ({one.connector for one in large} | in_progress) & declared.keys()
-    client = runtime.clients[situation.desired.cluster]
-    copies = {name: _count_copies(client, situation, declared[name]) for name in sorted(changed)}
+    copies = _count_copies(runtime, situation, changed)
     keys = _CacheKeys(situation)
     for offset_change in large:
         if offset_change.connector not in offsets.unread:
@@ -164,17 +163,18 @@ def _with_read(
     return replace(situation, offsets=offsets), found
 
 
-def _count_copies(client: ConnectClient, situation: Situation, declared: DesiredConnector) -> int:
-    """How often a worker holds all offsets of its cluster while those of this connector are changed.
+def _count_copies(runtime: Runtime, situation: Situation, names: Set[ConnectorName]) -> Mapping[ConnectorName, int]:
+    """How often a worker holds all offsets of its cluster while those of each of these connectors are changed.
 
-    The answer of Connect to a config shows that. A config of an unmerged revision is not sent: the current one is.
+    If it is unknown whether the workers support exactly-once sources, as often as with that support.
     """
-    config: Mapping[str, str] | None = declared.config
-    if situation.untrusted:
-        current = situation.observed.connectors.get(declared.name)
-        config = current.config if current is not None else None
-    exactly_once = config is not None and has_exactly_once(client, config, declared.secrets)
-    return count_copies(declared.name, situation.observed.connectors.values(), exactly_once=exactly_once)
+    if not names:
+        return {}
+    support = situation.exactly_once
+    if support is ExactlyOnceSupport.UNKNOWN:
+        support = observe_exactly_once(runtime.clients[situation.desired.cluster])
+    connectors, enabled = situation.observed.connectors.values(), support is not ExactlyOnceSupport.NOT_ENABLED
+    return {name: count_copies(name, connectors, exactly_once=enabled) for name in sorted(names)}
 
 
 def _with_current_offsets(

@@ -34,6 +34,7 @@ from gitops_connect.plan.offset_change_status import (
     status_by_record,
 )
 from gitops_connect.plan.offset_review import described, find_difference, refusals, review, review_unfinished, unchecked
+from gitops_connect.plan.offset_stores import with_store
 from gitops_connect.plan.situation import Situation, Unfinished
 
 _HINTS = {
@@ -109,6 +110,7 @@ class _OffsetChangesPlanner:
             # The offsets of a connector that someone deleted meanwhile can be read only once it exists again.
             current = self._current if self._exists and self._current is not None else unfinished.before
             seen = unfinished.review or review_unfinished(offset_change, unfinished.before, current, self._shape)
+            seen = with_store(self._situation, offset_change, seen)
             self._decide(
                 offset_change, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared
             )
@@ -147,6 +149,7 @@ class _OffsetChangesPlanner:
         else:
             complete = replace(self._complete(offset_change), offsets=declared)
             seen = review(complete, self._current, self._shape, self._situation.policy.max_skip)
+            seen = with_store(self._situation, complete, seen)
             difference = seen.difference
             if not self._exists:
                 difference = find_difference(self._current, seen.patch, self._shape, exact=False)
@@ -345,6 +348,7 @@ def _finish_stray(situation: Situation, unfinished: Unfinished) -> ConnectorPlan
         return ConnectorPlan(name, notes=(f"offset change {offset_change.name}: {why}",))
     shape = situation.offsets.shapes.get(name)
     seen = unfinished.review or review_unfinished(offset_change, unfinished.before, current or {}, shape)
+    seen = with_store(situation, offset_change, seen)
     if seen.refusals:
         return ConnectorPlan(name, notes=(f"offset change {offset_change.name}: {seen.refusals[0].message}",))
     note = "no longer declared: the offset change in progress is finished, and the connector stays stopped"
@@ -379,7 +383,8 @@ def review_large(situation: Situation, offset_change: OffsetChange) -> tuple[Rev
     heap = _heap(situation, offset_change, difference)
     if heap is not None and (too_much := heap_refusal(heap, situation.policy.worker_heap)):
         refused.append(Refusal(too_much))
-    return Review({}, difference, tuple(refused), unchecked=unchecked(shape)), heap
+    seen = Review({}, difference, tuple(refused), unchecked=unchecked(shape))
+    return with_store(situation, offset_change, seen), heap
 
 
 def declared_partitions(situation: Situation) -> tuple[int, int]:

@@ -27,6 +27,7 @@ from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.holds import holds_of, manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.offset_change_status import requested_listings
+from gitops_connect.plan.offset_stores import removal_problem
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.precedence import Intent, denied_by
 from gitops_connect.plan.restarts import requested_restarts
@@ -407,6 +408,8 @@ def delete(
         return final, ()
     if not CHANGE_OFFSETS.is_in(situation.observed.version):
         return (), (f"{CHANGE_OFFSETS.missing(situation.observed.version)}: not deleted",)
+    if problem := removal_problem(situation, name):
+        return (), (f"not deleted, because onDelete removes its offsets first: {problem}",)
     clear = OffsetChange(
         clear_name(name), name, OffsetChangeKind.CLEAR, digest([name, OffsetChangeKind.CLEAR.value]), situation.revision
     )

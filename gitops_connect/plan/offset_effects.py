@@ -12,14 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitops_connect.families.family import class_names
-from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, ValueKey
+from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
 from gitops_connect.families.registry import Registry
-from gitops_connect.families.sinks import CONSUMER_GROUP
+from gitops_connect.families.sinks import CONSUMER_CLUSTER, CONSUMER_GROUP
+from gitops_connect.model.client_servers import CONSUMER_SERVERS, PRODUCER_SERVERS, reads_elsewhere
 from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.exactly_once import OFFSETS_TOPIC, ExactlyOnceSupport
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetEffect, Step
 from gitops_connect.model.sensitivity import is_mask, is_reference
+from gitops_connect.plan.offset_stores import OFFSETS_CLUSTER_KEY, OFFSETS_TOPIC_KEY
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.situation import Situation
 
@@ -29,6 +32,7 @@ _MOST_ALIKE = 10
 """Connectors no longer declared with which a new one is compared: the number of pairs grows with its square."""
 _CLASS = "connector.class"
 _NOT_COMPARED = frozenset({"name", _CLASS, "tasks.max"})
+_GROUP = (CONSUMER_GROUP, CONSUMER_CLUSTER)
 _SHOWN = 5
 """The number of entries of a list that are named."""
 _LONGEST = 100
@@ -91,8 +95,25 @@ def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
         return ()
     hidden = step.sensitive | {change.key for change in step.changes if change.sensitive}
     before, after = (_OffsetConfig(step.connector, config, hidden) for config in (observed.config, step.config))
+    stores = tuple(_of_stores(situation, before, after))
     other_class = tuple(_of_class(situation.families, before, after))
-    return other_class or tuple(_of_keys(situation.families.offset_keys(after.config), before, after))
+    return stores + (other_class or tuple(_of_keys(situation.families.offset_keys(after.config), before, after)))
+
+
+def _of_stores(situation: Situation, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
+    """Where the offsets of a source are read from now on."""
+    if situation.families.is_sink(after.config):
+        return
+    keys = [OFFSETS_TOPIC_KEY]
+    if situation.exactly_once is ExactlyOnceSupport.ENABLED or after.config.get(OFFSETS_TOPIC):
+        keys.append(OFFSETS_CLUSTER_KEY)
+        if reads_elsewhere(after.config) and not reads_elsewhere(before.config):
+            written, read = PRODUCER_SERVERS, CONSUMER_SERVERS
+            yield OffsetEffect(
+                f"offsets are written to the Kafka cluster of {written}, and read from that of {read}",
+                "set both keys to the same value",
+            )
+    yield from _of_keys(OffsetKeys(Start(""), tuple(keys)), before, after)
 
 
 def _of_class(families: Registry, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
@@ -199,7 +220,7 @@ def _same_group(situation: Situation, new: DesiredConnector, old: ObservedConnec
     """Whether these are sinks that share a consumer group: the new name reads the earlier offsets."""
     if not situation.families.is_sink(new.config):
         return False
-    return CONSUMER_GROUP.value(old.name, old.config) == CONSUMER_GROUP.value(new.name, new.config)
+    return all(key.value(old.name, old.config) == key.value(new.name, new.config) for key in _GROUP)
 
 
 def _likeness(new: DesiredConnector, old: ObservedConnector) -> float:

@@ -30,6 +30,7 @@ from gitops_connect.plan.holds import holds_of, suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
+from gitops_connect.plan.offset_stores import asks_for_exactly_once, unexpected_support
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import missing_review, unreviewed
@@ -61,7 +62,12 @@ def plan(situation: Situation) -> Plan:
         fingerprint=fingerprint(situation),
         digest=digest([situation.desired.cluster, [_value(one) for one in shown]]),
         complete=_is_complete(situation) and not diagnostics.errors,
-        warnings=(*warnings, *shared_topics(situation), *orphaned_topics(situation, everything)),
+        warnings=(
+            *warnings,
+            *shared_topics(situation),
+            *orphaned_topics(situation, everything),
+            *unexpected_support(situation),
+        ),
         refusals=refused,
         forgotten=_forgotten(situation),
         unmanaged=_unmanaged(situation),
@@ -81,6 +87,7 @@ def plan(situation: Situation) -> Plan:
             *_undone_requests(situation, everything),
         ),
         untrusted=situation.untrusted,
+        exactly_once=situation.exactly_once if asks_for_exactly_once(situation.desired) else None,
     )
 
 

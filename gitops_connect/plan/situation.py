@@ -13,6 +13,7 @@ from gitops_connect.model.active_topics import NO_TOPICS, ReadTopics
 from gitops_connect.model.config_histories import ConfigHistory, RollbackOptions
 from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
 from gitops_connect.model.differences import Review
+from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSupport
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
@@ -40,7 +41,8 @@ class Policy:
     documents that do not set them. A plan changes the config of at most `rollout_size` connectors (0: no limit; the
     daemon sets it), and of none after `rollout_max_failures` failures of the commit (0: no limit). `lists_offsets`: the
     settings say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects
-    the plan; the daemon sets this, and a command applies nothing of a rejected plan.
+    the plan; the daemon sets this, and a command applies nothing of a rejected plan. `exactly_once` is what the
+    administrator states of the workers; None: nothing.
     """
 
     enforce: bool = True
@@ -59,6 +61,7 @@ class Policy:
     on_manual_pause: OnManualPause = OnManualPause.REVERT
     lists_offsets: bool = False
     guards_hold: bool = False
+    exactly_once: ExpectedSupport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,12 @@ class Situation:
     reviews: Reviews = NO_REVIEWS
     plugins: tuple[Plugin, ...] = ()
     untrusted: bool = False
+
+    @property
+    def exactly_once(self) -> ExactlyOnceSupport:
+        """Whether the workers support exactly-once sources: as observed, or else as the administrator states it."""
+        observed, stated = self.observed.exactly_once, self.policy.exactly_once
+        return stated.support if stated and observed is ExactlyOnceSupport.UNKNOWN else observed
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown.

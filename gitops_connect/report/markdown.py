@@ -22,7 +22,7 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import is_commit, short
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.offset_lines import Line, LineKind
-from gitops_connect.report.plan_view import ConnectorView, PlanView, asides, view
+from gitops_connect.report.plan_view import ConnectorView, PlanView, asides, exactly_once_support, view
 from gitops_connect.report.printable import Sentence, escaped, shortened
 from gitops_connect.report.summary import summary_line
 
@@ -194,7 +194,7 @@ def _plan(shown: PlanView) -> Iterator[Markdown]:
     if shown.connectors:
         body = [line for connector in shown.connectors for line in connector_lines(connector)]
         yield folded_diff(Sentence(words.plural(len(plan.steps), "step")), body)
-    yield from bullets(list(asides(plan)))
+    yield from bullets([*exactly_once_support(plan), *asides(plan)])
     if strays := stray_lines(shown):
         yield folded_diff(*strays)
     yield from map(paragraph, offset_lines.applied_sentence(plan.applied))

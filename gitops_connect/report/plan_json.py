@@ -26,7 +26,7 @@ from gitops_connect.report.summary import summarise
 from gitops_connect.report.table import as_json
 from gitops_connect.report.words import unhealthy_value
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ def _cluster(plan: Plan, directory: str) -> dict[str, Any]:
     return {
         "cluster": plan.cluster,
         "connect_version": str(plan.connect_version),
+        "exactly_once": plan.exactly_once.value if plan.exactly_once else None,
         "digest": plan.digest,
         "live_fingerprint": plan.fingerprint,
         "resource_changes": [_resource(one, directory) for one in plan.connectors if one.steps],

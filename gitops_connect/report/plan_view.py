@@ -119,6 +119,12 @@ def asides(plan: Plan) -> Iterator[Sentence]:
         yield Sentence.of(f"unmanaged, left unchanged: {count} on the cluster ({{}})", plan.unmanaged)
 
 
+def exactly_once_support(plan: Plan) -> Iterator[Sentence]:
+    """Whether the workers support exactly-once sources, if a declared source asks for it."""
+    if plan.exactly_once is not None:
+        yield Sentence.of("support for exactly-once sources (exactly.once.source.support): {}", plan.exactly_once.value)
+
+
 def suspended_cluster(plan: Plan) -> Iterator[Sentence]:
     """By whom or what the whole cluster is suspended; nothing if it is not."""
     if plan.suspension is not None:

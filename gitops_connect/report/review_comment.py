@@ -27,7 +27,7 @@ from gitops_connect.report.comment_writer import (
     severity,
 )
 from gitops_connect.report.markdown import Markdown, bold, heading, legend, paragraph, stray_lines
-from gitops_connect.report.plan_view import PlanView, suspended_cluster, view, view_connector
+from gitops_connect.report.plan_view import PlanView, exactly_once_support, suspended_cluster, view, view_connector
 from gitops_connect.report.printable import Sentence
 from gitops_connect.report.problems import summary_line
 from gitops_connect.report.summary import headline
@@ -192,6 +192,7 @@ class _Review:
 
 def _facts(plan: Plan) -> Iterator[Sentence]:
     yield from suspended_cluster(plan)
+    yield from exactly_once_support(plan)
     for warning in plan.warnings:
         yield Sentence.of("{}", warning)
     for step in plan.steps:

@@ -11,7 +11,7 @@ from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import origin
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.offset_lines import Line, LineKind
-from gitops_connect.report.plan_view import PlanView, asides, legend, view
+from gitops_connect.report.plan_view import PlanView, asides, exactly_once_support, legend, view
 from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.summary import summary_line
 
@@ -113,6 +113,8 @@ class TextReport:
         plan = shown.plan
         cluster = self._paint(escaped(plan.cluster), Colour.BOLD)
         yield f"connect cluster: {cluster}  (Kafka Connect {plan.connect_version})   {escaped(origin(plan.revision))}"
+        for line in exactly_once_support(plan):
+            yield f"  {line.render(escaped)}"
         if plan.connectors:
             yield ""
         for connector in shown.connectors:

@@ -40,6 +40,7 @@ def cluster_value(view: ClusterView) -> Value:
     return {
         "cluster": view.cluster,
         "connect_version": str(view.plan.connect_version) if view.plan else None,
+        "exactly_once": view.plan.exactly_once.value if view.plan and view.plan.exactly_once else None,
         "desired": view.plan.revision if view.plan else None,
         "applied": view.applied,
         "observed": time_value(view.observed),

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.desired import OnManualPause
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.reviewed_plans import ReviewMode
 from gitops_connect.model.strimzi import NEWEST, StrimziOptions, StrimziVersion
@@ -278,6 +279,10 @@ class ClusterSettings:
     databases: Mapping[str, DatabaseSettings] = field(default_factory=dict)
     """The source databases whose replication slots plans read: tables `[clusters.NAME.databases.DATABASE]`. By default,
     gitops-connect connects to no database."""
+    exactly_once: ExpectedSupport | None = None
+    """What `exactly.once.source.support` of the workers should be: `disabled`, `preparing` or `enabled`. A plan warns
+    if the workers differ, and uses this value if it cannot find out. Connect does not tell `disabled` from
+    `preparing`. By default, nothing is expected."""
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_unmerged: tuple[str, ...] = ()

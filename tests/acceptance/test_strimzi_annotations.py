@@ -21,19 +21,20 @@ class Resource:
         self.at, self.lines = at, Lines(at)
         self.name = at.name("lines")
 
-    def text(self, annotations: Mapping[str, str], spec: str = "state: stopped") -> str:
+    def text(self, annotations: Mapping[str, str], spec: str = "state: stopped", **config: str) -> str:
         value = json.dumps(annotations)
+        settings = json.dumps({"file": str(self.lines.file), "topic": self.name, **config})
         return (
             "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\n"
             f"metadata:\n  name: {self.name}\n  labels: {{strimzi.io/cluster: local}}\n  annotations: {value}\n"
             f"spec:\n  class: {SOURCE}\n  tasksMax: 1\n  {spec}\n"
             "  alterOffsets: {fromConfigMap: {name: lines-offsets}}\n"
             "  listOffsets: {toConfigMap: {name: lines-offsets}}\n"
-            f"  config: {{file: {self.lines.file}, topic: {self.name}}}\n"
+            f"  config: {settings}\n"
         )
 
-    def commit(self, annotations: Mapping[str, str], spec: str = "state: stopped") -> str:
-        self.at.commit("lines.yaml", self.text(annotations, spec))
+    def commit(self, annotations: Mapping[str, str], spec: str = "state: stopped", **config: str) -> str:
+        self.at.commit("lines.yaml", self.text(annotations, spec, **config))
         return self.at.git("rev-parse", "HEAD")
 
     def offsets(self, position: int, entry: str = "offsets.json", *, commit: bool = True) -> None:

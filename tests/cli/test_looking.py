@@ -246,6 +246,8 @@ def test_doctor_says_what_an_old_worker_cannot_do(
     assert (ran.code, first["verdict"]) == (0, "ok")
     assert first["found"] == f"Kafka Connect {version}, 0 connectors"
     assert others.pop(0)["found"].startswith("topic tracking is enabled; only a reset shows")
+    is_old = tuple(map(int, version.split(".")[:2])) < (3, 3)
+    assert others.pop(0)["found"].endswith("exactly-once sources: " + ("not enabled" if is_old else "enabled"))
     assert {other["verdict"] for other in others} <= {"note"}
     assert [re.findall(r"\((.*) and later can\)|(KAFKA-\d+)", other["found"])[0] for other in others] == [
         ("", one) if one.startswith("KAFKA") else (one, "") for one in expected
@@ -265,9 +267,22 @@ def test_doctor_says_whether_topics_are_tracked_and_resets_nothing(
         for value in json.loads(ran.out)
         if "topic tracking" in value["found"]
     ] == [("note", found)]
-    assert standin.count("PUT") == 0
+    assert standin.count("PUT", ".*/topics/reset") == 0
     standin.cluster.version = "2.4.1"
     assert "topic tracking" not in at.run("doctor").expect(0, out="cannot return and reset the active topics").out
+
+
+@pytest.mark.parametrize(("second", "stated", "expected"), rows(__file__, "exactly_once"))
+def test_doctor_says_which_workers_support_exactly_once_sources(
+    at: Workplace, standin: StandIn, second: bool | None, stated: str, expected: list[str]
+) -> None:
+    with StandIn() as other:
+        other.cluster.exactly_once = bool(second)
+        at.urls = (standin.url,) if second is None else (standin.url, other.url)
+        at.settings(cluster=f'exactly_once = "{stated}"' if stated else "")
+        found = json.loads(at.run("doctor", "-o", "json").out)
+    lines = [f"{one['verdict']} {one['part']} {one['found']}" for one in found if "exactly-once" in one["found"]]
+    assert [line.replace("support for exactly-once sources: ", "") for line in lines] == expected
 
 
 def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, standin: StandIn) -> None:

@@ -131,3 +131,16 @@ def test_can_view_alter_and_reset_the_offsets_of_a_sink_that_targets_a_different
     target = targeting(second)
     there = dataclasses.replace(bench, counted=bench.count(**target))
     view_alter_and_reset(there, there.subject(Kind.SINK, **target))
+
+
+def test_a_sink_whose_admin_client_has_another_cluster_has_no_offsets_there(bench: Workbench, second: Sandbox) -> None:
+    """So Connect would change offsets that nothing reads: plans of such changes are blocked."""
+    target = targeting(second)
+    there = dataclasses.replace(bench, counted=bench.count(**target))
+    consumer = "consumer.override.bootstrap.servers"
+    subject = there.subject(Kind.SINK, **{consumer: target[consumer]})
+    bench.await_that(subject.seen, lambda seen: seen == ALL)
+    bench.stop(subject.name)
+    assert bench.client.offsets(subject.name) == {}
+    bench.client.configure(subject.name, {**bench.client.connectors()[0][subject.name].config, **target})
+    bench.await_offsets(subject.name, subject.offsets(LAST))

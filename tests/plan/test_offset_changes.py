@@ -27,6 +27,7 @@ from support.planner.situations import (
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredOffsetChange, OnDelete
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, seed_name
 from gitops_connect.model.offsets import OffsetPatch, OffsetText, PartitionText, offset_text, partition_text
@@ -134,13 +135,18 @@ def _plan(case: Case) -> Plan:
             [seen("a", there, config=config)] if there else [],
             owned=["a"] if there else (),
             version=case.get("version", "4.3.1"),
-            policy=skipping(case["max_skip"]) if "max_skip" in case else Policy(**case.get("policy", {})),
+            exactly_once=case.get("exactly_once", "unknown"),
+            policy=skipping(case["max_skip"]) if "max_skip" in case else _policy(**case.get("policy", {})),
             held=["a"] if case.get("held") else (),
             invalid=frozenset({"a"}) if case.get("invalid") else frozenset(),
             changes=changes.values(),
             offsets=_situation(case, {**changes, SEED: seed or change(SEED, "a", "seed")}),
         )
     )
+
+
+def _policy(**more: Any) -> Policy:
+    return Policy(**{**more, "exactly_once": ExpectedSupport(more["exactly_once"]) if "exactly_once" in more else None})
 
 
 def _situation(case: Case, known: Mapping[str, DesiredOffsetChange]) -> OffsetSituation:

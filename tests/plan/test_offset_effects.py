@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -43,6 +44,14 @@ SHOP, NEW = {"topic.prefix": "shop"}, {"topic.prefix": "shopnew"}
 @pytest.mark.parametrize(("plugin", "before", "after", "effects"), cases("effects"))
 def test_another_value_of_a_config_key(plugin: str, before: Config, after: Config, effects: list[str]) -> None:
     assert messages(plugin, before, after) == effects
+
+
+@pytest.mark.parametrize("case", rows(__file__, "stores"))
+def test_where_the_offsets_of_a_source_are_read(case: Mapping[str, Any]) -> None:
+    desired = wanted("orders", config={"connector.class": "org.example.Source", **case["after"]})
+    there = seen("orders", config={"connector.class": "org.example.Source", **case["before"]})
+    made = plan(situation([desired], [there], owned=["orders"], exactly_once=case.get("exactly_once", "unknown")))
+    assert [one.message for step in made.steps for one in step.offset_effects] == case["says"]
 
 
 def test_long_lists_and_values_are_cut() -> None:

@@ -64,6 +64,7 @@ class Cluster:
 
     def __init__(self, version: str = "4.3.1", *, lag: int = 0, masks_passwords: bool = False) -> None:
         self.version = version
+        self.exactly_once = True
         self.lag = lag
         self.masks_passwords = masks_passwords
         self.mask = MASK
@@ -89,7 +90,7 @@ class Cluster:
         self.is_reading = False
 
     def check(self, config: Mapping[str, str]) -> None:
-        check(config)
+        check(config, exactly_once=self.exactly_once)
 
     def create(self, name: str, config: dict[str, str], initial_state: str | None) -> dict[str, Any]:
         config = self._named(name, config)

@@ -161,7 +161,7 @@ class StandIn:
                     plugins.require_version(name, query.get("version", [self.cluster.version])[0], self.cluster.version)
                 return Reply(200, plugins.definitions(name))
             case "PUT", [name, "config", "validate"]:
-                return Reply(200, plugins.verdict(name, call.body))
+                return Reply(200, plugins.verdict(name, call.body, exactly_once=self.cluster.exactly_once))
             case _:
                 raise Refused(404, "HTTP 404 Not Found")
 

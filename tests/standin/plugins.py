@@ -29,6 +29,7 @@ class Key:
     default: str | None = None
     least: int | None = None
     words: Sequence[str] = ()
+    any_case: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ def require(config: Mapping[str, str]) -> PluginClass:
     return plugin
 
 
-def verdict(name: str, config: Mapping[str, str]) -> dict[str, Any]:
-    """`PUT /connector-plugins/X/config/validate`."""
+def verdict(name: str, config: Mapping[str, str], *, exactly_once: bool) -> dict[str, Any]:
+    """`PUT /connector-plugins/X/config/validate`. `exactly_once`: the worker supports exactly-once sources."""
     included = config.get("connector.class")
     if included is not None and not included.removesuffix("Connector").endswith(name.removesuffix("Connector")):
         raise Refused(400, f"Included connector type {included} does not match request type {name}")
@@ -105,7 +106,7 @@ def verdict(name: str, config: Mapping[str, str]) -> dict[str, Any]:
     except Refused as refused:
         java = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
         raise Refused(500, java + refused.message) from refused
-    found = errors(plugin, config)
+    found = errors(plugin, config, exactly_once=exactly_once)
     return {
         "name": config["connector.class"],
         "error_count": sum(len(messages) for messages in found.values()),
@@ -117,13 +118,13 @@ def verdict(name: str, config: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def check(config: Mapping[str, str | None]) -> PluginClass:
+def check(config: Mapping[str, str | None], *, exactly_once: bool) -> PluginClass:
     """Validate a config as POST and PUT config do first: 400 with all errors."""
     if any(value is None for value in config.values()):
         raise Refused(400, _invalid(["Null value can not be supplied as the configuration value."]))
     given = {key: value for key, value in config.items() if value is not None}
     plugin = require(given)
-    messages = [message for found in errors(plugin, given).values() for message in found]
+    messages = [message for found in errors(plugin, given, exactly_once=exactly_once).values() for message in found]
     if messages:
         raise Refused(400, _invalid(messages))
     return plugin
@@ -136,11 +137,49 @@ def _invalid(messages: list[str]) -> str:
     return "\n".join(lines)
 
 
-def errors(plugin: PluginClass, config: Mapping[str, str]) -> dict[str, list[str]]:
+def errors(plugin: PluginClass, config: Mapping[str, str], *, exactly_once: bool) -> dict[str, list[str]]:
     found = {key: messages for key, spec in keys_of(plugin).items() if (messages := _errors(key, spec, config))}
     if plugin.type == "sink" and not config.get("topics") and not config.get("topics.regex"):
         found |= {key: ["Must configure one of topics or topics.regex"] for key in ("topics", "topics.regex")}
+    if plugin.type == "source":
+        _check_exactly_once(plugin, config, found, exactly_once=exactly_once)
     return found
+
+
+_UNCONFIRMED = (
+    "The connector does not implement the API required for preflight validation of exactly-once source support. Please"
+    " consult the documentation for the connector to determine whether it supports exactly-once semantics, and then"
+    ' consider reconfiguring the connector to use the value "requested" for this property (which will disable this'
+    " preflight check and allow the connector to be created)."
+)
+_BOUNDARY = (
+    "The connector does not support connector-defined transaction boundaries with the given configuration. Please"
+    " reconfigure it to use a different transaction boundary definition."
+)
+_READ_COMMITTED = (
+    "MirrorSourceConnector can only provide exactly-once guarantees when its source consumer is configured with"
+    " isolation.level set to 'read_committed'; otherwise, records from aborted and uncommitted transactions will be"
+    " replicated from the source cluster to the target cluster."
+)
+
+
+def _check_exactly_once(
+    plugin: PluginClass, config: Mapping[str, str], found: dict[str, list[str]], *, exactly_once: bool
+) -> None:
+    """Add the errors of `DistributedHerder.validateSourceConnectorExactlyOnceSupport` and of MirrorMaker."""
+    support, boundary = (
+        config.get(key, "").strip().lower() for key in ("exactly.once.support", "transaction.boundary")
+    )
+    if support == "required" and "exactly.once.support" not in found:
+        texts = [] if exactly_once else ["This worker does not have exactly-once source support enabled."]
+        is_mirror = plugin.name.endswith("MirrorSourceConnector")
+        if is_mirror and config.get("source.consumer.isolation.level") != "read_committed":
+            texts = [_READ_COMMITTED]
+        elif not is_mirror and not plugin.name.endswith("FileStreamSourceConnector"):
+            texts.append(_UNCONFIRMED)
+        found.update({"exactly.once.support": texts} if texts else {})
+    if boundary == "connector":
+        found["transaction.boundary"] = [_BOUNDARY]
 
 
 def _errors(key: str, spec: Key, config: Mapping[str, str]) -> list[str]:
@@ -161,7 +200,9 @@ def _why_not_accepted(key: str, spec: Key, value: str) -> str:
         return f"Class {value} could not be found."
     if spec.type == "BOOLEAN" and value.strip().lower() not in ("true", "false"):
         return "Expected value to be either true or false"
-    if spec.words and value.strip() not in spec.words:
+    if spec.any_case and value.strip().lower() not in spec.words:
+        return f"String must be one of (case insensitive): {', '.join(spec.words).upper()}"
+    if spec.words and not spec.any_case and value.strip() not in spec.words:
         return f"String must be one of: {', '.join(spec.words)}"
     return "String must be non-empty" if key == "topic" and not value else ""
 

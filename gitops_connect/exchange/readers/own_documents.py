@@ -20,7 +20,7 @@ from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, connect_clus
 from gitops_connect.strimzi.translation import NO_CLUSTER, TranslationCache, translate
 
 _DIRECTORY = "clusters"
-_CONFIG_FIELDS = ("class", "version", "tasksMax", "state", "config", "secrets")
+_CONFIG_FIELDS = ("class", "version", "tasksMax", "state", "config", "secrets", "exactlyOnce")
 """The fields of `spec` that are not in `ConnectorDeclaration.fields`: what Connect gets, and the state."""
 _RELATIVE = ("./", "../")
 _PREFIX = "strimzi.io/"

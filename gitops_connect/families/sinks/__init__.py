@@ -71,6 +71,15 @@ CONSUMER_GROUP = ValueKey(
     " state: stopped with the new group, and set these offsets with an OffsetChange in the next commit",
 )
 """`SinkUtils.consumerGroupId`; the override counts (`Worker.baseConsumerConfigs`)."""
+_STARTS = "without committed offsets there the connector {start}"
+CONSUMER_CLUSTER = ValueKey(
+    ("consumer.override.bootstrap.servers",),
+    f"the Kafka cluster of the consumer group changes from {{before}} to {{after}}: {_STARTS}",
+    f"the consumer group is in the Kafka cluster {{after}} from now on, not in that of the workers: {_STARTS}",
+    f"the consumer group is in the Kafka cluster of the workers from now on, not in {{before}}: {_STARTS}",
+    hint=CONSUMER_GROUP.hint.replace("new group", "new Kafka cluster"),
+)
+"""The client that reads the records and commits their offsets (`WorkerSinkTask`)."""
 _KEYS = OffsetKeys(
     Start(
         "starts at the first record of each partition",
@@ -84,6 +93,7 @@ _KEYS = OffsetKeys(
     ),
     (
         CONSUMER_GROUP,
+        CONSUMER_CLUSTER,
         ListKey(("topics",), "topics"),
         ValueKey(
             ("topics.regex",),

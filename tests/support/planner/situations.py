@@ -19,6 +19,7 @@ from gitops_connect.model.desired import (
 )
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document
+from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import (
@@ -142,6 +143,8 @@ def situation(
 ) -> Situation:
     held, complete = frozenset(more.pop("held", ())), more.pop("complete", True)
     unknown = frozenset(more.pop("unknown", ()))
+    support = ExactlyOnceSupport(more.pop("exactly_once", "unknown"))
+    there = {one.name: one for one in observed}
     return Situation(
         REVISION,
         DesiredState(
@@ -151,7 +154,7 @@ def situation(
             complete,
             tuple(sorted(more.pop("changes", ()), key=lambda one: one.name)),
         ),
-        ObservedState(CLUSTER, parse_version(version), {one.name: one for one in observed}, unknown),
+        ObservedState(CLUSTER, parse_version(version), there, unknown, exactly_once=support),
         more.pop("now", NOW),
         policy or Policy(),
         {ConnectorName(name): Ownership(CLUSTER, ConnectorName(name), Origin.CREATED, REVISION, NOW) for name in owned},

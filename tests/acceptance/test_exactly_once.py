@@ -1,0 +1,160 @@
+"""Exactly-once sources on real workers, with that support and without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acceptance.test_offsets import LINES, Lines
+from acceptance.test_strimzi_annotations import Resource
+from acceptance.workplace import SOURCE, Workplace
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.sandbox.jars import BROKER_RELEASE
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+BLOCKED = "Connect cannot remove offsets there"
+OTHER = {"partition": {"filename": "/other"}, "offset": {"position": 1}}
+OWN_TOPIC = "exactlyOnce: {support: required, offsetsTopic: own-offsets}"
+
+
+@pytest.fixture(scope="module", params=[BROKER_RELEASE, pytest.param("3.9.1", marks=pytest.mark.thorough)])
+def enabled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    """Workers that support exactly-once sources."""
+    if request.param == BROKER_RELEASE:
+        yield request.getfixturevalue("sandbox").worker_urls
+        return
+    directory = tmp_path_factory.mktemp("exactly-once") / "sandbox"
+    options = SandboxOptions(directory=directory, workers=1, release=request.param, heap=512, tied=True)
+    with Sandbox.up(options) as sandbox:
+        yield sandbox.worker_urls
+
+
+@pytest.fixture(scope="module", params=["3.9.1"])
+def disabled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    """Workers that do not."""
+    directory = tmp_path_factory.mktemp("at-least-once") / "sandbox"
+    options = SandboxOptions(
+        directory=directory, workers=1, release=request.param, heap=512, exactly_once=False, tied=True
+    )
+    with Sandbox.up(options) as sandbox:
+        yield sandbox.worker_urls
+
+
+@pytest.fixture
+def at(enabled: tuple[str, ...], tmp_path: Path) -> Iterator[Workplace]:
+    place = Workplace(tmp_path, enabled)
+    yield place
+    place.clean()
+
+
+@pytest.fixture
+def without(disabled: tuple[str, ...], tmp_path: Path) -> Iterator[Workplace]:
+    place = Workplace(tmp_path, disabled)
+    yield place
+    place.clean()
+
+
+@pytest.fixture
+def lines(at: Workplace) -> Lines:
+    """A source with an offsets topic of its own, which has read its file."""
+    made = Lines(at)
+    at.deploy("lines.yaml", made.document(OWN_TOPIC))
+    at.await_position("lines", len(LINES))
+    return made
+
+
+@pytest.mark.parametrize("removal", ["reset", "null", "replace"])
+def test_a_removal_that_connect_cannot_carry_out_is_blocked(at: Workplace, lines: Lines, removal: str) -> None:
+    spec = {
+        "reset": "operation: reset\nacknowledge: [reset]",
+        "null": f"operation: alter\nacknowledge: [tombstone]\n{lines.offsets(None)}",
+        "replace": f"operation: replace\nacknowledge: [tombstone, unread]\noffsets: {json.dumps([OTHER])}",
+    }
+    at.commit("change.yaml", lines.change("again", spec[removal]))
+    support = "support for exactly-once sources (exactly.once.source.support): enabled"
+    at.run("plan").expect(said=(BLOCKED, support, "blocked"))
+    at.run("apply", "--yes").expect(said=BLOCKED)
+    assert (at.states(), lines.position()) == ({"lines": "RUNNING"}, len(LINES))
+
+
+def test_an_undo_that_removes_offsets_is_blocked(at: Workplace, lines: Lines) -> None:
+    at.apply_change("more", "lines", f"operation: alter\nacknowledge: [unread]\noffsets: {json.dumps([OTHER])}")
+    assert len(at.offsets("lines")) == 2
+    at.undo("more")
+    at.run("plan").expect(said=BLOCKED)
+
+
+def test_an_annotation_that_removes_offsets_is_a_warning(at: Workplace) -> None:
+    resource = Resource(at)
+    own = {"offsets.storage.topic": "own-offsets"}
+    resource.commit({}, "state: running", **own)
+    at.apply()
+    at.await_position("lines", len(LINES))
+    resource.commit({"strimzi.io/connector-offsets": "reset"}, **own)
+    at.run("apply", "--yes").expect(said=BLOCKED)
+    assert (at.states(), resource.position) == ({"lines": "STOPPED"}, len(LINES))
+
+
+def test_a_deletion_keeps_the_connector_if_its_offsets_cannot_be_removed(at: Workplace, lines: Lines) -> None:
+    at.commit("lines.yaml", lines.document(f"{OWN_TOPIC}\nstate: absent\nonDelete: {{offsets: reset}}"))
+    at.run("plan").expect(out=("not deleted, because onDelete removes its offsets first", BLOCKED))
+    at.apply()
+    assert at.states() == {"lines": "RUNNING"}
+    at.deploy("lines.yaml", lines.document(f"{OWN_TOPIC}\nstate: absent"))
+    assert at.states() == {}
+
+
+def test_setting_offsets_works_in_an_offsets_topic_of_the_connector(at: Workplace, lines: Lines) -> None:
+    at.deploy("change.yaml", lines.alter("again", 2, "acknowledge: [rewind]"))
+    lines.await_position(len(LINES))
+    at.run("offsets", "history", at.name("lines")).expect(0, out="again")
+
+
+def test_the_plan_says_where_the_offsets_are_read_next(at: Workplace, lines: Lines) -> None:
+    at.commit("lines.yaml", lines.document("state: stopped\nexactlyOnce: {offsetsTopic: other-offsets}"))
+    at.run("plan").expect(out='offsets are read from the topic "other-offsets" from now on')
+    at.apply()
+    at.commit("lines.yaml", lines.document("state: stopped"))
+    at.run("plan").expect(out="offsets are read from the worker's offsets topic, which may have older offsets or none")
+
+
+def test_a_class_without_transactions_of_its_own(at: Workplace) -> None:
+    at.commit("lines.yaml", Lines(at).document("exactlyOnce: {support: required, boundary: connector}"))
+    at.run("plan").expect(said=("connect/boundary-unsupported", "use the boundary poll or interval"))
+
+
+def test_connect_accepts_each_field(at: Workplace) -> None:
+    fields = "{support: requested, boundary: interval, interval: 500ms, offsetsTopic: own-offsets}"
+    at.deploy("lines.yaml", Lines(at).document(f"exactlyOnce: {fields}"))
+    at.await_position("lines", len(LINES))
+    assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_the_interval_has_the_limit_of_connect(at: Workplace, value: str) -> None:
+    keys = {"transaction.boundary": "interval", "transaction.boundary.interval.ms": value}
+    body = {"connector.class": SOURCE, "name": "x", "topic": "t", **keys}
+    found = at.rest("PUT", "/connector-plugins/FileStreamSource/config/validate", body)
+    assert (found["error_count"] == 0) is (value == "0")
+
+
+def test_workers_are_enabled(at: Workplace) -> None:
+    at.settings('connect_validate = false\nexactly_once = "preparing"')
+    at.run("doctor").expect(out="enabled, but exactly_once is 'preparing' in the settings")
+    at.run("plan").expect(out="exactly_once is 'preparing' in [clusters.local]")
+
+
+def test_workers_are_not_enabled(without: Workplace) -> None:
+    lines = Lines(without)
+    without.run("doctor").expect(out="support for exactly-once sources: not enabled")
+    without.commit("lines.yaml", lines.document(OWN_TOPIC))
+    without.run("plan").expect(said=("connect/exactly-once-not-enabled", "exactly.once.source.support): not enabled"))
+    own = "exactlyOnce: {support: requested, offsetsTopic: own-offsets}"
+    without.deploy("lines.yaml", lines.document(own))
+    lines.await_position(len(LINES))
+    without.deploy("change.yaml", lines.change("again", "operation: reset\nacknowledge: [reset]"))
+    lines.await_position(len(LINES))
+    without.run("offsets", "history", without.name("lines")).expect(0, out="again")

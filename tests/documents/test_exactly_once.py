@@ -1,0 +1,34 @@
+"""`spec.exactlyOnce`, and what is wrong with the exactly-once keys of a config."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from support.files.document_files import LOCAL, declare
+from support.files.tables import rows
+
+
+def document(spec: Mapping[str, Any]) -> str:
+    whole = {"class": "org.example.Source", **spec}
+    return json.dumps(
+        {"apiVersion": "gitops-connect/v1", "kind": "Connector", "metadata": {"name": "a"}, "spec": whole}
+    )
+
+
+@pytest.mark.parametrize(("fields", "config"), rows(__file__, "fields"))
+def test_each_field_sets_a_config_key(fields: Mapping[str, str], config: Mapping[str, str]) -> None:
+    states, found = declare({"a.yaml": document({"exactlyOnce": fields, "config": {"topic": "t"}})})
+    assert not found.errors
+    (connector,) = states[LOCAL].connectors
+    assert connector.config == {"connector.class": "org.example.Source", "tasks.max": "1", "topic": "t", **config}
+    places = {connector.locate(("spec", "exactlyOnce", field)) for field in fields}
+    assert {connector.locate_config(key) for key in config} == places
+
+
+@pytest.mark.parametrize("case", rows(__file__, "problems"))
+def test_problems(case: Mapping[str, Any]) -> None:
+    _, found = declare({"a.yaml": document(case["spec"])})
+    assert [f"{one.severity.value} {one.rule}: {one.summary}" for one in found] == case["says"]
