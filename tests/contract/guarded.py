@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contract.under_test import DEADLINE
 from gitops_connect.sandbox.jars import BROKER_RELEASE, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import (
     JAVA_OPTIONS,
+    READY_TIMEOUT,
     broker_answers,
     broker_config,
     choose_port,
@@ -48,7 +48,7 @@ class Guarded:
         log = self.directory / f"{name}.log"
         command = ["sh", "-c", UNTIL_WE_END, "sh", *self.java(main, self.config(name, text))]
         with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out) as process:
-            until = time.monotonic() + DEADLINE
+            until = time.monotonic() + READY_TIMEOUT
             while not answers():
                 assert time.monotonic() < until, log.read_text()[-5000:]
                 assert process.poll() is None

@@ -26,12 +26,13 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import WorkerState
+from gitops_connect.model.offsets import OffsetPatch
 from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox.launch import choose_port
 from gitops_connect.sandbox.sandbox_state import HOST
 from gitops_connect.settings.sections import ClusterSettings
 
-pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 CLIENTS = ("worker", "producer", "consumer", "admin")
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -149,8 +150,7 @@ class RestrictedConnectors:
         client = stack.enter_context(ConnectClient(ClusterSettings(ClusterName("local"), (url,)), SystemClock()))
         self.bench = Workbench(client, url, guarded.directory)
         client.create(LINES, self.configs[LINES], None)
-        end = {"position": self.file.stat().st_size}
-        self.bench.await_offsets(LINES, entry({"filename": str(self.file)}, end))  # now the topic exists
+        self.bench.await_offsets(LINES, self.end_of_file())  # now the topic exists
         for name in self.configs.keys() - {LINES}:
             client.create(name, self.configs[name], None)
 
@@ -169,7 +169,7 @@ class RestrictedConnectors:
         self.bench.await_that(lambda: command(*listing), lambda found: shown in found)
 
     def run(self) -> None:
-        """Start both connectors, and wait until a new line arrives. Fails if something has failed instead."""
+        """Start all, and wait until a new line arrives and its offset is stored. Fails if a task has failed instead."""
         for name in self.configs:
             self.bench.client.resume(name)
         self.count += 1
@@ -177,6 +177,7 @@ class RestrictedConnectors:
             out.write(f"line {self.count}\n")
         self.bench.await_that(self.running, lambda found: found == dict.fromkeys(self.configs, True))
         self.bench.await_that(self.last_line, lambda last: last == [f"line {self.count}"])
+        self.bench.await_that(self.stored_offsets, lambda found: found == self.end_of_file())  # it is committed, too
 
     def running(self) -> dict[ConnectorName, bool]:
         """Whether each connector has all its tasks, and each of them runs."""
@@ -188,6 +189,13 @@ class RestrictedConnectors:
             name: [task.state for task in one.tasks] == [WorkerState.RUNNING] * int(self.configs[name]["tasks.max"])
             for name, one in found.items()
         }
+
+    def stored_offsets(self) -> OffsetPatch:
+        self.running()
+        return self.bench.client.offsets(LINES)
+
+    def end_of_file(self) -> OffsetPatch:
+        return entry({"filename": str(self.file)}, {"position": self.file.stat().st_size})
 
     def last_line(self) -> list[str]:
         self.running()
