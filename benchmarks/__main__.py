@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from benchmarks import (
+    acls,
     applying,
     converging,
     failover,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "converging": converging,
     "large": large,
     "applying": applying,
+    "acls": acls,
 }
 
 

@@ -17,7 +17,13 @@ from gitops_connect.connect.worker_heap import size_text
 from gitops_connect.settings import sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
-_NO_VARIABLE = ("Mapping[str, Credential]", "Mapping[str, str]", "Mapping[str, DatabaseSettings]", "SkipSettings")
+_NO_VARIABLE = (
+    "Mapping[str, Credential]",
+    "Mapping[str, str]",
+    "Mapping[str, DatabaseSettings]",
+    "SkipSettings",
+    "WorkerSettings",
+)
 SETTINGS_INTRODUCTION = """\
 gitops-connect reads one settings file, in TOML: the one that `--config FILE` names, otherwise the one that the variable
 `GITOPS_CONNECT_CONFIG` names, otherwise `gitops-connect.toml` in the current directory. Relative paths start from the
@@ -62,6 +68,7 @@ TYPES = {
     "Mapping[str, str]": "table of strings",
     "Mapping[str, DatabaseSettings]": "table of tables",
     "SkipSettings": "table, or a number",
+    "WorkerSettings": "table",
     "StrimziVersion": "a version such as `1.2`",
 }
 TABLES = {
@@ -70,6 +77,7 @@ TABLES = {
     sections.ClusterSettings: "clusters.NAME",
     sections.SkipSettings: "clusters.NAME.max_skip",
     sections.DatabaseSettings: "clusters.NAME.databases.DATABASE",
+    sections.WorkerSettings: "clusters.NAME.worker",
     sections.SecretsSettings: "secrets",
     sections.SparkSettings: "spark",
     sections.DaemonSettings: "daemon",

@@ -40,6 +40,7 @@ COMMANDS = {
     "import": CommandEntry("import_connectors", "import_connectors", "Write the connectors of a cluster as documents."),
     "convert": CommandEntry("convert", "convert", "Convert connectors from and to the formats of other tools."),
     "doctor": CommandEntry("doctor", "doctor", "Check settings, repository, forge, ledger, clusters and tools."),
+    "acls": CommandEntry("acls", "acls", "Show the permissions that connectors need on Kafka."),
     "version": CommandEntry("version", "version", "Show the versions of gitops-connect and Python."),
     "get": CommandEntry("connectors", "get", "List connectors or connector plugins."),
     "describe": CommandEntry("connectors", "describe", "Show the details of a connector."),

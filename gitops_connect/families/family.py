@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from gitops_connect.families.kafka_use import KafkaUse
 from gitops_connect.families.offset_keys import OffsetKeys, Start
 from gitops_connect.families.resume import ResumeRules
 from gitops_connect.families.shapes import Shape
@@ -45,6 +46,8 @@ class ConnectorClass:
     `disabled_by` are config keys that disable the connector if they are false, so that it has no tasks on purpose;
     `why_no_tasks` is the usual reason if it has none for another reason.
 
+    `kafka_use` returns the topics that it writes with a config. Without it, they are unknown.
+
     `has_aliases` is False if other classes have the same simple name: then only the full name means this class.
     """
 
@@ -56,6 +59,7 @@ class ConnectorClass:
     disabled_by: tuple[str, ...] = ()
     why_no_tasks: str = ""
     shape_of_config: Callable[[Shape, Config], Shape] | None = None
+    kafka_use: Callable[[Config], KafkaUse] | None = None
     has_aliases: bool = True
 
     def shape_for(self, config: Config) -> Shape | None:

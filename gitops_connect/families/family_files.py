@@ -33,7 +33,11 @@ def read_family(name: str, module: ModuleType) -> Family:
     text = files(module).joinpath("facts.yaml").read_text(encoding="utf-8")
     facts = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe
     reader = _FamilyReader(module, _conditions(facts.get("conditions", {})))
-    classes = {class_name: reader.connector_class(one) for class_name, one in facts["classes"].items()}
+    kafka_use = reader.named(facts.get("kafka_use"))
+    classes = {
+        class_name: replace(reader.connector_class(one), kafka_use=kafka_use)
+        for class_name, one in facts["classes"].items()
+    }
     units = tuple(getattr(module, unit) for unit in facts.get("units", ()))
     return Family(1, name, classes, units, _undefined(facts.get("transforms", {})))
 
@@ -58,10 +62,10 @@ class _FamilyReader:
             tuple(Section(**one) for one in facts.get("sections", ())),
             tuple(facts.get("disabled_by", ())),
             facts.get("why_no_tasks", ""),
-            self._named(facts.get("shape_of_config")),
+            self.named(facts.get("shape_of_config")),
         )
 
-    def _named(self, name: str | None) -> Any:
+    def named(self, name: str | None) -> Any:
         """What the family's module, or else `field_kinds` or `sinks`, calls by that name."""
         modules = (self._module, field_kinds, sinks)
         return None if name is None else next(getattr(one, name) for one in modules if hasattr(one, name))
@@ -72,13 +76,13 @@ class _FamilyReader:
             facts["name"],
             tuple(ShapeFields(self._kinds(one)) for one in facts["partitions"]),
             self._fields(facts["offset"]),
-            unit=self._named(facts.get("unit")),
+            unit=self.named(facts.get("unit")),
             instead=facts.get("instead", {}),
             contradictions=tuple(Contradiction(**one) for one in facts.get("contradictions", ())),
-            check=self._named(facts.get("check")),
-            in_snapshot=self._named(facts.get("in_snapshot")),
+            check=self.named(facts.get("check")),
+            in_snapshot=self.named(facts.get("in_snapshot")),
             tied=tuple(Tied(**{**one, "keys": tuple(one["keys"])}) for one in facts.get("tied", ())),
-            reads=self._named(facts.get("reads")),
+            reads=self.named(facts.get("reads")),
             demand=Demand(facts.get("demand", "nothing")),
             **lists,
         )
@@ -94,7 +98,7 @@ class _FamilyReader:
         )
 
     def _kinds(self, names: Mapping[str, str]) -> Mapping[str, FieldKind]:
-        return {field: self._named(name) for field, name in names.items()}
+        return {field: self.named(name) for field, name in names.items()}
 
     def _resume(self, facts: Mapping[str, Any]) -> ResumeRules:
         return ResumeRules(facts["decides"], tuple(self._rules(facts["rules"])), facts.get("unchecked", ""))
@@ -106,7 +110,7 @@ class _FamilyReader:
         """
         for one in facts:
             if isinstance(one, str):
-                yield from self._named(one)
+                yield from self.named(one)
                 continue
             if isinstance(one, list):
                 yield from self._rules(one)
@@ -131,7 +135,7 @@ class _FamilyReader:
             return named_in_partitions(more["named"], *keys, also=more.get("also", ""))
         if "listed" in more:
             return ListKey(keys, more.pop("listed"), **more)
-        return ValueKey(keys, **{**more, "pairs": self._named(more.get("pairs"))})
+        return ValueKey(keys, **{**more, "pairs": self.named(more.get("pairs"))})
 
 
 def _conditions(facts: Mapping[str, Mapping[str, list[str]]]) -> Mapping[str, ResumeCondition]:

@@ -242,6 +242,32 @@ class DatabaseSettings:
     one counts."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """`[clusters.NAME.worker]`: what the config of the workers says about Kafka, for `gitops-connect acls`. Connect's
+    REST API does not provide it."""
+
+    group_id: str = ""
+    """The worker's `group.id`."""
+    config_topic: str = ""
+    """The worker's `config.storage.topic`."""
+    offsets_topic: str = ""
+    """The worker's `offset.storage.topic`."""
+    status_topic: str = ""
+    """The worker's `status.storage.topic`."""
+    principal: str = ""
+    """The principal of the worker on Kafka, such as `User:connect` or `User:CN=connect`."""
+    producer_principal: str = ""
+    """The principal of the producers of connectors (the worker's `producer.` settings). Default: `principal`."""
+    consumer_principal: str = ""
+    """The principal of the consumers of connectors (the worker's `consumer.` settings). Default: `principal`."""
+    admin_principal: str = ""
+    """The principal of the admin clients of connectors (the worker's `admin.` settings). Default: `principal`."""
+    principals: Mapping[str, str] = field(default_factory=dict)
+    """The principals of connectors with credentials of their own, such as `consumer.override.sasl.jaas.config`, by the
+    connector's name. Credentials are never read to find a principal."""
+
+
 class ClusterMode(Enum):
     """Whether a cluster is changed or only observed."""
 
@@ -282,7 +308,9 @@ class ClusterSettings:
     exactly_once: ExpectedSupport | None = None
     """What `exactly.once.source.support` of the workers should be: `disabled`, `preparing` or `enabled`. A plan warns
     if the workers differ, and uses this value if it cannot find out. Connect does not tell `disabled` from
-    `preparing`. By default, nothing is expected."""
+    `preparing`. By default, nothing is expected. `acls` lists the permissions for this value."""
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    """What the workers' config says about Kafka: the table `[clusters.NAME.worker]`."""
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_unmerged: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Set
 from functools import partial
 from typing import Any
 
+from gitops_connect.families.family import Config
 from gitops_connect.families.field_kinds import (
     LONGEST,
     NATURAL_PATTERN,
@@ -24,6 +25,7 @@ from gitops_connect.families.field_kinds import (
     is_text,
     whole_number,
 )
+from gitops_connect.families.kafka_use import KafkaUse
 from gitops_connect.families.ties import Ties
 from gitops_connect.model.findings import Finding, LazyWords, show
 from gitops_connect.model.sensitivity import is_reference
@@ -296,3 +298,22 @@ def _of_task(value: str, partition: Mapping[str, Any]) -> Finding | None:
         return None
     words = LazyWords(lambda: {"found": show(partition["task_key"]), "key": _PER_TASK, "expected": show(value)})
     return Finding("manifest/task", "partition.task_key", words, unread=True)
+
+
+def topics_written(config: Config) -> KafkaUse:
+    """A topic for each table, whose name begins with the server's, and topics for changes of tables and heartbeats.
+
+    Nothing is known of the topics if another class names them.
+    """
+    history = _HISTORY if f"{_HISTORY}kafka.topic" in config else ""
+    server = config.get("topic.prefix") or config.get("database.server.name") or config.get("mongodb.name")
+    if not server or config.get("topic.naming.strategy", "Default").rpartition(".")[2] not in _NAMING:
+        return KafkaUse(own_clients=history)
+    topics = [server] if history and config.get("include.schema.changes", "true").lower() == "true" else []
+    if config.get("heartbeat.interval.ms", "0") != "0":
+        topics.append(f"{config.get('topic.heartbeat.prefix', '__debezium-heartbeat')}.{server}")
+    return KafkaUse(tuple(topics), (f"{server}{config.get('topic.delimiter', '.')}",), history)
+
+
+_HISTORY = "schema.history.internal."
+_NAMING = frozenset(("Default", "DefaultTopicNamingStrategy", "SchemaTopicNamingStrategy"))

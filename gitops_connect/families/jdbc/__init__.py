@@ -12,6 +12,7 @@ from typing import Any
 
 from gitops_connect.families.family import Config
 from gitops_connect.families.field_kinds import WHOLE_PATTERN, FieldKind, is_signed
+from gitops_connect.families.kafka_use import KafkaUse
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.ties import Ties, translate
 from gitops_connect.model.findings import KNOWN, VALUE, Finding, LazyWords, show
@@ -239,3 +240,9 @@ def _names(tables: Tables, table: str, *, is_full: bool) -> bool:
     if is_full:
         return name.endswith(tables.ends)
     return "," not in name and f".{name}," in tables.joined
+
+
+def topics_written(config: Config) -> KafkaUse:
+    """The topic of a query, or a topic for each table, whose name ends with the name of the table."""
+    named = tuple(filter(None, [config.get("topic.prefix")]))
+    return KafkaUse(topics=named) if config.get("query", "").strip() else KafkaUse(prefixes=named)

@@ -6,6 +6,7 @@ import re
 
 from gitops_connect.families.family import Config
 from gitops_connect.families.field_kinds import FieldKind
+from gitops_connect.families.kafka_use import KafkaUse
 from gitops_connect.families.ties import Ties, TopicFilter, translate
 from gitops_connect.model.sensitivity import is_reference
 
@@ -46,3 +47,31 @@ def topics_read(config: Config) -> Ties:
     names = frozenset(listed) if all(map(_PLAIN.fullmatch, listed)) else None
     pattern = translate("|".join(listed)) if names is None else None
     return Ties((TopicFilter("topics", value, names, pattern, field="topic", always=_HEARTBEATS),))
+
+
+def topics_written(config: Config) -> KafkaUse:
+    """The topics on the target that the connector writes with Connect's producer.
+
+    With a replication policy of another class, or without one of the keys, they are unknown.
+    """
+    policy = config.get("replication.policy.class", "DefaultReplicationPolicy").rpartition(".")[2]
+    alias, separator = config.get("source.cluster.alias", ""), config.get("replication.policy.separator", ".")
+    if policy not in ("DefaultReplicationPolicy", "IdentityReplicationPolicy") or not alias:
+        return KafkaUse(own_clients=_OWN_CLIENTS)
+    match config.get("connector.class", "").rpartition(".")[2].removesuffix("Connector"):
+        case "MirrorSource":
+            listed = [one.strip() for one in config.get("topics", "").split(",")]
+            prefix = f"{alias}{separator}" if policy == "DefaultReplicationPolicy" else ""
+            if not all(map(_PLAIN.fullmatch, listed)):
+                return KafkaUse((), (prefix,) if prefix else (), _OWN_CLIENTS)
+            heartbeats = f"{alias}{separator}{_HEARTBEATS}"  # the identity policy renames them, too
+            return KafkaUse((*(prefix + one for one in listed), heartbeats), (), _OWN_CLIENTS)
+        case "MirrorCheckpoint" if separator == ".":
+            return KafkaUse((f"{alias}.checkpoints.internal",), (), _OWN_CLIENTS)
+        case "MirrorHeartbeat":
+            return KafkaUse((_HEARTBEATS,), (), _OWN_CLIENTS)
+        case _:
+            return KafkaUse(own_clients=_OWN_CLIENTS)
+
+
+_OWN_CLIENTS = "source.cluster.* and target.cluster.*"
