@@ -111,7 +111,7 @@ class DesiredOffsetChange:
         if not self.problem or self.annotation is None:
             return None
         message = failed(self.annotation, self.connector, self.problem)
-        return AnnotationWarning(self.annotation, message, self.locate(), connector=self.connector)
+        return AnnotationWarning(self.annotation, message, self.locate(), self.name, connector=self.connector)
 
     def locate(self, *pointer: str | int) -> Location:
         return self.document.locate((*self.pointer, *pointer))

@@ -175,14 +175,14 @@ class _AnnotationReader:
     def _bad_restart(
         self, key: str, action: AnnotationAction, connector: ConnectorName | None, expected: str
     ) -> AnnotationWarning:
-        what = "connector" if action is AnnotationAction.RESTART else "connector task"
         why = f"the value of the annotation {key}: {self.annotations[key]!r}, {expected}"
-        return self._warning(key, action, connector, f"Failed to restart the {what} due to {why}.")
+        return self._warning(key, action, connector, failed(action, connector or "", why))
 
     def _warning(
         self, key: str, action: AnnotationAction, connector: ConnectorName | None, message: str
     ) -> AnnotationWarning:
-        return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
+        request = " ".join((*identity(self.resource), key))
+        return AnnotationWarning(action, message, self.resource.locate(_place(key)), request, connector=connector)
 
     def _key(self, *keys: str) -> AnnotationKey:
         return AnnotationKey(*identity(self.resource), tuple((key, self.annotations[key]) for key in sorted(keys)))
@@ -285,7 +285,8 @@ def _unknown_addition(one: AnnotatedResource, request: Request) -> AnnotationWar
     message = f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}."
     message += " Remove it, and add it in a later commit."
     place = one.resource.locate(request.place)
-    return AnnotationWarning(request.action, message, place, one.cluster, request.connector)
+    name = " ".join((*identity(one.resource), request.key.pairs[0][0]))
+    return AnnotationWarning(request.action, message, place, name, one.cluster, request.connector)
 
 
 def _listing(one: AnnotatedResource, request: Request, addition: str) -> RequestedListing:
@@ -377,7 +378,9 @@ def _with_restarts(document: Document, restarts: Sequence[tuple[Document, Reques
         field, place = "restart" if request.task is None else "restartTasks", resource.locate(request.place)
         positions = {**document.positions, ("spec", field): (place.line, place.column)}
         spec = {**document.value["spec"], field: restart}
-        document = replace(document, value={**document.value, "spec": spec}, positions=positions)
+        annotations = {**document.annotations, ("spec", field): request.key.words}
+        value = {**document.value, "spec": spec}
+        document = replace(document, value=value, positions=positions, annotations=annotations)
     return document
 
 
