@@ -51,6 +51,8 @@ class Acknowledgement(Enum):
     RESET = "reset"
     UNREAD = "unread"
     """Offsets are set for partitions that the connector, as it is configured, does not read."""
+    SHAPE = "shape"
+    """The entries have other fields or types than the class is known to have: its format has changed."""
     EXTERNAL = "external"
     """The source system also decides where the connector resumes, and not the offset alone."""
 

@@ -345,7 +345,7 @@ def _declared_offsets(one: AnnotatedResource, request: Request, config_maps: Ite
 
 
 def _document(one: AnnotatedResource, request: Request, addition: str, offsets: FoundOffsets | None) -> Document:
-    """The `OffsetChange`. Who adds the annotation acknowledges every effect, as in Strimzi."""
+    """The `OffsetChange`. Who adds the annotation acknowledges every effect, as in Strimzi, but no other format."""
     _, _, resource = identity(one.resource)
     metadata: dict[str, Any] = {
         "name": requested_name(resource, request.connector, request.action, addition),
@@ -354,7 +354,7 @@ def _document(one: AnnotatedResource, request: Request, addition: str, offsets: 
     spec: dict[str, Any] = {
         "connector": request.connector,
         "operation": request.action.value,
-        "acknowledge": [each.value for each in Acknowledgement],
+        "acknowledge": [each.value for each in Acknowledgement if each is not Acknowledgement.SHAPE],
         "reason": f"annotation {request.key.words}",
     }
     location, positions = one.resource.locate(request.place), dict[Pointer, tuple[int, int]]()
