@@ -14,7 +14,7 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, plain_name
 from gitops_connect.model.restart_records import AutoRestart, RestartRequest
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
@@ -104,6 +104,13 @@ class DesiredOffsetChange:
     """What annotations of a Strimzi resource request; None for a document of gitops-connect."""
     problem: str = ""
     """Why it cannot be carried out, as the end of a sentence. It does not matter once the change was applied."""
+
+    @property
+    def other_name(self) -> OffsetChangeName:
+        """The name of the change if its document named the connector in the other way: `connector`, or `connectors`."""
+        suffix = f".{plain_name(self.connector)}"
+        is_listed = self.name.endswith(suffix)
+        return OffsetChangeName(self.name.removesuffix(suffix) if is_listed else f"{self.name}{suffix}")
 
     @property
     def warning(self) -> AnnotationWarning | None:

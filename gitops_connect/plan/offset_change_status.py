@@ -58,7 +58,7 @@ def due(situation: Situation) -> Iterator[DesiredOffsetChange]:
 
 def assess(situation: Situation, connector: DesiredConnector, offset_change: DesiredOffsetChange) -> Assessment:
     """The status of one offset change of a declared connector."""
-    known = status_by_record(situation, offset_change)
+    known = status_by_record(situation, offset_change) or _recorded_otherwise(situation, offset_change)
     if known is not None:
         return known
     if (
@@ -98,6 +98,16 @@ def _requested(
     if not why or offset_change.annotation is None:
         return None
     return Assessment(OffsetChangeStatus.WAITING, failed(offset_change.annotation, connector.name, why), RULE)
+
+
+def _recorded_otherwise(situation: Situation, offset_change: DesiredOffsetChange) -> Assessment | None:
+    """The status of a change that is recorded under the name of its document with `connector`, or with `connectors`."""
+    other = situation.offsets.records.get(offset_change.other_name)
+    declared = {one.name for one in situation.desired.offset_changes_of(offset_change.connector)}
+    if other is None or other.connector != offset_change.connector or other.name in declared:
+        return None
+    why = f"it is recorded as {other.name}, and its document names its connectors in another way now"
+    return Assessment(OffsetChangeStatus.WAITING, why, "offsets/rewritten")
 
 
 def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:

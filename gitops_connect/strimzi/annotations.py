@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +17,7 @@ from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement
+from gitops_connect.model.offset_changes import Acknowledgement, plain_name
 from gitops_connect.model.strimzi import (
     KAFKA_CONNECTOR,
     AnnotationAction,
@@ -127,16 +126,21 @@ class _AnnotationReader:
         if offsets is None and name is None:
             return
         action = _OFFSET_ACTIONS.get(offsets or "", AnnotationAction.LIST)
-        connector = next((one for one in self.connectors if one == name), None)
         if offsets is None or name is None:
+            connector = next((one for one in self.connectors if one == name), None)
             key, missing = (MIRROR_CONNECTOR, OFFSETS) if offsets is None else (OFFSETS, MIRROR_CONNECTOR)
             why = f"missing annotation {missing} in {self.resource.value.get('kind')} CR"
             yield self._warning(key, action, connector, failed(action, connector or "", why))
-        elif connector is None:
-            why = f"unknown connector {name!r} in the annotation {MIRROR_CONNECTOR}, expected one of {self._names}"
+            return
+        names = {part.strip() for part in name.split(",")}
+        chosen = sorted(self.connectors) if name == "*" else [one for one in self.connectors if one in names]
+        unknown = sorted(names.difference(self.connectors)) if name != "*" else []
+        if unknown:
+            expected = f"expected one of {self._names}, several of them with commas, or *"
+            why = f"unknown connector {unknown[0]!r} in the annotation {MIRROR_CONNECTOR}, {expected}"
             yield self._warning(MIRROR_CONNECTOR, action, None, failed(action, "", why))
-        else:
-            yield self.offsets(connector, OFFSETS, MIRROR_CONNECTOR)
+            return
+        yield from (self.offsets(connector, OFFSETS, MIRROR_CONNECTOR) for connector in chosen)
 
     def offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
         value = self.annotations[OFFSETS]
@@ -311,12 +315,8 @@ def _entries(resource: Document, connector: ConnectorName) -> tuple[str, ...]:
 
 def requested_name(resource: str, connector: str, action: AnnotationAction, addition: str) -> OffsetChangeName:
     """The name of a requested change. `addition` identifies the commit that added the annotations."""
-    names = (_plain(resource), _plain(connector))
+    names = (plain_name(resource), plain_name(connector))
     return OffsetChangeName(".".join((*dict.fromkeys(names), action.value, addition)))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name.replace("->", "--"))
 
 
 def entry_name(connector: str) -> str:
