@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -24,7 +24,9 @@ from gitops_connect.connect.capabilities import ACTIVE_TOPICS, EXPANDED_LIST, bu
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled
 from gitops_connect.forge.opening import open_forge
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ClusterInfo
 from gitops_connect.runtime import SystemClock, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import ClusterSettings, Settings
@@ -143,6 +145,27 @@ def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
         worker = replace(cluster, url=(url,))
         part = f"cluster {cluster.name}" if len(cluster.url) == 1 else f"cluster {cluster.name} worker {number + 1}"
         yield from _look_at_worker(part, worker)
+    yield from _compare_workers(cluster)
+
+
+def _compare_workers(cluster: ClusterSettings) -> Iterator[CheckResult]:
+    """Workers of one cluster must have the same version, and use the same Kafka cluster. Others do not answer."""
+    found: dict[str, ClusterInfo] = {}
+    for url in cluster.url if len(cluster.url) > 1 else ():
+        worker = replace(cluster, url=(url,))
+        with suppress(GitopsConnectError), closing(ConnectClient(worker, SystemClock())) as client:
+            found[mask(url)] = client.info()
+    kinds: tuple[tuple[str, str, Callable[[ClusterInfo], str]], ...] = (
+        ("note", "versions: finish the upgrade of all workers", lambda one: one.reported),
+        ("error", "Kafka clusters: correct url in the settings", lambda one: one.kafka_cluster_id),
+    )
+    for verdict, problem, value in kinds:
+        values = {url: value(one) for url, one in found.items()}
+        if len(set(values.values())) > 1:
+            each = ", ".join(f"{url}: {one}" for url, one in values.items())
+            different, _, advice = problem.partition(": ")
+            what = f"its workers have different {different} ({each}); {advice}"
+            yield CheckResult(verdict, f"cluster {cluster.name}", what)
 
 
 def _look_at_worker(part: str, cluster: ClusterSettings) -> Iterator[CheckResult]:

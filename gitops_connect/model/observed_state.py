@@ -90,7 +90,8 @@ class ObservedState:
     """Every connector of a cluster, by name.
 
     `unknown` are connectors that exist but could not be read: nothing is planned for them. `gone` are workers
-    (`host:port`) that do not answer although Connect reports connectors or tasks on them.
+    (`host:port`) that do not answer although Connect reports connectors or tasks on them. `versions` are those of all
+    workers in the settings that answer, and `version` is the oldest of them: any worker may get a request.
     """
 
     cluster: ClusterName
@@ -98,6 +99,7 @@ class ObservedState:
     connectors: Mapping[ConnectorName, ObservedConnector] = field(default_factory=dict)
     unknown: frozenset[ConnectorName] = frozenset()
     gone: frozenset[str] = frozenset()
+    versions: frozenset[ConnectVersion] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,10 @@ def _admitted(
     held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
     held = [*limit_rollout(situation, held, unhealthy)]
     pruned, warnings = _prune(situation, done)
+    if len(situation.observed.versions) > 1:
+        found = ", ".join(map(str, sorted(situation.observed.versions)))
+        why = f"the workers have different versions ({found}), and the plan is for the oldest"
+        warnings = (f"{why}: finish the upgrade of all workers", *warnings)
     declared, deleted = [one.admitted() for one in held], [*pruned, *finished]
     refused = refusals(situation, [*declared, *deleted])
     if refused and situation.policy.guards_hold:

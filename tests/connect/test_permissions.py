@@ -30,6 +30,7 @@ SENDS: Mapping[str, Callable[[ConnectClient, Path], object]] = {
     "info": lambda client, _: client.info(),
     "names": lambda client, _: client.names(),
     "offsets": lambda client, _: client.offsets(NAME),
+    "other_versions": lambda client, _: client.other_versions(),
     "pause": lambda client, _: client.pause(NAME),
     "plugins": lambda client, _: client.plugins(),
     "reset_active_topics": lambda client, _: client.reset_active_topics(NAME),
