@@ -55,7 +55,8 @@ def observe_at_rest(client: ConnectClient, expected: Collection[ConnectorName], 
     while _in_transit(observed, expected) and clock.monotonic() < until:
         clock.sleep(_PAUSE)
         observed = observe(client, expected)
-    return replace(observed, gone=client.gone(_workers(observed)))
+    versions = client.other_versions() | {observed.version}
+    return replace(observed, gone=client.gone(_workers(observed)), version=min(versions), versions=versions)
 
 
 def _workers(observed: ObservedState) -> frozenset[str]:

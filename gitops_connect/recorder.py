@@ -29,6 +29,9 @@ from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.restart_records import RequestKind, RestartRecord
+from gitops_connect.model.status import ConditionType
+from gitops_connect.plan.annotation_warnings import annotation_conditions
+from gitops_connect.plan.conditions import changes
 from gitops_connect.plan.offset_change_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restarts import seen_before_managed, uncounted
@@ -246,6 +249,9 @@ class LedgerRecords:
         The revision is applied if no step failed, the plan was complete, and no step was left out by a command, a
         setting, or a missing review.
         """
+        warned = {key: one for key, one in self._situation.conditions.items() if key[1] is ConditionType.WARNING}
+        after = annotation_conditions(warned, self._plan, outcomes, self._situation.now)
+        self._ledger.status.conditions.record(self._cluster, *changes(warned, after))
         now = self._clock.now()
         undone = [one for one in outcomes if not one.result.is_in_place]
         if undone:

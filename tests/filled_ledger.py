@@ -118,7 +118,7 @@ def _fill_offset_changes(ledger: Ledger) -> None:
 
 def _fill_status(ledger: Ledger) -> None:
     ready = Condition(ConditionType.READY, ConditionStatus.FALSE, "TaskFailed", "task 0 is FAILED", NOON, BEFORE)
-    keys = [(NAME, ConditionType.READY), (ConnectorName(""), ConditionType.READY)]
+    keys = [(NAME, ConditionType.READY, ""), (ConnectorName(""), ConditionType.READY, "")]
     ledger.status.conditions.record(LOCAL, dict.fromkeys(keys, ready))
     ledger.status.offset_positions.record(LOCAL, {NAME: OffsetPosition(Digest("f" * 64), NOON)})
     names = (LOCAL, LATER, BEFORE, "Ann", NAME)

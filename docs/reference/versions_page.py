@@ -21,7 +21,8 @@ rename, restart and delete connectors, `doctor` and `plan` |
 | others | not tested; the table below applies |
 
 To try another version: `gitops-connect sandbox up --kafka-version 3.9.1`. During a rolling upgrade, workers of a
-cluster have different versions. The version of the worker that answers first counts, so finish the upgrade before you
+cluster have different versions. If `url` lists several workers, the oldest version of those that answer counts, and the
+plan and `doctor` say so. Otherwise, the version of the worker that answers counts. Finish the upgrade before you
 apply changes.
 
 ## What a version adds

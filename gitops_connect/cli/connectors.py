@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,7 +36,7 @@ from gitops_connect.model.observed_state import (
 from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import RequestKind, RestartRequest
-from gitops_connect.model.status import ConditionType
+from gitops_connect.model.status import Condition, ConditionType
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.observe import observe, observe_exactly_once, observe_topics
 from gitops_connect.offset_changes.subject import clients_of, locate
@@ -207,10 +208,16 @@ def _described(
         described["autoRestart"] = restarts
     if ACTIVE_TOPICS.is_in(state.version):
         described["Active topics"] = _active_topics(client, name)
-    if (warning := situation.conditions.get((name, ConditionType.WARNING))) is not None:
-        since = f"{warning.since:%Y-%m-%d %H:%M:%S} UTC"
-        described["Warning"] = {"Reason": warning.reason, "Message": warning.message, "Since": since}
+    kinds = (one for (of, kind, _), one in situation.conditions.items() if of == name and kind is ConditionType.WARNING)
+    if warnings := sorted(kinds, key=attrgetter("reason", "message")):
+        described["Warnings"] = [_condition(one) for one in warnings]
     return described
+
+
+def _condition(one: Condition) -> dict[str, str]:
+    since = f"{one.since:%Y-%m-%d %H:%M:%S} UTC"
+    type_and_status = {"Type": one.type.value, "Status": one.status.value}
+    return {**type_and_status, "Reason": one.reason, "Message": one.message, "Since": since}
 
 
 def _active_topics(client: ConnectClient, name: ConnectorName) -> list[str] | str:

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -25,7 +25,9 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled
 from gitops_connect.forge.opening import open_forge
 from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSupport
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed_state import ClusterInfo
 from gitops_connect.observe import observe_exactly_once
 from gitops_connect.runtime import SystemClock, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
@@ -148,6 +150,27 @@ def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
         support = yield from _look_at_worker(part, worker)
         supports.append(support)
     yield from _compare(cluster.name, supports)
+    yield from _compare_workers(cluster)
+
+
+def _compare_workers(cluster: ClusterSettings) -> Iterator[CheckResult]:
+    """Workers of one cluster must have the same version, and use the same Kafka cluster. Others do not answer."""
+    found: dict[str, ClusterInfo] = {}
+    for url in cluster.url if len(cluster.url) > 1 else ():
+        worker = replace(cluster, url=(url,))
+        with suppress(GitopsConnectError), closing(ConnectClient(worker, SystemClock())) as client:
+            found[mask(url)] = client.info()
+    kinds: tuple[tuple[str, str, Callable[[ClusterInfo], str]], ...] = (
+        ("note", "versions: finish the upgrade of all workers", lambda one: one.reported),
+        ("error", "Kafka clusters: correct url in the settings", lambda one: one.kafka_cluster_id),
+    )
+    for verdict, problem, value in kinds:
+        values = {url: value(one) for url, one in found.items()}
+        if len(set(values.values())) > 1:
+            each = ", ".join(f"{url}: {one}" for url, one in values.items())
+            different, _, advice = problem.partition(": ")
+            what = f"its workers have different {different} ({each}); {advice}"
+            yield CheckResult(verdict, f"cluster {cluster.name}", what)
 
 
 def _compare(name: ClusterName, supports: Collection[ExactlyOnceSupport]) -> Iterator[CheckResult]:

@@ -82,8 +82,8 @@ Acknowledge = Annotated[
     list[Acknowledgement] | None,
     typer.Option(
         metavar="|".join(one.value for one in Acknowledgement),
-        help="Acknowledge an effect, as `acknowledge` does in a document; may be repeated. Only `unread` changes which"
-        " entries are valid.",
+        help="Acknowledge an effect, as `acknowledge` does in a document; may be repeated. Only `unread` and `shape`"
+        " change which entries are valid.",
     ),
 ]
 

@@ -22,13 +22,13 @@ from gitops_connect.connect.responses import ConnectRequest
 from gitops_connect.connect.transport import Large, Transport
 from gitops_connect.connect.validation import ConfigDefinition, ConfigKey, ConfigVerdict, Plugin
 from gitops_connect.connect.wire import offset_lines
-from gitops_connect.errors import ConnectRefused, NotFound, OutcomeUnknown, Rejected, UsageError
+from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, OutcomeUnknown, Rejected, UsageError
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, TopicName
-from gitops_connect.model.observed_state import ClusterInfo, ObservedConnector
+from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.safe_files import FULL, without_space
 from gitops_connect.settings.sections import ClusterSettings
@@ -99,6 +99,14 @@ class ConnectClient:
     def info(self) -> ClusterInfo:
         """`GET /`: the version and the Kafka cluster of the worker that answers."""
         return self._read(wire.parse_info, ConnectRequest("GET", "/"))
+
+    def other_versions(self) -> frozenset[ConnectVersion]:
+        """`GET /` of each other worker in the settings: the versions of those that answer."""
+        found = set()
+        for body in self._transport.others(ConnectRequest("GET", "/")):
+            with suppress(GitopsConnectError):  # an answer of no worker
+                found.add(wire.parse_info(body).version)
+        return frozenset(found)
 
     def require(self, capability: Capability) -> None:
         """Raise ConnectRefused if the worker that answers is too old for it, and the errors of `info`."""

@@ -13,6 +13,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.client import IncompleteRead
 from itertools import chain
@@ -42,6 +43,8 @@ _log = logging.getLogger("gitops_connect.requests")
 RETRY = Backoff(0.25, 4.0)
 """Between the eight tries of a request pass 16 seconds: a rebalance after a worker was killed takes about 10."""
 
+OTHERS = 2.0
+"""Seconds for the answer of a worker that is asked besides the one that answers all requests."""
 _LONGEST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
 _MORE_CONNECTIONS = 17
@@ -114,6 +117,21 @@ class Transport:
             if tried >= reading.tries or self._clock.monotonic() + RETRY.after(tried) >= request.until:
                 raise self._named(reading.error)
             self._clock.sleep(RETRY.after(tried))
+
+    def others(self, request: ConnectRequest) -> Iterator[Any]:
+        """The JSON of each other worker's answer to a read, within `OTHERS` seconds each. Others are skipped.
+
+        A worker that is down is no problem here: requests are sent to the next one.
+        """
+        identity, preferred = identify(self._settings), self._preferred
+        for index, worker in enumerate(self._workers):
+            if index != preferred:
+                limited = replace(request, until=min(self._clock.monotonic() + OTHERS, self.until))
+                with suppress(requests.RequestException, OSError):
+                    answer = self._ask(worker, limited, identity, None)
+                    reading = answer if isinstance(answer, Accepted) else read(limited, answer, identity.secrets)
+                    if isinstance(reading, Accepted):
+                        yield reading.body
 
     def _named(self, error: GitopsConnectError) -> GitopsConnectError:
         return type(error)(f"connect cluster {self._settings.name}: {error}")

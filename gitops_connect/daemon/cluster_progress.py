@@ -27,7 +27,8 @@ from gitops_connect.model.status import (
     ConditionType,
     ConnectorStatus,
 )
-from gitops_connect.plan.conditions import CLUSTER, changes, cluster_failed, cluster_ready, connector_conditions
+from gitops_connect.plan.annotation_warnings import CLUSTER
+from gitops_connect.plan.conditions import changes, cluster_failed, cluster_ready, connector_conditions
 from gitops_connect.plan.guards import unsafe
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.plan.rollouts import stopped_rollouts, until_rollout_continues, waiting_for_rollout
@@ -246,15 +247,20 @@ class ClusterProgress:
             found.append(
                 Condition(ConditionType.STALLED, ConditionStatus.TRUE, why, str(error), now, declared.revision)
             )
-        of_connectors = {key: one for key, one in self._conditions.items() if _is_of_connectors(key)}
-        keyed: dict[ConditionKey, Condition] = {(CLUSTER, one.type): one for one in found}
+        keyed: dict[ConditionKey, Condition] = {(CLUSTER, one.type, ""): one for one in found}
         of_cluster = {key: one.follows(self._conditions.get(key)) for key, one in keyed.items()}
+
+        def after() -> Conditions:
+            return {**{key: one for key, one in self._conditions.items() if _is_of_connectors(key)}, **of_cluster}
+
         try:
-            self._record({**of_connectors, **of_cluster})
+            if isinstance(ended, ReconciliationOutcome) and ended.steps:  # its warnings are recorded at its end
+                self._conditions = self.ledger.status.conditions.of(self.cluster)
+            self._record(after())
             applied = self.ledger.revisions(self.cluster).applied
             self._publish(applied=None if applied is None else applied.revision)
         except Exception as problem:  # the ledger is the problem, or a bug: the daemon goes on
-            self._publish(conditions={**of_connectors, **of_cluster})
+            self._publish(conditions=after())
             self._break_off(declared, problem, None)
             self._is_broken, self.full_disk = True, full_disk(problem)
             return False

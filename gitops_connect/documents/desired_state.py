@@ -115,9 +115,14 @@ class _Builder:
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
         """A broken offset change blocks nothing: no connector depends on its name, and none becomes undeclared."""
-        name = document.offset_change
         draft = self._draft(document)
-        if name is None or draft is None:
+        if document.offset_change is not None and draft is not None:
+            for one in offset_change_fields.for_each_connector(document):
+                self._add_change_of_one(draft, one, sound=sound)
+
+    def _add_change_of_one(self, draft: _StateDraft, document: Document, *, sound: bool) -> None:
+        name = document.offset_change
+        if name is None:
             return
         draft.changes[name].append(document)
         if not sound:

@@ -73,7 +73,7 @@ def connector_of(document: Document) -> DesiredConnector:
         suspend=spec.get("suspend", False),
         on_manual_pause=OnManualPause(spec["onManualPause"]) if "onManualPause" in spec else None,
         auto_restart=_auto_restart(spec.get("autoRestart", {})),
-        restarts=tuple(_restart_requests(spec, document.texts)),
+        restarts=tuple(_restart_requests(document)),
         rollback=_rollback(spec.get("rollback")),
         offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
         on_delete=_on_delete(spec.get("onDelete", {})),
@@ -125,15 +125,18 @@ def _rollback(fields: Mapping[str, Any] | None) -> RollbackOptions | None:
     return RollbackOptions(timedelta(seconds=parse_duration(fields["watch"])), on)
 
 
-def _restart_requests(spec: Mapping[str, Any], texts: Mapping[Pointer, str]) -> Iterator[RestartRequest]:
+def _restart_requests(document: Document) -> Iterator[RestartRequest]:
+    spec: Mapping[str, Any] = document.value["spec"]
+    by = {kind: document.annotations.get(("spec", kind.value), "") for kind in RequestKind}
     if (fields := spec.get(RequestKind.CONNECTOR.value)) is not None:
         include_tasks, only_failed = fields.get("includeTasks", True), fields.get("onlyFailed", False)
-        yield RestartRequest(RequestKind.CONNECTOR, fields["id"], include_tasks, only_failed)
+        kind = RequestKind.CONNECTOR
+        yield RestartRequest(kind, fields["id"], include_tasks, only_failed, annotation=by[kind])
     if (fields := spec.get(RequestKind.TASKS.value)) is not None:
         tasks = tuple(sorted({int(task) for task in fields["tasks"]}))
-        yield RestartRequest(RequestKind.TASKS, fields["id"], tasks=tasks)
+        yield RestartRequest(RequestKind.TASKS, fields["id"], tasks=tasks, annotation=by[RequestKind.TASKS])
     if (version := spec.get(RequestKind.SECRETS.value)) is not None:
-        yield RestartRequest(RequestKind.SECRETS, texts.get(("spec", RequestKind.SECRETS.value), str(version)))
+        yield RestartRequest(RequestKind.SECRETS, document.texts.get(("spec", RequestKind.SECRETS.value), str(version)))
 
 
 def secret_references(document: Document) -> Mapping[str, SecretReference]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,11 +17,34 @@ from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.manifests import Manifest, ManifestEntry, Place
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, seed_name
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, plain_name, seed_name
 from gitops_connect.model.suggestions import Vocabulary
 
 _SEED: Pointer = ("spec", "initialOffsets")
 _CHANGE: Pointer = ("spec",)
+
+
+def for_each_connector(document: Document) -> Iterator[Document]:
+    """The `OffsetChange` of each of `spec.connectors`, under the name NAME.CONNECTOR; or the document without it."""
+    spec, metadata = document.section("spec"), document.section("metadata")
+    listed = spec.get("connectors")
+    if not isinstance(listed, list):
+        yield document
+        return
+    others = {key: value for key, value in spec.items() if key != "connectors"}
+    for index, connector in enumerate(listed):
+        if isinstance(connector, str) and connector and connector not in listed[:index]:
+            name = f"{metadata.get('name')}.{plain_name(connector)}"
+            place = document.locate(("spec", "connectors", index))
+            yield replace(
+                document,
+                value={
+                    **document.value,
+                    "metadata": {**metadata, "name": name},
+                    "spec": {**others, "connector": connector},
+                },
+                positions={**document.positions, ("spec", "connector"): (place.line, place.column)},
+            )
 
 
 def change(document: Document, files: ManifestFiles) -> DesiredOffsetChange | Diagnostic:

@@ -132,8 +132,12 @@ CONDITIONS = Table(
     METADATA,
     *_key(**_CONNECTOR, type=EnumText(ConditionType)),
     *_required(status=EnumText(ConditionStatus), reason=ShortText, message=LongText, since=UtcTime, revision=ShortText),
+    *_key(request=ShortText),
 )
-"""Since version 5. `connector` is empty for a condition of the cluster itself."""
+"""Since version 5. `connector` is empty for a condition of the cluster itself.
+
+`request` exists since version 9: several conditions `Warning` of a connector differ in it.
+"""
 
 CONFIG_HISTORIES = Table("config_histories", METADATA, *_key(**_CONNECTOR), *_required(history=ConfigHistoryText))
 """Since version 5. `history` is a JSON object; see `ConfigHistoryText`."""

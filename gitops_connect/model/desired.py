@@ -16,7 +16,7 @@ from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.exactly_once import FIELDS
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, plain_name
 from gitops_connect.model.restart_records import AutoRestart, RestartRequest
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
@@ -122,12 +122,19 @@ class DesiredOffsetChange:
     """Why it cannot be carried out, as the end of a sentence. It does not matter once the change was applied."""
 
     @property
+    def other_name(self) -> OffsetChangeName:
+        """The name of the change if its document named the connector in the other way: `connector`, or `connectors`."""
+        suffix = f".{plain_name(self.connector)}"
+        is_listed = self.name.endswith(suffix)
+        return OffsetChangeName(self.name.removesuffix(suffix) if is_listed else f"{self.name}{suffix}")
+
+    @property
     def warning(self) -> AnnotationWarning | None:
         """The warning of a change that annotations request and that cannot be carried out; None for all others."""
         if not self.problem or self.annotation is None:
             return None
         message = failed(self.annotation, self.connector, self.problem)
-        return AnnotationWarning(self.annotation, message, self.locate(), connector=self.connector)
+        return AnnotationWarning(self.annotation, message, self.locate(), self.name, connector=self.connector)
 
     def locate(self, *pointer: str | int) -> Location:
         return self.document.locate((*self.pointer, *pointer))

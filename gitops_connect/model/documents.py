@@ -44,6 +44,8 @@ class Document:
     texts: Mapping[Pointer, str] = field(default_factory=dict, repr=False)
     resource: Document | None = field(default=None, repr=False, compare=False)
     """The Strimzi resource that was translated to this document, or None."""
+    annotations: Mapping[Pointer, str] = field(default_factory=dict, repr=False)
+    """The annotations of the resource that request a field, as in `strimzi.io/restart: true`."""
 
     @property
     def is_offset_change(self) -> bool:

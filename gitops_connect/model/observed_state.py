@@ -91,8 +91,9 @@ class ObservedState:
     """Every connector of a cluster, by name.
 
     `unknown` are connectors that exist but could not be read: nothing is planned for them. `gone` are workers
-    (`host:port`) that do not answer although Connect reports connectors or tasks on them. `exactly_once` is also
-    UNKNOWN if nothing depends on it.
+    (`host:port`) that do not answer although Connect reports connectors or tasks on them. `versions` are those of all
+    workers in the settings that answer, and `version` is the oldest of them: any worker may get a request.
+    `exactly_once` is also UNKNOWN if nothing depends on it.
     """
 
     cluster: ClusterName
@@ -101,6 +102,7 @@ class ObservedState:
     unknown: frozenset[ConnectorName] = frozenset()
     gone: frozenset[str] = frozenset()
     exactly_once: ExactlyOnceSupport = ExactlyOnceSupport.UNKNOWN
+    versions: frozenset[ConnectVersion] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

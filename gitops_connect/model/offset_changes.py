@@ -10,6 +10,7 @@ A declared offset change without a record in the ledger is pending. Three declar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -51,6 +52,8 @@ class Acknowledgement(Enum):
     RESET = "reset"
     UNREAD = "unread"
     """Offsets are set for partitions that the connector, as it is configured, does not read."""
+    SHAPE = "shape"
+    """The entries have other fields or types than the class is known to have: its format has changed."""
     EXTERNAL = "external"
     """The source system also decides where the connector resumes, and not the offset alone."""
 
@@ -123,6 +126,11 @@ class OffsetChangeRecord:
 def seed_name(connector: ConnectorName) -> OffsetChangeName:
     """The name of the change of `spec.initialOffsets`. No `OffsetChange` has it: it contains a slash."""
     return OffsetChangeName(f"initialOffsets/{connector}")
+
+
+def plain_name(name: str) -> str:
+    """The name with only the characters that the name of an offset change may have."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name.replace("->", "--"))
 
 
 def clear_name(connector: ConnectorName) -> OffsetChangeName:

@@ -47,7 +47,8 @@ class RestartRequest:
     """`spec.restart`, `spec.restartTasks` or `spec.secretVersion` of a document. It is carried out once for each `id`.
 
     The `id` of a `secretVersion` is the version itself. `tasks` are numbers of tasks. If there are none, the connector
-    is restarted: with its tasks (`include_tasks`), or only what has failed (`only_failed`).
+    is restarted: with its tasks (`include_tasks`), or only what has failed (`only_failed`). `annotation` is the one of
+    a Strimzi resource that requests it, as in `strimzi.io/restart-task: 0`.
     """
 
     kind: RequestKind
@@ -55,6 +56,7 @@ class RestartRequest:
     include_tasks: bool = True
     only_failed: bool = False
     tasks: tuple[int, ...] = ()
+    annotation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,8 @@ class Condition:
     """One condition. `reason` is one CamelCase word for programs, `message` a text for people, without secrets.
 
     `since` is when `status` or `reason` last changed (Kubernetes' lastTransitionTime). `revision` is the commit of the
-    reconciliation in which the condition last changed.
+    reconciliation in which the condition last changed. `request` distinguishes several conditions `Warning` of a
+    connector, and is empty for all other types.
     """
 
     type: ConditionType
@@ -133,6 +134,7 @@ class Condition:
     message: str
     since: datetime
     revision: Revision
+    request: str = ""
 
     def follows(self, before: Condition | None) -> Condition:
         """This condition as the successor of an earlier one of its type.
@@ -144,6 +146,7 @@ class Condition:
         return before if before.message == self.message else replace(self, since=before.since)
 
 
-ConditionKey = tuple[ConnectorName, ConditionType]
+ConditionKey = tuple[ConnectorName, ConditionType, str]
+"""The connector (empty: the cluster itself), the type, and `Condition.request`."""
 Conditions = Mapping[ConditionKey, Condition]
 ConditionsByCluster = Mapping[ClusterName, Conditions]

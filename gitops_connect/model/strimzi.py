@@ -45,12 +45,14 @@ class StrimziOptions:
     `clusters` has our cluster for each Connect cluster of Strimzi (`strimzi.io/cluster`), except for those with the
     same name. `placeholders` maps the beginning of a placeholder, as written after `${`, to the text that replaces it:
     `strimzienv:` -> `env:`. `workers`: Strimzi deploys the workers, which have its config providers and converters.
+    `auto_restart`: connectors without `autoRestart` are restarted if they fail, as in proposal 007.
     """
 
     version: StrimziVersion = NEWEST
     clusters: Mapping[str, ClusterName] = field(default_factory=dict)
     placeholders: Mapping[str, str] = field(default_factory=dict)
     workers: bool = False
+    auto_restart: bool = False
 
 
 DEFAULT_OPTIONS = StrimziOptions()
@@ -85,13 +87,20 @@ _REASONS = {
 }
 
 
+_RESTARTS = {AnnotationAction.RESTART: "connector", AnnotationAction.RESTART_TASK: "connector task"}
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotationWarning:
-    """A condition of type `Warning`, and its place. `connector` is None if the request names no known connector."""
+    """A condition of type `Warning`, and its place. `connector` is None if the request names no known connector.
+
+    `request` distinguishes the requests of a connector: each has a condition of its own.
+    """
 
     action: AnnotationAction
     message: str
     location: Location
+    request: str
     cluster: ClusterName | None = None
     connector: ConnectorName | None = None
 
@@ -101,7 +110,9 @@ class AnnotationWarning:
 
 
 def failed(action: AnnotationAction, connector: str, why: str) -> str:
-    """The message of a condition about offsets, in the words of Strimzi's proposal 083."""
+    """The message of a condition, in the words of Strimzi's proposal 083 and of its operator."""
+    if action in _RESTARTS:
+        return f"Failed to restart the {_RESTARTS[action]} due to {why}."
     of = f" for {connector}" if connector else ""
     return f"Failed to {action.value} the connector offsets{of} due to {why}."
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.names import Revision
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.status import (
@@ -20,10 +20,8 @@ from gitops_connect.model.status import (
     Health,
     Sync,
 )
-from gitops_connect.model.strimzi import AnnotationWarning
+from gitops_connect.plan.annotation_warnings import annotation_conditions
 
-CLUSTER = ConnectorName("")
-"""The key of a condition of the cluster itself."""
 _NAMED = 3
 
 _SYNCED = {
@@ -47,33 +45,24 @@ def connector_conditions(
 ) -> dict[ConditionKey, Condition]:
     """The conditions of every connector that is declared or managed."""
     unhealthy = {one.name: one for one in plan.unhealthy}
-    found = {}
+    found: dict[ConditionKey, Condition] = {}
     for status in statuses:
         if status.sync is Sync.UNMANAGED:
             continue
         for kind, truth, reason, message, since in _of_connector(status, unhealthy.get(status.name)):
-            key = status.name, kind
+            key = status.name, kind, ""
             known = before.get(key)
             if known is None or (known.status, known.reason, known.message) != (truth, reason, message):
                 known = Condition(kind, truth, reason, message, since or now, plan.revision).follows(known)
             found[key] = known
-    others = [(name, _rolled_back(one, now)) for name, one in plan.rolled_back.items()]
+    for name, rolled_back in plan.rolled_back.items():
+        key = name, ConditionType.ROLLED_BACK, ""
+        found[key] = _rolled_back(rolled_back, now).follows(before.get(key))
     for name, message in plan.unexpected_topics.items():
-        kind, truth = ConditionType.UNEXPECTED_TOPICS, ConditionStatus.TRUE
-        others.append((name, Condition(kind, truth, "TopicNotAllowed", message, now, plan.revision)))
-    for name, one in (*others, *_warnings(plan, now)):
-        found[name, one.type] = one.follows(before.get((name, one.type)))
-    return found
-
-
-def _warnings(plan: Plan, now: datetime) -> Iterator[tuple[ConnectorName, Condition]]:
-    """The conditions in the words of Strimzi's proposals; several of one connector share a condition."""
-    grouped: dict[ConnectorName, list[AnnotationWarning]] = {}
-    for one in plan.annotation_warnings:
-        grouped.setdefault(one.connector or CLUSTER, []).append(one)
-    for name, warnings in grouped.items():
-        reason, message = warnings[0].action.reason, " ".join(dict.fromkeys(one.message for one in warnings))
-        yield name, Condition(ConditionType.WARNING, ConditionStatus.TRUE, reason, message, now, plan.revision)
+        key, truth = (name, ConditionType.UNEXPECTED_TOPICS, ""), ConditionStatus.TRUE
+        unexpected = Condition(ConditionType.UNEXPECTED_TOPICS, truth, "TopicNotAllowed", message, now, plan.revision)
+        found[key] = unexpected.follows(before.get(key))
+    return found | annotation_conditions(before, plan, (), now)
 
 
 def _of_connector(

@@ -40,7 +40,7 @@ from gitops_connect.plan.situation import Situation, Unfinished
 _HINTS = {
     "offsets/rewritten": "restore the document as it was applied, and declare the new change under another name",
     "offsets/unknown": "check the current offsets first: gitops-connect offsets get",
-    "offsets/failed": "fix the cause, or change the document",
+    "offsets/failed": "fix the cause, or change the document, or run: gitops-connect ledger resolve NAME --not-applied",
     RULE: "fix what the message names, or remove the annotation",
 }
 _WARNINGS = {"offsets/unknown", RULE}

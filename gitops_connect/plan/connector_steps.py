@@ -6,7 +6,7 @@ A step that starts a connector (resume, or pause after a stop) comes after its c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from gitops_connect.plan.offset_change_status import requested_listings
 from gitops_connect.plan.offset_stores import removal_problem
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.precedence import Intent, denied_by
-from gitops_connect.plan.restarts import requested_restarts
+from gitops_connect.plan.restarts import requested_restarts, waiting_restarts
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import requested_reset, topic_notes
 
@@ -149,7 +149,7 @@ def _adoption(situation: Situation, connector: DesiredConnector, changes: Steps)
 
 
 def _further_notes(
-    situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Collection[Step]
+    situation: Situation, desired: DesiredConnector, by_hand: TargetState | None, steps: Sequence[Step]
 ) -> Iterator[Remark]:
     if why := why_paused(by_hand):
         yield Hold(HoldKind.MANUAL_PAUSE, why, "resume it, or change its state or its config in the document")
@@ -158,6 +158,7 @@ def _further_notes(
     if any(step.config for step in steps):
         yield from _version_note(situation, desired)
     yield from topic_notes(situation, desired, steps)
+    yield from waiting_restarts(situation, desired, steps)
     version = situation.observed.version
     if desired.offsets_move_within is not None and not GET_OFFSETS.is_in(version):
         yield f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect"

@@ -32,6 +32,8 @@ from gitops_connect.plan.situation import Situation
 
 RETRY = Backoff(first=60, longest=3600)
 """Each try stops the connector for a short time."""
+_TRIES = 10
+"""What an annotation requests is tried in so many reconciliations, as in Strimzi, before the waits of `RETRY`."""
 _EXISTED = "the connector existed before its initialOffsets, so they are not applied"
 _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerState.RESTARTING}
 
@@ -56,7 +58,7 @@ def due(situation: Situation) -> Iterator[DesiredOffsetChange]:
 
 def assess(situation: Situation, connector: DesiredConnector, offset_change: DesiredOffsetChange) -> Assessment:
     """The status of one offset change of a declared connector."""
-    known = status_by_record(situation, offset_change)
+    known = status_by_record(situation, offset_change) or _recorded_otherwise(situation, offset_change)
     if known is not None:
         return known
     if (
@@ -96,6 +98,16 @@ def _requested(
     if not why or offset_change.annotation is None:
         return None
     return Assessment(OffsetChangeStatus.WAITING, failed(offset_change.annotation, connector.name, why), RULE)
+
+
+def _recorded_otherwise(situation: Situation, offset_change: DesiredOffsetChange) -> Assessment | None:
+    """The status of a change that is recorded under the name of its document with `connector`, or with `connectors`."""
+    other = situation.offsets.records.get(offset_change.other_name)
+    declared = {one.name for one in situation.desired.offset_changes_of(offset_change.connector)}
+    if other is None or other.connector != offset_change.connector or other.name in declared:
+        return None
+    why = f"it is recorded as {other.name}, and its document names its connectors in another way now"
+    return Assessment(OffsetChangeStatus.WAITING, why, "offsets/rewritten")
 
 
 def _why_not_now(situation: Situation, connector: DesiredConnector) -> str:
@@ -190,7 +202,7 @@ def status_by_record(situation: Situation, offset_change: DesiredOffsetChange) -
             new = f"the change may be older than the ledger: {ask_outcome(offset_change.name)}"
             found = Assessment(OffsetChangeStatus.WAITING, record.message or new, "offsets/unknown")
         case OffsetChangeState.FAILED:
-            found = _failed(situation, record) if same else None
+            found = _failed(situation, record, offset_change.annotation) if same else None
         case OffsetChangeState.RELEASED if offset_change.connector in situation.observed.connectors:
             # A seed whose connector was deleted with its offsets, and that someone else has created.
             found = Assessment(OffsetChangeStatus.IDLE, _EXISTED)
@@ -221,14 +233,19 @@ def _settled(
     )
 
 
-def _failed(situation: Situation, record: OffsetChangeRecord) -> Assessment | None:
-    if record.final:
+def _failed(situation: Situation, record: OffsetChangeRecord, annotation: AnnotationAction | None) -> Assessment | None:
+    if annotation is not None and record.failures < _TRIES:
+        return None
+    if record.final and annotation is None:
         return Assessment(
             OffsetChangeStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed"
         )
     again = record.since + timedelta(seconds=RETRY.after(record.failures))
     if situation.now >= again or record.since > situation.now:  # the clock was set back
         return None
+    if annotation is not None:
+        why = failed(annotation, record.connector, f'"{record.message}"')
+        return Assessment(OffsetChangeStatus.WAITING, f"{why} Next retry at {again:%H:%M:%S} UTC.", RULE)
     times = "once" if record.failures == 1 else f"{record.failures} times"
     retry = f"next retry at {again:%H:%M:%S} UTC or when its document changes"
     return Assessment(OffsetChangeStatus.WAITING, f"it failed {times}; {retry}: {record.message}", "offsets/failed")
@@ -272,8 +289,8 @@ def listing_warnings(situation: Situation) -> Iterator[AnnotationWarning]:
         if not why and record is not None and record.state is OffsetChangeState.FAILED:
             why = f'"{record.message}"'
         if why:
-            action, cluster = AnnotationAction.LIST, situation.desired.cluster
-            yield AnnotationWarning(action, failed(action, one.connector, why), one.location, cluster, one.connector)
+            message, cluster = failed(AnnotationAction.LIST, one.connector, why), situation.desired.cluster
+            yield AnnotationWarning(AnnotationAction.LIST, message, one.location, one.name, cluster, one.connector)
 
 
 def _is_listed(situation: Situation, one: RequestedListing) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,14 +10,13 @@ from typing import Any
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained, internal_error
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained, internal_error
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
-from gitops_connect.model.offset_changes import OffsetChangeState
-from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
+from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.status import ConditionType
-from gitops_connect.model.strimzi import AnnotationWarning, failed
 from gitops_connect.plan.admission import hold
+from gitops_connect.plan.annotation_warnings import failed_before, undone_requests
 from gitops_connect.plan.connector_changes import OffsetChangesPlan, plan_offset_changes, plan_strays
 from gitops_connect.plan.connector_steps import (
     delete,
@@ -50,9 +49,9 @@ def plan(situation: Situation) -> Plan:
     restarted = add_restarts(situation, planned, unhealthy)
     everything = sorted((_dated(situation, one) for one in restarted), key=lambda one: one.name)
     shown = tuple(one for one in everything if _is_shown(one))
-    listings = tuple(listing_warnings(situation))
+    repeated = (*listing_warnings(situation), *failed_before(situation, everything))
     of_changes = (item for one in changes.values() for item in one.diagnostics)
-    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in listings)))
+    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in repeated)))
     applied = [*strays.applied, *(offset_change for one in changes.values() for offset_change in one.applied)]
     return Plan(
         cluster=situation.desired.cluster,
@@ -83,8 +82,8 @@ def plan(situation: Situation) -> Plan:
         suspension=situation.suspensions.cluster,
         annotation_warnings=(
             *situation.desired.annotation_warnings,
-            *listings,
-            *_undone_requests(situation, everything),
+            *repeated,
+            *undone_requests(situation, everything),
         ),
         untrusted=situation.untrusted,
         exactly_once=situation.exactly_once if asks_for_exactly_once(situation.desired) else None,
@@ -104,6 +103,10 @@ def _admitted(
     held = [hold(situation, one, changes[one.name]) for one in situation.desired.connectors if one.name not in done]
     held = [*limit_rollout(situation, held, unhealthy)]
     pruned, warnings = _prune(situation, done)
+    if len(situation.observed.versions) > 1:
+        found = ", ".join(map(str, sorted(situation.observed.versions)))
+        why = f"the workers have different versions ({found}), and the plan is for the oldest"
+        warnings = (f"{why}: finish the upgrade of all workers", *warnings)
     declared, deleted = [one.admitted() for one in held], [*pruned, *finished]
     refused = refusals(situation, [*declared, *deleted])
     if refused and situation.policy.guards_hold:
@@ -119,7 +122,7 @@ def _is_shown(one: ConnectorPlan) -> bool:
 
 def _dated(situation: Situation, planned: ConnectorPlan) -> ConnectorPlan:
     """The plan with the times since when its holds are in force, as far as they are known."""
-    before = situation.conditions.get((planned.name, ConditionType.BLOCKED))
+    before = situation.conditions.get((planned.name, ConditionType.BLOCKED, ""))
     if before is None or not planned.holds:
         return planned
     holds = (
@@ -236,20 +239,6 @@ def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
     return tuple(
         sorted(situation.observed.connectors.keys() - _declared_or_managed(situation) - situation.desired.held)
     )
-
-
-def _undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[AnnotationWarning]:
-    """Changes that annotations of Strimzi request and that were not done, until the annotation is fixed or removed."""
-    for one in (each for connector in planned for each in connector.offset_changes):
-        if one.annotation is None or one.status not in (OffsetChangeStatus.WAITING, OffsetChangeStatus.UNKNOWN):
-            continue
-        record, message = situation.offsets.records.get(one.name), one.message
-        if record is not None and record.state is OffsetChangeState.FAILED:
-            message = failed(one.annotation, one.connector, f'"{record.message}"')
-        elif not message.startswith("Failed to "):
-            message = failed(one.annotation, one.connector, message)
-        place = one.location or Location("")
-        yield AnnotationWarning(one.annotation, message, place, situation.desired.cluster, one.connector)
 
 
 # Plans a cluster although a bug prevents the planning of some of its connectors.

@@ -160,7 +160,7 @@ def _not_running(situation: Situation, connector: ObservedConnector) -> Unhealth
     parts = idle_parts(connector, situation.observed.gone)
     if not parts:
         return None
-    before = situation.conditions.get((connector.name, ConditionType.HEALTHY))
+    before = situation.conditions.get((connector.name, ConditionType.HEALTHY, ""))
     since = before.since if before is not None and before.reason in _NOT_RUNNING else situation.now
     if situation.now - since < situation.policy.degraded_after:
         return None
@@ -202,14 +202,9 @@ def requested_restarts(situation: Situation, desired: DesiredConnector, before: 
 
     A new `secretVersion` restarts the connector with all its tasks, so it covers all other requests.
     """
-    observed = situation.observed.connectors.get(desired.name)
-    if observed is None or desired.state is not TargetState.RUNNING or desired.name in situation.observed.unknown:
+    observed, due = situation.observed.connectors.get(desired.name), _due(situation, desired)
+    if observed is None or not due or _why_at_rest(desired, observed, before):
         return
-    if observed.state in _AT_REST and not any(step.action is Action.RESUME for step in before):
-        return
-    done = situation.restart_requests
-    is_managed = desired.name in situation.ownership
-    due = [one for one in desired.restarts if is_managed and done.get((desired.name, one.kind)) != one.id]
     whole = [request for request in due if request.kind is RequestKind.SECRETS]
     for request in whole or due:
         restart = restart_for(request, observed, situation.observed.version)
@@ -218,13 +213,40 @@ def requested_restarts(situation: Situation, desired: DesiredConnector, before: 
         yield Step(desired.name, Action.RESTART, reason, restart=replace(restart, also=also))
 
 
+def _due(situation: Situation, desired: DesiredConnector) -> list[RestartRequest]:
+    """The requests that were not carried out yet. One that is not managed yet needs no restart."""
+    if desired.name not in situation.ownership or desired.name in situation.observed.unknown:
+        return []
+    done = situation.restart_requests
+    return [one for one in desired.restarts if done.get((desired.name, one.kind)) != one.id]
+
+
+def _why_at_rest(desired: DesiredConnector, observed: ObservedConnector, before: Collection[Step]) -> str:
+    is_started = desired.state is TargetState.RUNNING and any(step.action is Action.RESUME for step in before)
+    if observed.state in _AT_REST and not is_started:
+        return f"is {observed.state.value}"
+    return f"is declared {desired.state.value}" if desired.state is not TargetState.RUNNING else ""
+
+
+def waiting_restarts(situation: Situation, desired: DesiredConnector, before: Collection[Step]) -> Iterator[str]:
+    """The requests that wait until the connector runs, in words."""
+    observed = situation.observed.connectors.get(desired.name)
+    if observed is None or desired.state is TargetState.ABSENT:
+        return
+    if why := _why_at_rest(desired, observed, before):
+        for request in _due(situation, desired):
+            yield f"a restart waits until the connector runs, which {why}: {_reason(desired, request)}"
+
+
 def _reason(desired: DesiredConnector, request: RestartRequest) -> str:
     """The id in the document. A resource of Strimzi has an annotation, and the commit that added it is the id."""
     if request.kind is RequestKind.SECRETS:
         return f"spec.secretVersion is {request.id!r}: the worker reads the values of config providers again"
-    if desired.document.resource is not None:
-        return f"an annotation that commit {request.id} added"
-    return f"spec.{request.kind.value}.id is {request.id!r}"
+    tasks = f"{'tasks' if len(request.tasks) > 1 else 'task'} {', '.join(map(str, request.tasks))}: "
+    by = f"spec.{request.kind.value}.id is {request.id!r}"
+    if request.annotation:
+        by = f"the annotation {request.annotation}, which commit {request.id} added"
+    return f"{tasks if request.tasks else ''}{by}"
 
 
 def seen_before_managed(situation: Situation) -> Iterator[tuple[ConnectorName, RestartRequest]]:

@@ -127,7 +127,7 @@ def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Map
             if not _is_accepted(situation, back.revision, back.at):
                 found[back.revision].append(desired.name)
         elif is_unhealthy and trial and trial.was_healthy and trial.digest == declared_config(desired).digest:
-            health = situation.conditions.get((desired.name, ConditionType.HEALTHY))
+            health = situation.conditions.get((desired.name, ConditionType.HEALTHY, ""))
             is_known = health is not None and health.status is ConditionStatus.FALSE
             if not _is_accepted(situation, trial.revision, health.since if health and is_known else situation.now):
                 found[trial.revision].append(desired.name)

@@ -157,7 +157,7 @@ def unexpected_topics(situation: Situation) -> Mapping[ConnectorName, str]:
         if desired.topics is None or desired.name not in situation.observed.connectors:
             continue
         topics = situation.topics.known.get(desired.name)
-        before = situation.conditions.get((desired.name, ConditionType.UNEXPECTED_TOPICS))
+        before = situation.conditions.get((desired.name, ConditionType.UNEXPECTED_TOPICS, ""))
         if topics is None and before is not None:
             found[desired.name] = before.message
         elif topics is not None and (unexpected := desired.topics.unexpected(topics)):

@@ -107,7 +107,7 @@ def with_since(statuses: Iterable[ConnectorStatus], conditions: Conditions) -> l
     """The same with the time since when each connector has its health, as far as the conditions know it."""
     dated = []
     for status in statuses:
-        healthy = conditions.get((status.name, ConditionType.HEALTHY))
+        healthy = conditions.get((status.name, ConditionType.HEALTHY, ""))
         is_same = healthy is not None and healthy.reason == status.reason.value
         dated.append(replace(status, since=healthy.since) if healthy is not None and is_same else status)
     return dated

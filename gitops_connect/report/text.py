@@ -76,8 +76,9 @@ class TextReport:
         line = f"  {step.action.symbol} {escaped(step.connector)}: {step.action.value} {self._paint(word, colour)}"
         message = one_line(outcome.message.removeprefix(f"{word}: "))
         if outcome.result is Result.APPLIED:
-            line += f" after {outcome.seconds:.1f} s{', with a warning' if message else ''}"
-            message = ""
+            is_warned = words.is_warned_of(outcome)
+            line += f" after {outcome.seconds:.1f} s{', with a warning' if is_warned else ''}"
+            message = "" if is_warned else message
         return f"{line}: {message}" if message else line
 
     def outcome(self, outcomes: Sequence[ReconciliationOutcome]) -> str:

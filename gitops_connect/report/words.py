@@ -55,8 +55,8 @@ def action(step: Step) -> str:
 
 
 def is_warned_of(outcome: StepOutcome) -> bool:
-    """Whether a step took effect with a warning from Connect or from the cluster."""
-    return outcome.result is Result.APPLIED and bool(outcome.message)
+    """Whether a step took effect with a warning from Connect or from the cluster. A list says what it has written."""
+    return outcome.result is Result.APPLIED and bool(outcome.message) and outcome.step.action is not Action.LIST
 
 
 def sending_words(sending: SendingProgress) -> str:

@@ -88,7 +88,7 @@ _CLUSTER_CONDITIONS = (ConditionType.READY, ConditionType.STALLED)
 
 
 def _is_true(view: ClusterView, kind: ConditionType) -> bool:
-    condition = view.conditions.get((ConnectorName(""), kind))
+    condition = view.conditions.get((ConnectorName(""), kind, ""))
     return condition is not None and condition.status is ConditionStatus.TRUE
 
 
@@ -112,7 +112,7 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
         "connectors_given_up",
         "Connectors that are no longer restarted.",
         views,
-        lambda view: sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind in view.conditions),
+        lambda view: sum(kind is ConditionType.RESTARTS_GIVEN_UP for _, kind, _ in view.conditions),
     )
     yield _each(
         "connectors_with_unexpected_topics",

@@ -144,7 +144,7 @@ def health_bar(statuses: Sequence[ConnectorStatus]) -> Values:
 
 def cluster_card(view: ClusterView) -> Values:
     """A cluster on the first page. `attention` is the number of connectors that need it, and `query` selects them."""
-    ready = view.conditions.get((ConnectorName(""), ConditionType.READY))
+    ready = view.conditions.get((ConnectorName(""), ConditionType.READY, ""))
     return {
         "view": view,
         "state": (_READY[ready.status], *_LOOKS[ready.status]) if ready else None,
@@ -232,7 +232,8 @@ def first_changes(lines: Sequence[ChangeLine]) -> tuple[list[ChangeLine], int]:
 
 def conditions_of(view: ClusterView, name: str = "") -> list[Condition]:
     """The conditions of a connector; without a name, those of the cluster."""
-    return sorted([one for (of, _), one in view.conditions.items() if of == name], key=lambda one: one.type.value)
+    found = [one for (of, _, _), one in view.conditions.items() if of == name]
+    return sorted(found, key=lambda one: (one.type.value, one.reason, one.message))
 
 
 RestartLine = tuple[ConnectorName, RestartRecord | None, RestartOutlook | None]

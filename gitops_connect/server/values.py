@@ -73,10 +73,10 @@ def condition_values(cluster: ClusterName, conditions: Conditions, of: Connector
             "lastTransitionTime": time_value(one.since),
             "observedCommit": one.revision,
         }
-        for (connector, _), one in conditions.items()
+        for (connector, _, _), one in conditions.items()
         if of is None or connector == of
     ]
-    return sorted(found, key=lambda value: (value["connector"], value["type"]))
+    return sorted(found, key=lambda value: (value["connector"], value["type"], value["reason"], value["message"]))
 
 
 def diagnostic_values(diagnostics: Diagnostics, cluster: ClusterName | None) -> list[Value]:

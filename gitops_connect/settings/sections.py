@@ -417,6 +417,9 @@ class StrimziSettings:
     placeholders: Mapping[str, str] = field(default_factory=dict)
     """What replaces the placeholders of Strimzi's own config providers, which other workers do not have. Each key is
     the beginning of a placeholder without `${`; its value replaces this beginning. The longest key applies."""
+    auto_restart: bool = False
+    """Whether failed connectors without `autoRestart` are restarted, as proposal 007 of Strimzi says. Strimzi's
+    releases do not restart them. `autoRestart: {enabled: false}` in a resource switches it off."""
     output: Path | None = None
     """The directory for the ConfigMaps that `strimzi.io/connector-offsets: list` requests."""
     output_branch: str = ""
@@ -450,4 +453,5 @@ class Settings:
         """
         names = {name: cluster.name for cluster in self.clusters.values() for name in cluster.strimzi}
         workers = self.strimzi.workers or not self.clusters
-        return StrimziOptions(self.strimzi.version, names, self.strimzi.placeholders, workers)
+        own = self.strimzi
+        return StrimziOptions(own.version, names, own.placeholders, workers, own.auto_restart)

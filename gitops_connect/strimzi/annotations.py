@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +17,7 @@ from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement
+from gitops_connect.model.offset_changes import Acknowledgement, plain_name
 from gitops_connect.model.strimzi import (
     KAFKA_CONNECTOR,
     AnnotationAction,
@@ -127,16 +126,21 @@ class _AnnotationReader:
         if offsets is None and name is None:
             return
         action = _OFFSET_ACTIONS.get(offsets or "", AnnotationAction.LIST)
-        connector = next((one for one in self.connectors if one == name), None)
         if offsets is None or name is None:
+            connector = next((one for one in self.connectors if one == name), None)
             key, missing = (MIRROR_CONNECTOR, OFFSETS) if offsets is None else (OFFSETS, MIRROR_CONNECTOR)
             why = f"missing annotation {missing} in {self.resource.value.get('kind')} CR"
             yield self._warning(key, action, connector, failed(action, connector or "", why))
-        elif connector is None:
-            why = f"unknown connector {name!r} in the annotation {MIRROR_CONNECTOR}, expected one of {self._names}"
+            return
+        names = {part.strip() for part in name.split(",")}
+        chosen = sorted(self.connectors) if name == "*" else [one for one in self.connectors if one in names]
+        unknown = sorted(names.difference(self.connectors)) if name != "*" else []
+        if unknown:
+            expected = f"expected one of {self._names}, several of them with commas, or *"
+            why = f"unknown connector {unknown[0]!r} in the annotation {MIRROR_CONNECTOR}, {expected}"
             yield self._warning(MIRROR_CONNECTOR, action, None, failed(action, "", why))
-        else:
-            yield self.offsets(connector, OFFSETS, MIRROR_CONNECTOR)
+            return
+        yield from (self.offsets(connector, OFFSETS, MIRROR_CONNECTOR) for connector in chosen)
 
     def offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
         value = self.annotations[OFFSETS]
@@ -175,14 +179,14 @@ class _AnnotationReader:
     def _bad_restart(
         self, key: str, action: AnnotationAction, connector: ConnectorName | None, expected: str
     ) -> AnnotationWarning:
-        what = "connector" if action is AnnotationAction.RESTART else "connector task"
         why = f"the value of the annotation {key}: {self.annotations[key]!r}, {expected}"
-        return self._warning(key, action, connector, f"Failed to restart the {what} due to {why}.")
+        return self._warning(key, action, connector, failed(action, connector or "", why))
 
     def _warning(
         self, key: str, action: AnnotationAction, connector: ConnectorName | None, message: str
     ) -> AnnotationWarning:
-        return AnnotationWarning(action, message, self.resource.locate(_place(key)), connector=connector)
+        request = " ".join((*identity(self.resource), key))
+        return AnnotationWarning(action, message, self.resource.locate(_place(key)), request, connector=connector)
 
     def _key(self, *keys: str) -> AnnotationKey:
         return AnnotationKey(*identity(self.resource), tuple((key, self.annotations[key]) for key in sorted(keys)))
@@ -285,7 +289,8 @@ def _unknown_addition(one: AnnotatedResource, request: Request) -> AnnotationWar
     message = f"The annotation {request.key.words} has no effect: it was added {TOO_OLD}."
     message += " Remove it, and add it in a later commit."
     place = one.resource.locate(request.place)
-    return AnnotationWarning(request.action, message, place, one.cluster, request.connector)
+    name = " ".join((*identity(one.resource), request.key.pairs[0][0]))
+    return AnnotationWarning(request.action, message, place, name, one.cluster, request.connector)
 
 
 def _listing(one: AnnotatedResource, request: Request, addition: str) -> RequestedListing:
@@ -310,12 +315,8 @@ def _entries(resource: Document, connector: ConnectorName) -> tuple[str, ...]:
 
 def requested_name(resource: str, connector: str, action: AnnotationAction, addition: str) -> OffsetChangeName:
     """The name of a requested change. `addition` identifies the commit that added the annotations."""
-    names = (_plain(resource), _plain(connector))
+    names = (plain_name(resource), plain_name(connector))
     return OffsetChangeName(".".join((*dict.fromkeys(names), action.value, addition)))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name.replace("->", "--"))
 
 
 def entry_name(connector: str) -> str:
@@ -344,7 +345,7 @@ def _declared_offsets(one: AnnotatedResource, request: Request, config_maps: Ite
 
 
 def _document(one: AnnotatedResource, request: Request, addition: str, offsets: FoundOffsets | None) -> Document:
-    """The `OffsetChange`. Who adds the annotation acknowledges every effect, as in Strimzi."""
+    """The `OffsetChange`. Who adds the annotation acknowledges every effect, as in Strimzi, but no other format."""
     _, _, resource = identity(one.resource)
     metadata: dict[str, Any] = {
         "name": requested_name(resource, request.connector, request.action, addition),
@@ -353,7 +354,7 @@ def _document(one: AnnotatedResource, request: Request, addition: str, offsets: 
     spec: dict[str, Any] = {
         "connector": request.connector,
         "operation": request.action.value,
-        "acknowledge": [each.value for each in Acknowledgement],
+        "acknowledge": [each.value for each in Acknowledgement if each is not Acknowledgement.SHAPE],
         "reason": f"annotation {request.key.words}",
     }
     location, positions = one.resource.locate(request.place), dict[Pointer, tuple[int, int]]()
@@ -377,7 +378,9 @@ def _with_restarts(document: Document, restarts: Sequence[tuple[Document, Reques
         field, place = "restart" if request.task is None else "restartTasks", resource.locate(request.place)
         positions = {**document.positions, ("spec", field): (place.line, place.column)}
         spec = {**document.value["spec"], field: restart}
-        document = replace(document, value={**document.value, "spec": spec}, positions=positions)
+        annotations = {**document.annotations, ("spec", field): request.key.words}
+        value = {**document.value, "spec": spec}
+        document = replace(document, value=value, positions=positions, annotations=annotations)
     return document
 
 

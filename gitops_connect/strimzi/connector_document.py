@@ -100,7 +100,7 @@ def _annotations(resource: Document) -> Mapping[str, str]:
 
 
 def _auto_restart(declared: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Strimzi restarts nothing without `autoRestart`, and without limit if there is no `maxRestarts`."""
+    """Strimzi's releases restart nothing without `autoRestart`, and without limit if there is no `maxRestarts`."""
     if declared is None:
         return {"enabled": False}
     most = declared.get("maxRestarts")

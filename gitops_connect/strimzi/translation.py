@@ -99,6 +99,8 @@ def _document_of(
         if resource.value.get("kind") == MIRROR_MAKER:
             connector = with_worker_converters(connector)
         connector = substitute_config(connector, options.placeholders, problems)
+    if connector.auto_restart is None and options.auto_restart:
+        connector = replace(connector, auto_restart={})
     return document_of(resource, connector, cluster, options.version, problems)
 
 

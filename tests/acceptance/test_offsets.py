@@ -121,6 +121,32 @@ def test_the_lines_before_the_initial_offsets_never_come_and_those_after_a_rewin
 
 
 @pytest.mark.on_kafka
+def test_a_change_of_several_connectors_is_applied_once_to_each(at: Workplace) -> None:
+    both = Lines(at, "one"), Lines(at, "two")
+    for one in both:
+        at.commit(f"{one.stem}.yaml", one.document())
+    at.apply()
+    for one in both:
+        one.await_position(len(LINES))
+    names = ", ".join(at.name(one.stem) for one in both)
+    text = change("again", "x", "operation: reset\nacknowledge: [reset]")
+    text = text.replace('connector: "x"', f"connectors: [{names}]")
+    at.commit("again.yaml", text)
+    planned = at.run("plan").expect(0).out
+    changes = [f"again.{at.name(one.stem)}" for one in both]
+    assert all(f"offset change {name}" in planned for name in changes)
+    at.apply()
+    shown = at.run("ledger", "show").out
+    assert all(name in shown for name in changes)
+    assert "No changes." in at.run("apply", "--yes").out
+    undone = at.run("offsets", "undo", changes[0]).expect(0).out
+    assert yaml.safe_load(undone)["spec"]["connector"] == at.name("one")
+    assert at.name("two") not in undone
+    at.commit("again.yaml", text.replace(f"connectors: [{names}]", f"connector: {at.name('one')}"))
+    at.run("plan").expect(said=f"it is recorded as {changes[0]}, and its document names its connectors in another way")
+
+
+@pytest.mark.on_kafka
 def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lines: Lines) -> None:
     lines.run_and_stop()
     other = {"partition": {"filename": "/elsewhere"}, "offset": {"position": 7}}

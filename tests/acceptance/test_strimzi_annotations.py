@@ -134,12 +134,37 @@ def test_a_directory_without_git_acts_once_for_each_value(at: Workplace, resourc
 def test_a_restart_is_sent_once_for_each_addition(at: Workplace, resource: Resource) -> None:
     commit = resource.commit({"strimzi.io/restart": "true", "strimzi.io/restart-task": "0"}, "state: running")
     planned = at.run("plan")
-    assert planned.out.count(f"an annotation that commit {commit[:12]} added") == 2
+    for which in ("the annotation strimzi.io/restart: true", "task 0: the annotation strimzi.io/restart-task: 0"):
+        assert f"{which}, which commit {commit[:12]} added" in planned.out
     at.apply()
     assert at.run("plan", "--detailed-exitcode").code == 0
     resource.commit({"strimzi.io/restart": "includeTasks,onlyFailed"}, "state: running")
     assert "! restart" in at.apply().out
     assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+def warnings(at: Workplace, name: str) -> list[tuple[str, str]]:
+    """The conditions that `describe` shows: reason and message."""
+    (shown,) = json.loads(at.run("describe", "connector", name, "-o", "json").expect(0).out)
+    found = shown.get("Warnings", [])
+    assert all((one["Type"], one["Status"]) == ("Warning", "True") for one in found)
+    return [(one["Reason"], one["Message"]) for one in found]
+
+
+@pytest.mark.on_kafka
+def test_a_task_that_does_not_exist_is_a_warning_of_apply_until_the_annotation_is_fixed(
+    at: Workplace, resource: Resource
+) -> None:
+    resource.commit({"strimzi.io/restart-task": "7"}, "state: running")
+    at.run("apply", "--yes").expect(1)
+    ((reason, message),) = warnings(at, resource.name)
+    assert reason == "RestartConnectorTask"
+    assert message.startswith('Failed to restart the connector task due to "')
+    assert "404" in message
+    at.run("plan").expect(said=message)
+    resource.commit({"strimzi.io/restart-task": "0"}, "state: running")
+    at.apply()
+    assert warnings(at, resource.name) == []
 
 
 @pytest.mark.on_kafka
@@ -156,7 +181,9 @@ def test_list_writes_the_config_map_that_alter_reads(at: Workplace, resource: Re
     what = "the current offsets are written to the entry offsets.json of the ConfigMap lines-offsets"
     assert f"* list             {what}" in planned.out
     assert "0 to delete, 1 to list." in planned.out
-    at.apply()
+    applied = at.apply()
+    assert f"written to {written}" in applied.err
+    assert "warning" not in applied.out + applied.err
     text = written.read_text()
     assert "  kept: |\n    a\n" in text
     block = json.dumps({"offsets": [resource.lines.entry(4)]}, indent=2).replace("\n", "\n    ")

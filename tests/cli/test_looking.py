@@ -229,6 +229,20 @@ def test_doctor_checks_every_part_and_worker_even_if_some_are_down(at: Workplace
     assert (found[1][:2], found[-1][:2]) == (["ok", "gitops-connect"], ["error", "settings"])
 
 
+def test_workers_of_different_versions_are_found_and_said_in_the_plan(at: Workplace, standin: StandIn) -> None:
+    at.commit("orders.yaml", at.source("orders", "state: stopped"))
+    with StandIn() as older:
+        older.cluster.version = "3.4.1"
+        at.urls = (standin.url, older.url)
+        at.settings()
+        found = at.run("doctor").out
+        assert f"different versions ({standin.url}: 4.3.1, {older.url}: 3.4.1)" in found
+        planned = at.run("plan").expect(0).out
+        assert "warning: the workers have different versions (3.4.1, 4.3.1), and the plan is for the oldest" in planned
+        assert "Kafka Connect 3.4.1 cannot stop connectors" in planned
+    assert "different versions" not in at.run("plan").out, "a worker that is down is not asked"
+
+
 @pytest.mark.parametrize(("allowed", "expected"), rows(__file__, "allowed_secrets"))
 def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allowed: str, expected: str) -> None:
     at.settings(more=f"[secrets]\n{allowed}")

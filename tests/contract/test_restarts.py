@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contract.under_test import Contract
-from gitops_connect.errors import Rejected
+from gitops_connect.errors import NotFound, Rejected
 from gitops_connect.model.names import ConnectorName
 
 RESTART_FAILED = "restart?includeTasks=true&onlyFailed=true"
@@ -28,6 +28,12 @@ def test_a_failed_task_runs_again(contract: Contract, failed_sink: ConnectorName
     else:
         contract.client.restart(failed_sink, include_tasks=True, only_failed=True)
     assert contract.await_state(failed_sink, "RUNNING", ["RUNNING"]).tasks[0].trace == ""
+
+
+def test_a_task_that_does_not_exist_is_not_found(contract: Contract) -> None:
+    name = contract.running("run", contract.source())
+    with pytest.raises(NotFound, match=f"Unknown task: {name}-7"):
+        contract.client.restart_part(name, 7)
 
 
 def test_a_task_whose_cause_is_not_fixed_fails_again(contract: Contract, failed_sink: ConnectorName) -> None:

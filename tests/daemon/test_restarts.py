@@ -61,7 +61,7 @@ class Recording:
 
 
 def synced_condition(daemon: InThread, name: str) -> Condition:
-    found = daemon.runtime.ledger.status.conditions.of(LOCAL)[ConnectorName(name), ConditionType.SYNCED]
+    found = daemon.runtime.ledger.status.conditions.of(LOCAL)[ConnectorName(name), ConditionType.SYNCED, ""]
     assert found.status is ConditionStatus.TRUE
     return found
 

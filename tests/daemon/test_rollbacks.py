@@ -48,8 +48,8 @@ def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
         assert event["revision"] == at.git("rev-parse", "HEAD").strip()
         daemon.wait("step_applied", action="rollback", connector=name)
         assert file_of(at) == "out.txt"
-        state = daemon.await_state(lambda now: (name, ConditionType.ROLLED_BACK) in now.clusters[LOCAL].conditions)
-        condition = state.clusters[LOCAL].conditions[name, ConditionType.ROLLED_BACK]
+        state = daemon.await_state(lambda now: (name, ConditionType.ROLLED_BACK, "") in now.clusters[LOCAL].conditions)
+        condition = state.clusters[LOCAL].conditions[name, ConditionType.ROLLED_BACK, ""]
         assert condition.status is ConditionStatus.TRUE
         assert f"commit {event['revision'][:7]}" in condition.message
 
@@ -64,7 +64,7 @@ def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
 
         at.commit("sink.yaml", sink(at, file="third.txt"))
         at.await_that(lambda: file_of(at), lambda file: file == "third.txt")
-        ready = (name, ConditionType.READY)
+        ready = (name, ConditionType.READY, "")
         daemon.await_state(lambda now: now.clusters[LOCAL].conditions[ready].status is ConditionStatus.TRUE)
     assert "was rolled back" not in at.run("plan").out
 

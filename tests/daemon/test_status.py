@@ -30,7 +30,7 @@ def test_a_change_a_failure_and_a_recovery_are_seen_from_outside(at: Workplace, 
         assert [one.health for one in view(synced).connectors] == [Health.HEALTHY]
         assert synced.repository.author == "Test"
         assert view(synced).plan is not None
-        assert view(synced).conditions[name, ConditionType.READY].status is ConditionStatus.TRUE
+        assert view(synced).conditions[name, ConditionType.READY, ""].status is ConditionStatus.TRUE
 
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
         failed = daemon.await_state(lambda now: [one.health for one in view(now).connectors] == [Health.DEGRADED])
@@ -57,7 +57,7 @@ def test_a_cluster_that_cannot_be_reached_is_not_ready_and_says_why(at: Workplac
         standin.close()
         lost = daemon.await_state(lambda now: bool(view(now).error))
         assert "no worker answered" in view(lost).error
-        ready = (ConnectorName(""), ConditionType.READY)
+        ready = (ConnectorName(""), ConditionType.READY, "")
         gone = daemon.await_state(lambda now: view(now).conditions[ready].status is ConditionStatus.FALSE)
         assert view(gone).conditions[ready].reason == "ConnectUnavailable"
         assert len(view(gone).connectors) == 1, "the last known state remains"

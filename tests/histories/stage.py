@@ -66,6 +66,9 @@ class Numbers(MemoryCluster):
     def info(self) -> ClusterInfo:
         return ClusterInfo(self.version, "", "commit", "kafka")
 
+    def other_versions(self) -> frozenset[ConnectVersion]:
+        return frozenset()
+
     def plugins(self) -> tuple[Plugin, ...]:
         """The version of a plugin changes nothing here."""
         return ()

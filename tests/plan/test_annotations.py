@@ -22,11 +22,14 @@ from gitops_connect.model.desired import DesiredOffsetChange
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
+from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.restart_records import RequestKind, RestartRequest
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.status import ConditionType
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
-from gitops_connect.plan.conditions import CLUSTER as OF_CLUSTER
+from gitops_connect.plan.annotation_warnings import CLUSTER as OF_CLUSTER
+from gitops_connect.plan.annotation_warnings import annotation_conditions
 from gitops_connect.plan.conditions import connector_conditions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
@@ -60,7 +63,7 @@ def given(offset_change: DesiredOffsetChange, state: str = "stopped", **more: An
 def warnings_of(made: Plan, at: Situation) -> list[tuple[str, str, str]]:
     """The conditions: connector, reason and message."""
     found = connector_conditions({}, (), made, at.now)
-    return [(name, one.reason, one.message) for (name, kind), one in found.items() if kind is ConditionType.WARNING]
+    return [(name, one.reason, one.message) for (name, kind, _), one in found.items() if kind is ConditionType.WARNING]
 
 
 @pytest.mark.parametrize("observed", ["RUNNING", "STOPPED"])
@@ -93,12 +96,64 @@ def test_a_change_that_was_applied_has_no_problem_any_more() -> None:
 
 
 def test_the_answer_of_connect_is_in_the_message() -> None:
-    failed = record(altered(), "failed", failures=1, message="400 from PATCH: no such file")
-    at = given(altered(), offsets={"records": {failed.name: failed}})
-    made = plan(at)
+    """It is tried in each reconciliation, as in Strimzi, and once an hour after ten tries."""
     message = 'Failed to alter the connector offsets for orders due to "400 from PATCH: no such file".'
-    assert warnings_of(made, at) == [(ORDERS, "AlterOffsets", message)]
-    assert not made.diagnostics.errors
+    for failures, final, steps in ((1, False, [Action.ALTER]), (9, True, [Action.ALTER]), (10, True, [])):
+        answer = "400 from PATCH: no such file"
+        failed = record(altered(), "failed", failures=failures, final=final, message=answer)
+        at = given(altered(), offsets={"records": {failed.name: failed}})
+        made = plan(at)
+        assert [step.action for step in made.steps] == steps
+        assert warnings_of(made, at) == [(ORDERS, "AlterOffsets", message)]
+        (shown,) = made.diagnostics
+        assert (shown.severity, shown.rule) == (Severity.WARNING, "strimzi/annotation")
+        assert shown.summary == message + ("" if steps else " Next retry at 10:30:00 UTC.")
+
+
+def test_a_failed_request_is_a_condition_at_once_and_ends_once_it_is_carried_out() -> None:
+    (task,) = [RestartRequest(RequestKind.TASKS, "0123456789ab", tasks=(7,), annotation="strimzi.io/restart-task: 7")]
+    at = situation([wanted("orders", restarts=(task,))], [seen("orders")], owned=["orders"])
+    made = plan(at)
+    (step,) = made.steps
+    assert step.reason == "task 7: the annotation strimzi.io/restart-task: 7, which commit 0123456789ab added"
+    missing = [StepOutcome(step, Result.FAILED, "404 from POST: no task 7")]
+    found = annotation_conditions({}, made, missing, at.now)
+    ((key, condition),) = found.items()
+    message = 'Failed to restart the connector task due to "404 from POST: no task 7".'
+    assert (condition.reason, condition.message) == ("RestartConnectorTask", message)
+    later = replace(at, conditions=found)
+    again = plan(later)
+    assert [one.summary for one in again.diagnostics] == [message]
+    assert connector_conditions(found, (), again, at.now) == {key: condition}
+    assert annotation_conditions(found, again, [StepOutcome(step, Result.APPLIED)], at.now) == {}
+
+
+def test_several_warnings_of_a_connector_are_conditions_of_their_own() -> None:
+    at = given(altered("missing x"))
+    more = AnnotationWarning(AnnotationAction.RESTART, "Failed to restart …", DOCUMENT.location, "r", CLUSTER, ORDERS)
+    at = replace(at, desired=replace(at.desired, annotation_warnings=(more,)))
+    assert {reason for _, reason, _ in warnings_of(plan(at), at)} == {"RestartConnector", "AlterOffsets"}
+
+
+@pytest.mark.parametrize(
+    ("state", "there", "why"),
+    [
+        ("stopped", "STOPPED", "is STOPPED"),
+        ("paused", "RUNNING", "is declared paused"),
+        ("running", "STOPPED", None),
+        ("running", "RUNNING", None),
+    ],
+)
+def test_a_restart_of_a_connector_that_does_not_run_waits(state: str, there: str, why: str | None) -> None:
+    asked = RestartRequest(RequestKind.CONNECTOR, "0123456789ab", annotation="strimzi.io/restart: true")
+    at = situation([wanted("orders", state, restarts=(asked,))], [seen("orders", there)], owned=["orders"])
+    made = plan(at)
+    by = "the annotation strimzi.io/restart: true, which commit 0123456789ab added"
+    notes = (f"a restart waits until the connector runs, which {why}: {by}",) if why else ()
+    assert [one.notes for one in made.connectors] == [notes]
+    assert (Action.RESTART in [step.action for step in made.steps]) is (why is None)
+    done = replace(at, restart_requests={(ORDERS, asked.kind): asked.id})
+    assert not any(one.notes for one in plan(done).connectors)
 
 
 def test_the_same_change_of_a_commit_that_was_replaced_asks() -> None:
@@ -149,7 +204,7 @@ def test_a_list_that_is_not_done_is_a_warning(at: Situation, why: str) -> None:
 
 def test_a_warning_without_a_known_connector_is_a_condition_of_the_cluster() -> None:
     at = situation([wanted("orders")], [seen("orders")], owned=["orders"])
-    warning = AnnotationWarning(AnnotationAction.RESET, "Failed to reset …", DOCUMENT.location, CLUSTER)
+    warning = AnnotationWarning(AnnotationAction.RESET, "Failed to reset …", DOCUMENT.location, "r", CLUSTER)
     at = replace(at, desired=replace(at.desired, annotation_warnings=(warning,)))
     assert warnings_of(plan(at), at) == [(OF_CLUSTER, "ResetOffsets", "Failed to reset …")]
 

@@ -59,7 +59,7 @@ def over_time(*observed: tuple[float, ObservedConnector], gone: frozenset[str] =
     for minute, connector in observed:
         given = situation([wanted("orders")], [connector], owned=["orders"], now=minutes(minute), conditions=before)
         before = conditions(replace(given, observed=replace(given.observed, gone=gone)))
-        healthy.append(before[ORDERS, ConditionType.HEALTHY])
+        healthy.append(before[ORDERS, ConditionType.HEALTHY, ""])
     return healthy
 
 
@@ -69,7 +69,7 @@ def facts(condition: Condition) -> tuple[str, str, datetime]:
 
 def test_a_connector_that_is_in_sync_and_works_is_ready() -> None:
     found = conditions(situation([wanted("orders")], [seen("orders")], owned=["orders"]))
-    assert {kind: one.status for (_, kind), one in found.items()} == dict.fromkeys(
+    assert {kind: one.status for (_, kind, _), one in found.items()} == dict.fromkeys(
         [ConditionType.SYNCED, ConditionType.HEALTHY, ConditionType.READY], ConditionStatus.TRUE
     )
     assert {one.revision for one in found.values()} == {REVISION}
@@ -103,18 +103,18 @@ def test_offsets_that_do_not_move_are_degraded_if_the_document_asks_for_it() -> 
     position = {ORDERS: OffsetPosition(Digest("d"), minutes(-61))}
     asked = wanted("orders", offsets_move_within=timedelta(hours=1))
     found = conditions(situation([asked], [seen("orders")], owned=["orders"], positions=position))
-    assert found[ORDERS, ConditionType.HEALTHY].reason == HealthReason.OFFSETS_NOT_MOVING.value
-    assert found[ORDERS, ConditionType.HEALTHY].since == minutes(-61)
+    assert found[ORDERS, ConditionType.HEALTHY, ""].reason == HealthReason.OFFSETS_NOT_MOVING.value
+    assert found[ORDERS, ConditionType.HEALTHY, ""].since == minutes(-61)
     for calm in (wanted("orders"), wanted("orders", offsets_move_within=timedelta(hours=2))):
         found = conditions(situation([calm], [seen("orders")], owned=["orders"], positions=position))
-        assert found[ORDERS, ConditionType.HEALTHY].status is ConditionStatus.TRUE
+        assert found[ORDERS, ConditionType.HEALTHY, ""].status is ConditionStatus.TRUE
 
 
 def test_restarts_that_are_given_up_are_a_condition_of_their_own() -> None:
     failed = seen("orders", tasks=["Boom: x"])
     record = {ORDERS: RestartRecord(6, minutes(-1))}
     found = conditions(situation([wanted("orders")], [failed], owned=["orders"], restarts=record))
-    given_up = found[ORDERS, ConditionType.RESTARTS_GIVEN_UP]
+    given_up = found[ORDERS, ConditionType.RESTARTS_GIVEN_UP, ""]
     assert (given_up.status, given_up.message) == (ConditionStatus.TRUE, "gave up after 6 automatic restarts")
     assert not [key for key in over_time((0, failed)) if key.type is ConditionType.RESTARTS_GIVEN_UP]
 
@@ -123,13 +123,13 @@ def test_unexpected_topics_are_a_condition_since_they_were_first_seen() -> None:
     ruled = wanted("orders", topics=TopicRules(allow=("a",)))
     read = ReadTopics({ORDERS: frozenset({TopicName("b")})})
     before = conditions(situation([ruled], [seen("orders")], owned=["orders"], topics=read))
-    found = before[ORDERS, ConditionType.UNEXPECTED_TOPICS]
+    found = before[ORDERS, ConditionType.UNEXPECTED_TOPICS, ""]
     assert (found.status, found.reason, found.since) == (ConditionStatus.TRUE, "TopicNotAllowed", NOW)
     assert found.message == "spec.topics does not allow topics that it has used: b"
     later = situation([ruled], [seen("orders")], owned=["orders"], now=minutes(9), conditions=before)
-    assert conditions(later)[ORDERS, ConditionType.UNEXPECTED_TOPICS] == found, "they were not read again"
+    assert conditions(later)[ORDERS, ConditionType.UNEXPECTED_TOPICS, ""] == found, "they were not read again"
     read = ReadTopics({ORDERS: frozenset({TopicName("a")})})
-    assert (ORDERS, ConditionType.UNEXPECTED_TOPICS) not in conditions(replace(later, topics=read))
+    assert (ORDERS, ConditionType.UNEXPECTED_TOPICS, "") not in conditions(replace(later, topics=read))
 
 
 def test_unmanaged_connectors_have_no_conditions() -> None:
@@ -147,7 +147,7 @@ def test_only_what_differs_is_recorded(change: str) -> None:
     later = situation([wanted("orders")], [observed], owned=["orders"], now=minutes(1), conditions=before)
     changed, ended = changes(before, conditions(later))
     expected = set() if change == "nothing" else {ConditionType.HEALTHY, ConditionType.READY}
-    assert {kind for _, kind in changed} == expected
+    assert {kind for _, kind, _ in changed} == expected
     assert ended == []
 
 

@@ -362,7 +362,7 @@ def test_the_next_connectors_follow_when_those_before_have_worked_for_the_time_o
 
 STOPS: dict[str, str] = {"a": "fails", "b": "new", "c": "new"}
 UNHEALTHY = Condition(ConditionType.HEALTHY, ConditionStatus.FALSE, "Failed", "", minutes(1), REVISION)
-A_FAILED = {(ConnectorName("a"), ConditionType.HEALTHY): UNHEALTHY}
+A_FAILED = {(ConnectorName("a"), ConditionType.HEALTHY, ""): UNHEALTHY}
 CONTINUE, SKIP = RolloutChoice.CONTINUE, RolloutChoice.SKIP
 DECISIONS: list[tuple[dict[str, tuple[RolloutChoice, float]], list[str], str]] = [
     ({}, [], "a connector failed with commit 1a2b3c4: a; commit a fix, or run `gitops-connect rollout continue"),

@@ -164,7 +164,7 @@ def test_topics_that_are_not_allowed_and_those_that_never_came_are_said_and_chan
 
 
 def test_a_condition_stays_until_the_topics_are_read_again() -> None:
-    key = ORDERS, ConditionType.UNEXPECTED_TOPICS
+    key = ORDERS, ConditionType.UNEXPECTED_TOPICS, ""
     before = Condition(key[1], ConditionStatus.TRUE, "TopicNotAllowed", "b", NOW, REVISION)
     assert plan(given(RULED, conditions={key: before})).unexpected_topics == {ORDERS: "b"}
     assert plan(given(RULED, conditions={key: before}, topics={"orders": ["a"]})).unexpected_topics == {}

@@ -50,7 +50,7 @@ def test_every_output_says_the_same(hold: HoldKind, serve: Serve) -> None:
     in_json = json.loads(plan_json.render([made], Diagnostics(), plan_json.PlanOrigin(NOW, REVISION)))
     assert {"connector": ORDERS, **found.value()} in in_json["clusters"][0]["holds"]
     assert found.words in status.message
-    assert conditions[ORDERS, ConditionType.BLOCKED].message == found.words
+    assert conditions[ORDERS, ConditionType.BLOCKED, ""].message == found.words
     if hold is not HoldKind.SUSPENDED:  # the log has events of its own for suspensions
         assert (ORDERS, found.words) in events.notes(made)
 

@@ -140,6 +140,8 @@ class Cluster:
             raise Refused(404, f"Unknown connector: {name}")
         reported = connector.reported
         for part in parts:
+            if part is not None and part >= len(reported.tasks):
+                raise Refused(404, f"Unknown task: {name}-{part}")
             if part is None:
                 reported.state, reported.trace = "RESTARTING", ""
             else:

@@ -108,6 +108,18 @@ def test_a_list_names_the_entry(kind: str, spec: dict[str, object], expected: li
     assert [one.config_map, one.namespace, one.entry, one.problem] == expected
 
 
+@pytest.mark.parametrize("names", ["a->b.MirrorCheckpointConnector , a->b.MirrorSourceConnector", "*"])
+def test_an_annotation_can_name_several_connectors(names: str) -> None:
+    annotations = {OFFSETS: "reset", NAME: names}
+    text = resource_text(new_shape({"sourceConnector": {}, "checkpointConnector": {}}), annotations=annotations)
+    _, requests = requested({"mm2.json": text})
+    found = {one.document.connector for one in requests.changes}
+    assert len({one.document.offset_change for one in requests.changes}) == len(requests.changes) == len(found)
+    named = {f"a->b.Mirror{kind}Connector" for kind in ("Source", "Checkpoint")}
+    assert found == named if names != "*" else found >= named
+    assert requests.warnings == ()
+
+
 OFFSET_LIST = {"offsets": [SOURCE_OFFSETS]}
 
 

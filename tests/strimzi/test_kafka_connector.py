@@ -48,6 +48,12 @@ def test_automatic_restarts_are_those_of_strimzi(lines: str, expected: dict[str,
     assert one(kafka_connector(SPEC + lines)).auto_restart == AutoRestart(**expected)
 
 
+@pytest.mark.parametrize(("lines", "enabled"), [("", True), ("  autoRestart: {enabled: false}\n", False)])
+def test_the_settings_can_restart_as_proposal_007(lines: str, enabled: bool) -> None:
+    found = one(kafka_connector(SPEC + lines), replace(OPTIONS, auto_restart=True))
+    assert found.auto_restart == AutoRestart(enabled=enabled, max_restarts=10000)
+
+
 @pytest.mark.parametrize(("version", "lines", "state", "problems"), rows(__file__, "pause"))
 def test_the_older_field_pause(version: str, lines: str, state: str, problems: list[str]) -> None:
     declared, diagnostics = read(kafka_connector(SPEC + lines, version=version))

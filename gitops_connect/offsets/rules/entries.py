@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gitops_connect.families.shapes import Demand
 from gitops_connect.families.ties import Ties
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.findings import Finding, describe, show
-from gitops_connect.model.offset_changes import OffsetChangeKind
+from gitops_connect.model.findings import Finding, LazyWords, describe, show
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text, partition_text
 from gitops_connect.offsets.context import ManifestContext
 from gitops_connect.offsets.rules.part_shapes import CURRENT_TYPE, CurrentTypes, PartShape
-from gitops_connect.offsets.rules.rules import severity_of
+from gitops_connect.offsets.rules.rules import severity_of, summary_of
 
 if TYPE_CHECKING:
     from gitops_connect.offsets.rules.own_schemas import SchemaCheck
 
 _KEYS = frozenset({"partition", "offset"})
 _NOTHING_TO_REMOVE = "manifest/nothing-to-remove"
+_OF_FORMAT = frozenset(f"manifest/{rule}" for rule in ("shape", "type", "negative", "range", "choice"))
+"""The rules that compare an entry with the format that the class is known to have."""
 _NULLS = {
     OffsetChangeKind.REPLACE: (
         "operation: replace",
@@ -56,6 +58,7 @@ class EntryChecker:
         self._current_is_known = context.current is not None
         self._types = CurrentTypes(self._current)
         self._ties = known.ties(context.config) if known is not None else Ties()
+        self._other_format = Acknowledgement.SHAPE in context.acknowledged and known is not None and not known.lenient
         self._schema: SchemaCheck | None = None
         if context.schema is not None:
             from gitops_connect.offsets.rules.own_schemas import SchemaCheck  # noqa: PLC0415 - executors of Spark may have no jsonschema
@@ -90,6 +93,8 @@ class EntryChecker:
         name = partition_text(self._partition.kept(partition))
         text = None if offset is None else offset_text(self._offset.kept(offset))
         findings = [*self._findings(partition, offset)]
+        if self._other_format:
+            findings = [_eased(one) if one.rule in _OF_FORMAT else one for one in findings]
         if any(map(_is_refused, findings)):
             findings = [finding._replace(unread=False) if finding.unread else finding for finding in findings]
         return CheckedEntry((*_unknown_keys(value), *findings), name, text)
@@ -196,6 +201,11 @@ class EntryChecker:
             yield from self._partition.findings(partition)
         if self._kind not in _NULLS and self._current_is_known:
             yield Finding(_NOTHING_TO_REMOVE, "partition", {})
+
+
+def _eased(finding: Finding) -> Finding:
+    """The finding as a warning: the document acknowledges that the class has another format than the known one."""
+    return Finding("manifest/other-format", finding.field, LazyWords(lambda: {"found": summary_of(finding)}))
 
 
 def _is_error(finding: Finding) -> bool:

@@ -25,7 +25,7 @@ from support.files.manifests import (
 from support.files.tables import rows, table
 
 from gitops_connect.model.diagnostics import Severity
-from gitops_connect.model.offset_changes import OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.offsets.rules.rules import RULES
 from gitops_connect.report.code_scanning import rule_explanations
 
@@ -125,6 +125,27 @@ def test_what_connect_refuses_or_is_read_wrongly_is_not_acknowledged(config: Map
     found = verdict([value], config, LIVE, acknowledged=UNREAD)
     assert (found.offsets, found.unread) == (None, 0)
     assert "acknowledge" not in "".join(item.hint for item in found.diagnostics)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        entry({"topic": "orders", "partition": 0}, {"offset": 7}),
+        entry({"cluster": "source", "topic": "orders", "partition": "0"}, {"offset": "7"}),
+        entry({"cluster": "source", "topic": "orders", "partition": -1, "zone": 1}, {"offset": 7}),
+    ],
+)
+def test_another_format_can_be_acknowledged(value: Any) -> None:
+    """Only what the class is known to have is another format: the cluster is checked as before, and so is a sink."""
+    shape = frozenset({Acknowledgement.SHAPE})
+    refused, taken = (verdict([value], MIRROR, acknowledged=one) for one in (frozenset(), shape))
+    assert refused.offsets is None
+    assert (taken.offsets, taken.errors) == (offsets(value), 0)
+    assert {rule for _, rule in rules(taken)} == {"other-format"}
+    assert [one.summary for one in taken.diagnostics] == [one.summary for one in refused.diagnostics]
+    assert verdict([mirrored(cluster="elsewhere")], MIRROR, acknowledged=shape).offsets is None
+    assert verdict([entry({"kafka_topic": "a"}, {"kafka_offset": 1})], SINK, acknowledged=shape).offsets is None
+    assert verdict([{"partition": "a", "offset": {}}], MIRROR, acknowledged=shape).offsets is None
 
 
 @pytest.mark.parametrize(("config", "value", "hint"), rows(__file__, "hints"))

@@ -131,10 +131,12 @@ def conditions(names: Collection[ConnectorName], since: datetime, *, ready: bool
     message = "all connectors are in sync and work" if ready else "3 connectors are Degraded"
     cluster = ConnectorName("")
     reason = "ReconciliationSucceeded" if ready else "ConnectorsDegraded"
-    found = {(cluster, ConditionType.READY): Condition(ConditionType.READY, status, reason, message, since, REVISION)}
+    found = {
+        (cluster, ConditionType.READY, ""): Condition(ConditionType.READY, status, reason, message, since, REVISION)
+    }
     for name in names:
         for kind in (ConditionType.READY, ConditionType.SYNCED, ConditionType.HEALTHY):
-            found[name, kind] = Condition(kind, status, "Failed", "task 0 is FAILED", since, REVISION)
+            found[name, kind, ""] = Condition(kind, status, "Failed", "task 0 is FAILED", since, REVISION)
     return found
 
 
