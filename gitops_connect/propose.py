@@ -85,13 +85,10 @@ def _observe(
     ownership = runtime.ledger.ownership(cluster)
     histories = runtime.ledger.configs.of(cluster)
     desired, earlier = in_effect(declared.states[cluster], histories), restorable(declared.states[cluster], histories)
-    if untrusted:
-        resolved = secret_values.check_references(desired, runtime.settings)
-    else:
-        resolved = secret_values.resolve(desired, runtime.settings, runtime.environment)
+    resolved = _resolve(runtime, desired, untrusted=untrusted)
     restored = replace(resolved, desired=replace(earlier, connectors=()))
     if earlier.connectors and not untrusted:
-        restored = secret_values.resolve(earlier, runtime.settings, runtime.environment)
+        restored = _resolve(runtime, earlier, untrusted=False)
     desired = resolved.desired
     client.conceal(resolved.values | restored.values)
     observed = observe_at_rest(client, {one.name for one in desired.connectors} | ownership.keys(), runtime.clock)
@@ -128,6 +125,13 @@ def _observe(
     )
     topics = _topics(runtime, situation, keeps=options.is_daemon and not untrusted)
     return replace(situation, topics=topics), resolved.diagnostics + unsupported
+
+
+def _resolve(runtime: Runtime, desired: DesiredState, *, untrusted: bool) -> secret_values.Resolved:
+    """The desired state with its secrets. Those of an unmerged revision are not read."""
+    if untrusted:
+        return secret_values.check_references(desired, runtime.settings)
+    return secret_values.resolve(desired, runtime.settings, runtime.environment)
 
 
 def _with_exactly_once(
