@@ -63,7 +63,7 @@ CREATE TABLE reviewed_plans (
 );
 CREATE TABLE approvals (
     pull_request INTEGER NOT NULL, digest VARCHAR NOT NULL, who VARCHAR NOT NULL, at VARCHAR(27) NOT NULL,
-    place VARCHAR NOT NULL, plan TEXT NOT NULL, PRIMARY KEY (pull_request, digest)
+    place VARCHAR NOT NULL, plan TEXT NOT NULL, PRIMARY KEY (pull_request, digest, who)
 );
 CREATE TABLE rollout_decisions (
     cluster VARCHAR NOT NULL, revision VARCHAR NOT NULL, connector VARCHAR NOT NULL, choice VARCHAR NOT NULL,
