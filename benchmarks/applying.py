@@ -28,6 +28,7 @@ import requests
 from benchmarks.figures import Figure, NotMeasured, median
 from benchmarks.planning import PROGRAM
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 TITLE = "A million offsets, applied on the sandbox"
@@ -64,12 +65,14 @@ class Setting:
     heap: int
     chunks: tuple[int, ...]
     runs: int
-    exactly_once: bool = False
+    exactly_once: ExpectedSupport = ExpectedSupport.DISABLED
     words: str = ""
 
 
 DEFAULT = Setting(2048, (50_000, 100_000, 250_000, COUNT), 5)
-EXACTLY_ONCE = Setting(3072, (100_000, 250_000, 500_000, COUNT), 4, exactly_once=True, words="exactly-once: ")
+EXACTLY_ONCE = Setting(
+    3072, (100_000, 250_000, 500_000, COUNT), 4, exactly_once=ExpectedSupport.ENABLED, words="exactly-once: "
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def written(path: Path, count: int = COUNT) -> Path:
 
 
 @contextmanager
-def worker(directory: Path, heap: int, *, exactly_once: bool) -> Iterator[Sandbox]:
+def worker(directory: Path, heap: int, *, exactly_once: ExpectedSupport) -> Iterator[Sandbox]:
     """A new broker with one worker. Raises NotMeasured if they cannot be started."""
     try:
         sandbox = Sandbox.up(
@@ -243,7 +246,7 @@ def _figures(what: str, applied: Applied) -> Iterator[Figure]:
 
 
 def _too_small(directory: Path, lines: Path) -> Iterator[Figure]:
-    with worker(directory / "sandbox", SMALL_HEAP, exactly_once=False) as sandbox:
+    with worker(directory / "sandbox", SMALL_HEAP, exactly_once=ExpectedSupport.DISABLED) as sandbox:
         place = _repository(sandbox, lines, "1GiB")
         refused = _command(place, "apply", "--yes")
         said = refused.returncode != 0 and BLOCKED_BY in refused.stdout + refused.stderr

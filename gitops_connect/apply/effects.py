@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import assert_never
 
-from gitops_connect.families.health_rules import failures, runs_without_tasks, summary, why_no_tasks
+from gitops_connect.families.health_rules import failures, runs_without_tasks, why_no_tasks
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.health import FailedPart
@@ -199,7 +199,7 @@ def _differs(step: Step, seen: ObservedConnector, *, doubtful: bool) -> EffectCh
 
 
 def _failure(seen: ObservedConnector) -> str:
-    return f"it is FAILED: {summary(seen.trace)}"
+    return f"it is FAILED: {failures(seen)[0].reason}"
 
 
 def _describe(seen: ObservedConnector) -> str:

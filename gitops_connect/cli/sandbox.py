@@ -19,6 +19,7 @@ from gitops_connect.cli.console import echo
 from gitops_connect.cli.interrupts import interruptible
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.cluster import PartStatus, Sandbox, SandboxOptions
 from gitops_connect.sandbox.console_clients import (
     ConsumeOptions,
@@ -71,11 +72,8 @@ def up(
     ] = None,
     plugin: Plugins = None,
     exactly_once: Annotated[
-        bool | None,
-        typer.Option(
-            "--exactly-once/--at-least-once",
-            help="Whether the workers support exactly-once sources. [default: as before, or on]",
-        ),
+        ExpectedSupport | None,
+        typer.Option(help="The workers' support for exactly-once sources. [default: as before, or enabled]"),
     ] = None,
     topic_tracking: Annotated[
         TopicTracking | None,

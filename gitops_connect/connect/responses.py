@@ -44,9 +44,8 @@ _JAVA_CLASSES = re.compile(r"^(?:[\w.$]+\.[\w$]+Exception: )+")
 _TIMED_OUT = re.compile("Request timed out|Request interrupted|Timed out while|Unexpectedly interrupted while")
 _FORWARDING = "trying to forward REST request"
 _ACL = "an AuthorizationException there means a missing ACL (docs/reference/permissions.md)"
-_SEE_LOG = (
-    f"find the cause in the log of the worker that leads the Connect group ({_ACL}), and read the current offsets again"
-)
+_LEADER_LOG = f"find the cause in the log of the worker that leads the Connect group ({_ACL})"
+_SEE_LOG = f"{_LEADER_LOG}, and read the current offsets again"
 _NOT_READ = "Failed to retrieve consumer group offsets for"
 
 
@@ -71,7 +70,7 @@ def _known_errors() -> tuple[_KnownError, ...]:
             getattr(errors, one["error"]),
             re.compile(one["status"]),
             re.compile("|".join(one.get("words", ()))),
-            one.get("advice", "").replace("{see_log}", _SEE_LOG),
+            one.get("advice", "").replace("{see_log}", _SEE_LOG).replace("{leader_log}", _LEADER_LOG),
             one.get("tries", ONCE),
             one.get("elsewhere", False),
             one.get("of_offsets", False),

@@ -194,7 +194,7 @@ class ClusterProgress:
         events.drift_corrected(outcome)
         given_up = {one.name: one for one in outcome.plan.unhealthy if one.restarts and one.restarts.gave_up}
         for name in self._given_up.of(given_up):
-            fields = {"message": problem_words(given_up[name]), "hint": remedy(name)}
+            fields = {"message": problem_words(given_up[name]), "hint": remedy(given_up[name])}
             say(ERROR, "connector_given_up", cluster=outcome.cluster, connector=name, **fields)
         for name, message in self._unexpected_topics.of(outcome.plan.unexpected_topics.items()):
             say(WARNING, "unexpected_topics", cluster=outcome.cluster, connector=name, message=message)

@@ -100,7 +100,7 @@ def health_seen(plan: Plan, before: frozenset[ConnectorName]) -> frozenset[Conne
     now = frozenset(one.name for one in plan.unhealthy) | before.intersection(plan.unread)
     for one in plan.unhealthy:
         if one.name not in before:
-            fields = {"message": problem_words(one), "hint": remedy(one.name) if one.failures else None}
+            fields = {"message": problem_words(one), "hint": remedy(one) if one.failures else None}
             say(WARNING, "connector_unhealthy", cluster=plan.cluster, connector=one.name, **fields)
     for name in sorted(before - now):
         say(INFO, "connector_recovered", cluster=plan.cluster, connector=name)

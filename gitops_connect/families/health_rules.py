@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from gitops_connect.families.known_failures import CAUSED_BY, known_failure
 from gitops_connect.families.registry import Registry
 from gitops_connect.model.health import FailedPart, UnhealthyConnector, numbered
 from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, WorkerState
@@ -11,7 +12,6 @@ from gitops_connect.model.observed_state import ConnectorType, ObservedConnector
 _READ_THE_LOG = "or `taskConfigs` failed: the worker logs the error and tries again"
 _SHOWN_OF_AN_END = 160
 """Characters that are shown of the beginning and of the end of a long line."""
-_CAUSED_BY = "Caused by: "
 
 
 def unhealthy(connector: ObservedConnector, families: Registry) -> UnhealthyConnector | None:
@@ -54,10 +54,15 @@ def _simple_class(connector: ObservedConnector) -> str:
 
 def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
     """FAILED parts: the connector first, then its tasks by number. A RUNNING connector often has FAILED tasks."""
-    tasks = (FailedPart(task.id, summary(task.trace)) for task in connector.tasks if task.state is WorkerState.FAILED)
+    tasks = (_failed_part(task.id, task.trace) for task in connector.tasks if task.state is WorkerState.FAILED)
     if connector.state is WorkerState.FAILED:
-        return (FailedPart(None, summary(connector.trace)), *tasks)
+        return (_failed_part(None, connector.trace), *tasks)
     return tuple(tasks)
+
+
+def _failed_part(task: int | None, trace: str) -> FailedPart:
+    known, words = known_failure(trace), summary(trace)
+    return FailedPart(task, words if known is None else f"{known.cause}: {words}", known)
 
 
 def idle_parts(connector: ObservedConnector, gone: Collection[str] = ()) -> tuple[str, ...]:
@@ -92,7 +97,7 @@ def summary(trace: str) -> str:
     """
     lines = trace.strip().splitlines()
     first = lines[0] if lines else "the worker reports no trace"
-    causes = [line.removeprefix(_CAUSED_BY).strip() for line in lines if line.startswith(_CAUSED_BY)]
+    causes = [line.removeprefix(CAUSED_BY).strip() for line in lines if line.startswith(CAUSED_BY)]
     if not causes or causes[-1] in first:
         return _shorten(first)
     return f"{_shorten(first)} Caused by: {_shorten(causes[-1])}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, StrEnum
 
 SUPPORT = "exactly.once.support"
 BOUNDARY = "transaction.boundary"
@@ -22,8 +22,8 @@ class ExactlyOnceSupport(Enum):
     UNKNOWN = "unknown"
 
 
-class ExpectedSupport(Enum):
-    """`exactly.once.source.support` of the workers, as an administrator states it."""
+class ExpectedSupport(StrEnum):
+    """`exactly.once.source.support` of the workers, as an administrator states it, or as the sandbox sets it."""
 
     DISABLED = "disabled"
     PREPARING = "preparing"

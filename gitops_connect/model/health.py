@@ -29,11 +29,24 @@ class HealthReason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class KnownFailure:
+    """A failure whose exceptions say what is wrong (`cause`), what to do (`advice`), and whether a restart can help."""
+
+    cause: str
+    advice: str
+    restart_helps: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FailedPart:
-    """A FAILED part: the number of its `task`, None for the connector, and the `summary` of its stack trace."""
+    """A FAILED part: the number of its `task`, None for the connector, and what its stack trace says.
+
+    `reason` is the `summary` of the trace, after the cause if the failure is a `known` one.
+    """
 
     task: int | None
     reason: str
+    known: KnownFailure | None = None
 
     @property
     def part(self) -> str:
@@ -64,6 +77,11 @@ class UnhealthyConnector:
         no_tasks = (f"it is RUNNING and has no tasks: {self.no_tasks}",) if self.no_tasks else ()
         still = (self.not_moving,) if self.not_moving else ()
         return (*_fold(self.failures), *no_tasks, *self.not_running, *still)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about each failure that is known."""
+        return tuple(dict.fromkeys(one.known.advice for one in self.failures if one.known is not None))
 
     @property
     def reason(self) -> HealthReason:

@@ -19,7 +19,14 @@ from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ConnectVersion, ObservedConnector, TaskStatus, WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan, Step
-from gitops_connect.model.restart_records import RequestKind, Restart, RestartOutlook, RestartRequest, pause_after
+from gitops_connect.model.restart_records import (
+    AutoRestart,
+    RequestKind,
+    Restart,
+    RestartOutlook,
+    RestartRequest,
+    pause_after,
+)
 from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.holds import manual_pause, why_paused, why_shown_only
 from gitops_connect.plan.known_secrets import known_secrets
@@ -99,8 +106,15 @@ def _why_not(situation: Situation, desired: DesiredConnector, connector: Observe
         return "auto_restart is off in the settings"
     if not allowed.enabled:
         return "spec.autoRestart.enabled is false"
-    if why_not := why_shown_only(situation, desired) or why_paused(manual_pause(situation, desired)):
-        return why_not
+    return (
+        why_shown_only(situation, desired)
+        or why_paused(manual_pause(situation, desired))
+        or _why_not_after(connector, allowed)
+    )
+
+
+def _why_not_after(connector: ObservedConnector, allowed: AutoRestart) -> str:
+    """Why the failures themselves prevent a restart. `spec.autoRestart.onlyOn` can allow one that does not help."""
     parts: list[ObservedConnector | TaskStatus] = [connector, *connector.tasks]
     traces = [part.trace for part in parts if part.state is WorkerState.FAILED]
     for pattern in allowed.never_on:
@@ -108,6 +122,10 @@ def _why_not(situation: Situation, desired: DesiredConnector, connector: Observe
             return f"the stack trace matches {pattern!r} in spec.autoRestart.neverOn"
     if allowed.only_on and not all(any(_is_in(one, trace) for one in allowed.only_on) for trace in traces):
         return "the stack trace matches no pattern in spec.autoRestart.onlyOn"
+    known = [failure.known for failure in failures(connector)]
+    lasting = [one.cause for one in known if one is not None and not one.restart_helps]
+    if lasting and len(lasting) == len(known) and not allowed.only_on:
+        return f"{lasting[0]}, and a restart does not change that"
     return ""
 
 

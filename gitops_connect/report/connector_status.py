@@ -308,7 +308,7 @@ def describe_connector(
         "State": observed.state.value,
         "Health": connector_health(observed, problem)[0].value,
         **({"Problems": list(problem.problems)} if problem is not None else {}),
-        **({"Hint": remedy(problem.name)} if problem is not None and problem.failures else {}),
+        **({"Hint": remedy(problem)} if problem is not None and problem.failures else {}),
         "Worker": observed.worker,
         "Plugin": _plugin(observed, plugin),
         "Ownership": _ownership(owned),

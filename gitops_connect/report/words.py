@@ -160,9 +160,9 @@ def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
         yield f"next automatic restart ({outlook.count + 1} of {outlook.limit}) at {outlook.next:%H:%M:%S} UTC"
 
 
-def remedy(connector: str) -> str:
-    """How to fix failed parts."""
-    return _REMEDY.format(_RESTART.format(shlex.quote(connector)))
+def remedy(one: UnhealthyConnector) -> str:
+    """How to fix failed parts: advice about known failures, and the command that restarts the parts."""
+    return "; ".join([*one.advice, _REMEDY.format(_RESTART.format(shlex.quote(one.name)))])
 
 
 def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
@@ -173,7 +173,13 @@ def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentenc
 
 
 def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
-    """How to fix everything that has FAILED, on one line; nothing if no part has FAILED."""
+    """How to fix everything that has FAILED: a line for each known failure, and one for all; nothing if none has."""
+    affected: dict[str, list[str]] = {}
+    for one in unhealthy:
+        for advice in one.advice:
+            affected.setdefault(advice, []).append(one.name)
+    for advice, names in affected.items():
+        yield Sentence.joined([Sentence.of("hint: {}:", tuple(names)), Sentence.of(advice)])
     failed = [one.name for one in unhealthy if one.failures]
     if failed:
         name = shlex.quote(failed[0] if len(failed) == 1 else "NAME")

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.jars import (
     BROKER_RELEASE,
@@ -72,7 +73,7 @@ class SandboxOptions:
     """What to start. None means: as before in this directory, else one worker of the default release and heap.
 
     With 0 `workers`, there is only a broker. `plugin_path` are directories that contain additional connectors, each a
-    jar or a directory. `exactly_once` sources (KIP-618) and `topic_tracking` (KIP-558) are on unless turned off.
+    jar or a directory. `exactly_once` sources (KIP-618) and `topic_tracking` (KIP-558) are enabled by default.
     `usual_ports` tries Kafka's customary ports first (8083, 9092), otherwise the kernel chooses. A `tied` sandbox is
     stopped when this process ends, even by `kill -9`.
     """
@@ -82,7 +83,7 @@ class SandboxOptions:
     release: str | None = None
     heap: int | None = None
     plugin_path: tuple[Path, ...] | None = None
-    exactly_once: bool | None = None
+    exactly_once: ExpectedSupport | None = None
     topic_tracking: TopicTracking | None = None
     usual_ports: bool = False
     tied: bool = False
@@ -226,7 +227,7 @@ def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> S
         release=release,
         heap=heap,
         plugin_path=directories,
-        exactly_once=state.exactly_once if options.exactly_once is None else options.exactly_once,
+        exactly_once=options.exactly_once or state.exactly_once,
         topic_tracking=options.topic_tracking or state.topic_tracking,
     )
     if chosen != state and any(worker.running for worker in state.workers):
@@ -239,9 +240,8 @@ def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> S
 
 def _kind(state: State) -> str:
     plugins = f" and plugins from {', '.join(state.plugin_path)}" if state.plugin_path else ""
-    sources = "exactly-once" if state.exactly_once else "at-least-once"
-    tracking = f"topic tracking {state.topic_tracking}"
-    return f"Connect {state.release} with {state.heap} MiB of heap, {sources} sources, {tracking}{plugins}"
+    support = f"exactly-once support {state.exactly_once}, topic tracking {state.topic_tracking}"
+    return f"Connect {state.release} with {state.heap} MiB of heap, {support}{plugins}"
 
 
 def _indices(known: list[int], count: int | None) -> list[int]:

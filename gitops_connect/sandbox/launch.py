@@ -236,7 +236,7 @@ def worker_config(state: State, port: int, plugins: Collection[str]) -> str:
         "worker",
         port=port,
         broker_port=state.broker.port,
-        support="enabled" if state.exactly_once else "disabled",
+        support=state.exactly_once,
         tracking=str(state.topic_tracking is not TopicTracking.DISABLED).lower(),
         reset=str(state.topic_tracking is TopicTracking.ENABLED).lower(),
         discovery=plugin_discovery(state.release, has_more=has_more),

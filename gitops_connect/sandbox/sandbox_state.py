@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.safe_files import locked_file, make_private
 from gitops_connect.sandbox.jars import Progress
 from gitops_connect.sandbox.processes import ProcessId, is_running
@@ -59,8 +60,7 @@ class SandboxPart:
 class State:
     """One sandbox. `id` is also the id of the Kafka cluster; `heap` is each worker's, in MiB.
 
-    `plugin_path` are the directories, in addition to its own, in which workers search for connectors. `exactly_once`:
-    whether workers support exactly-once sources.
+    `plugin_path` are the directories, in addition to its own, in which workers search for connectors.
     """
 
     id: str
@@ -70,7 +70,7 @@ class State:
     controller_port: int = 0
     workers: tuple[SandboxPart, ...] = field(default=())
     plugin_path: tuple[str, ...] = ()
-    exactly_once: bool = True
+    exactly_once: ExpectedSupport = ExpectedSupport.ENABLED
     topic_tracking: TopicTracking = TopicTracking.ENABLED
 
     @property
@@ -114,6 +114,10 @@ def read_state(directory: Path) -> State | None:
             )
         raw["broker"], raw["workers"] = _part(raw["broker"]), tuple(map(_part, raw["workers"]))
         raw["plugin_path"] = tuple(raw.get("plugin_path", ()))
+        support = raw.get("exactly_once", True)
+        if isinstance(support, bool):  # before there was `preparing`
+            support = "enabled" if support else "disabled"
+        raw["exactly_once"] = ExpectedSupport(support)
         raw["topic_tracking"] = TopicTracking(raw.get("topic_tracking", "enabled"))
         return State(**raw)
     except FileNotFoundError:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from acceptance.workplace import MIRROR, Ran, Workplace, change, run_apart
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.offsets.formats.manifest_parser import MAX_SIZE
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
@@ -132,7 +133,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     """A worker without exactly-once support: with it, each request would read the whole offsets topic again."""
     directory = tmp_path_factory.mktemp("quiet") / "sandbox"
     with Sandbox.up(
-        SandboxOptions(directory=directory, workers=1, heap=2048, exactly_once=False, tied=True)
+        SandboxOptions(directory=directory, workers=1, heap=2048, exactly_once=ExpectedSupport.DISABLED, tied=True)
     ) as started:
         yield started
 

@@ -11,6 +11,7 @@ import pytest
 from acceptance.test_offsets import LINES, Lines
 from acceptance.test_strimzi_annotations import Resource
 from acceptance.workplace import SOURCE, Workplace
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import BROKER_RELEASE
 
@@ -37,7 +38,12 @@ def disabled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     """Workers that do not."""
     directory = tmp_path_factory.mktemp("at-least-once") / "sandbox"
     options = SandboxOptions(
-        directory=directory, workers=1, release=request.param, heap=512, exactly_once=False, tied=True
+        directory=directory,
+        workers=1,
+        release=request.param,
+        heap=512,
+        exactly_once=ExpectedSupport.DISABLED,
+        tied=True,
     )
     with Sandbox.up(options) as sandbox:
         yield sandbox.worker_urls

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
@@ -51,7 +52,7 @@ def second(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     plugins = tuple(map(Path, sandbox.state().plugin_path))
     directory = tmp_path_factory.mktemp("second") / "sandbox"
     options = SandboxOptions(
-        directory=directory, workers=1, heap=512, plugin_path=plugins, exactly_once=False, tied=True
+        directory=directory, workers=1, heap=512, plugin_path=plugins, exactly_once=ExpectedSupport.DISABLED, tied=True
     )
     with Sandbox.up(options) as other:
         yield other

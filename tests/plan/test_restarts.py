@@ -12,10 +12,11 @@ from support.planner.situations import NOW, seen, situation, wanted
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Plan
-from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
+from gitops_connect.model.restart_records import AutoRestart, RestartOutlook, RestartRecord
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import uncounted, until_next_restart
 from gitops_connect.plan.situation import Policy
+from gitops_connect.report.words import hints, remedy
 
 ORDERS = ConnectorName("orders")
 DAEMON = Policy(concurrent_restarts=5)
@@ -76,6 +77,41 @@ def test_of_many_those_that_are_due_for_the_longest_time_come_first_and_the_othe
     assert [step.connector for step in made(3).steps] == ["a", "b", "d"]
     assert until_next_restart(made(2), NOW) == 0
     assert until_next_restart(made(4), NOW) == 120
+
+
+NO_ACL = "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [t]"
+FENCED = "Boom: no\nCaused by: org.apache.kafka.common.errors.InvalidProducerEpochException: old epoch"
+
+
+class TestKnownFailures:
+    def test_a_missing_permission_uses_up_no_restarts(self) -> None:
+        made = planned(seen("orders", tasks=[NO_ACL]), restarts=record(2, minutes=30))
+        assert made.is_empty
+        assert outlook(made).count == 2
+        assert outlook(made).why_not == "a permission on a topic is missing, and a restart does not change that"
+        assert until_next_restart(made, NOW) == math.inf
+
+    @pytest.mark.parametrize("tasks", [[FENCED], [NO_ACL, "Boom"], [FENCED, NO_ACL]])
+    def test_other_failures_are_restarted(self, tasks: list[str]) -> None:
+        assert [step.action.value for step in planned(seen("orders", tasks=tasks)).steps] == ["restart"]
+
+    def test_a_document_can_allow_it(self) -> None:
+        allowed = {"auto_restart": AutoRestart(only_on=("TopicAuthorization*",))}
+        assert not planned(seen("orders", tasks=[NO_ACL]), desired=allowed).is_empty
+
+    def test_the_cause_comes_before_the_trace_and_the_advice_is_given_once(self) -> None:
+        others = [seen("orders", tasks=[FENCED, FENCED]), seen("a", tasks=[NO_ACL]), seen("b", tasks=[NO_ACL])]
+        made = plan(situation([wanted("orders"), wanted("a"), wanted("b")], others))
+        first, _, third = made.unhealthy
+        assert first.problems == (f"task 0 is FAILED: a permission on a topic is missing: {NO_ACL}",)
+        assert third.problems[0].startswith("tasks 0-1 are FAILED: its producer was fenced: Boom: no Caused by: org.")
+        shown = [one.render(str) for one in hints(made.unhealthy)]
+        assert [line[:40] for line in shown] == [
+            "hint: a, b: grant the connector the perm",
+            "hint: orders: another producer with its ",
+            "hint: fix the cause, then run: gitops-co",
+        ]
+        assert remedy(first).endswith("; fix the cause, then run: gitops-connect restart connector a --failed")
 
 
 class TestUntilTheNext:

@@ -18,6 +18,7 @@ import requests
 from support.files.tables import table
 
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import plugin_path
@@ -157,7 +158,10 @@ def start_with_broken_heap(own: Sandbox) -> None:
     [
         ({"heap": 768}, "stop them first"),
         ({"plugin_path": (Path("/usr"),)}, "and plugins from /usr, stop them first"),
-        ({"exactly_once": False}, "at-least-once sources, topic tracking enabled, stop them first"),
+        (
+            {"exactly_once": ExpectedSupport.PREPARING},
+            "exactly-once support preparing, topic tracking enabled, stop",
+        ),
         ({"topic_tracking": TopicTracking.DISABLED}, "topic tracking disabled, stop them first"),
     ],
 )

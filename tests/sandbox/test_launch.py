@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.java import Java
 from gitops_connect.sandbox.launch import Launch, Tools, broker_config, choose_port, excerpt, is_free, worker_config
@@ -68,7 +69,7 @@ def test_everything_listens_on_loopback_only() -> None:
     ("options", "expected"),
     [
         ({"release": "3.6.2"}, ["only_scan", "enabled", "true", "true"]),
-        ({"release": "4.0.0", "exactly_once": False}, ["service_load", "disabled", "true", "true"]),
+        ({"release": "4.0.0", "exactly_once": ExpectedSupport.DISABLED}, ["service_load", "disabled", "true", "true"]),
         ({"topic_tracking": TopicTracking.NO_RESET}, ["service_load", "enabled", "true", "false"]),
         ({"topic_tracking": TopicTracking.DISABLED}, ["service_load", "enabled", "false", "false"]),
     ],

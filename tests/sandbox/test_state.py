@@ -8,6 +8,7 @@ import pytest
 
 from gitops_connect.cli.progress import silent
 from gitops_connect.errors import SandboxFailed
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.processes import ProcessId
 from gitops_connect.sandbox.sandbox_state import (
     SandboxPart,
@@ -29,7 +30,7 @@ STATE = State(
     controller_port=9093,
     workers=(SandboxPart(1, 8083, ProcessId(12, 2.5)), SandboxPart(2, 8084)),
     plugin_path=("/connectors",),
-    exactly_once=False,
+    exactly_once=ExpectedSupport.PREPARING,
     topic_tracking=TopicTracking.NO_RESET,
 )
 
@@ -58,8 +59,18 @@ def test_a_state_without_newer_fields_is_read(tmp_path: Path) -> None:
     before = json.loads(file.read_text())
     del before["plugin_path"], before["exactly_once"], before["topic_tracking"]
     file.write_text(json.dumps(before))
-    older = dataclasses.replace(STATE, plugin_path=(), exactly_once=True, topic_tracking=TopicTracking.ENABLED)
+    older = dataclasses.replace(
+        STATE, plugin_path=(), exactly_once=ExpectedSupport.ENABLED, topic_tracking=TopicTracking.ENABLED
+    )
     assert read_state(tmp_path) == older
+
+
+@pytest.mark.parametrize(("stored", "support"), [(True, ExpectedSupport.ENABLED), (False, ExpectedSupport.DISABLED)])
+def test_the_earlier_form_of_exactly_once_is_read(tmp_path: Path, stored: object, support: ExpectedSupport) -> None:
+    write_state(tmp_path, STATE)
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "exactly_once": stored}))
+    assert read_state(tmp_path) == dataclasses.replace(STATE, exactly_once=support)
 
 
 def test_parts_are_added_and_removed() -> None:
