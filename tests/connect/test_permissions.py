@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
 from standin.connect import Call, StandIn
 from standin.fixtures import MakeClient
 
@@ -61,6 +62,7 @@ def request_of(call: Call) -> str:
     return f"{call.method} {re.sub('(?<=connectors/)[^/?]+(?=/config)', 'NAME', path)}"
 
 
+@pytest.mark.slow
 def test_every_request_of_the_client_is_on_the_page(standin: StandIn, make_client: MakeClient, tmp_path: Path) -> None:
     public = {name for name in vars(ConnectClient) if not name.startswith("_")}
     assert public == SENDS.keys() | SILENT, "each method is called here, or sends nothing"

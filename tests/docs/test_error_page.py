@@ -7,6 +7,7 @@ import re
 from functools import cache
 
 import error_page
+import pytest
 from support.docs.package_source import MODULES, nodes
 
 from gitops_connect import errors
@@ -51,6 +52,7 @@ def test_every_error_has_one_section() -> None:
     assert sorted(section.error.__name__ for section in SECTIONS) == [one.__name__ for one in RAISED]
 
 
+@pytest.mark.slow
 def test_the_examples_are_messages_of_the_program() -> None:
     known = fragments()
     for message in (line for section in SECTIONS for line in section.examples.splitlines()):
