@@ -53,6 +53,14 @@ def test_what_is_left_out_or_changed_is_a_warning(file: str, content: str, expec
     assert any(expected in one and ": warning: " in one for one in problems(found)), problems(found)
 
 
+@pytest.mark.parametrize("support", ["enabled", "preparing", "disabled"])
+@pytest.mark.parametrize("storage", ["offset.storage.file.filename", "offset.storage.topic"])
+def test_a_standalone_worker_that_asks_for_exactly_once_sources_is_noted(storage: str, support: str) -> None:
+    found = reading("w.properties", f"bootstrap.servers=a:1\n{storage}=x\nexactly.once.source.support={support}\n")
+    noted = [one for one in problems(found) if one.startswith("3: note: a standalone worker ignores exactly.once.")]
+    assert len(noted) == (storage == "offset.storage.file.filename" and support != "disabled")
+
+
 @pytest.mark.parametrize(("file", "content"), rows(__file__, "a_file_without_connectors_is_no_error"))
 def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
     found = reading(file, content)

@@ -19,7 +19,8 @@ _BLANKS = " \t\f"
 _KEY = re.compile(r"([^\\=: \t\f]*+(?:\\.[^\\=: \t\f]*+)*+)[ \t\f]*+(?:[=:][ \t\f]*+)?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
-_WORKER = "bootstrap.servers"
+_WORKER, _STANDALONE_WORKER = "bootstrap.servers", "offset.storage.file.filename"
+_EXACTLY_ONCE = "exactly.once.source.support"
 
 
 class Property(NamedTuple):
@@ -94,6 +95,10 @@ def read(blob: Blob, findings: Findings) -> None:
     if CLASS not in found:
         what = "of a worker" if _WORKER in found else "without connector.class"
         findings.note("convert/no-connector", f"these are properties {what}: they are ignored", (1, 1))
+        if _STANDALONE_WORKER in found and (support := found.get(_EXACTLY_ONCE)) and support.value != "disabled":
+            summary = f"a standalone worker ignores {_EXACTLY_ONCE}: only distributed workers support it"
+            hint = "set it on the workers of the cluster for exactly-once sources (docs/how-to/move-to-exactly-once.md)"
+            findings.note("convert/no-connector", summary, (support.line, 1), hint)
         return
     name = found[NAME].value if NAME in found else ""
     draft = findings.draft(name, FileFormat.PROPERTIES, (1, 1), hint="add a line `name=…`")
