@@ -131,6 +131,8 @@ def plural(count: int, noun: str) -> str:
 
 _REMEDY = "fix the cause, then run: {}"
 _RESTART = "gitops-connect restart connector {} --failed"
+_NAMED = 5
+"""How many connectors a hint names."""
 
 
 def connector_path(connector: str) -> str:
@@ -179,7 +181,8 @@ def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
         for advice in one.advice:
             affected.setdefault(advice, []).append(one.name)
     for advice, names in affected.items():
-        yield Sentence.joined([Sentence.of("hint: {}:", tuple(names)), Sentence.of(advice)])
+        more = (plural(len(names) - _NAMED, "more connector"),) if len(names) > _NAMED else ()
+        yield Sentence.joined([Sentence.of("hint: {}:", (*names[:_NAMED], *more)), Sentence.of(advice)])
     failed = [one.name for one in unhealthy if one.failures]
     if failed:
         name = shlex.quote(failed[0] if len(failed) == 1 else "NAME")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -111,6 +112,8 @@ class TestKnownFailures:
             "hint: orders: another producer with its ",
             "hint: fix the cause, then run: gitops-co",
         ]
+        many = [replace(first, name=ConnectorName(f"c{number}")) for number in range(7)]
+        assert next(hints(many)).render(str).startswith("hint: c0, c1, c2, c3, c4, 2 more connectors: grant")
         assert remedy(first).endswith("; fix the cause, then run: gitops-connect restart connector a --failed")
 
 
