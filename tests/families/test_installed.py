@@ -113,6 +113,7 @@ def replace_kinds(families: Registry, **changes: Any) -> Registry:
     return replace(families, families=(*known, replace(family, classes={name: replace(one, shape=shape)})))
 
 
+@pytest.mark.slow
 def test_a_distance_is_counted_in_the_unit_of_the_package(acme: Registry, tmp_path: Path) -> None:
     case = Case(jsonl([ticket("orders", "AQ-5")]), CONFIG, offsets(ticket("orders", "AQ-9")), families=acme)
     (verdict,) = in_process([filed(case, tmp_path / "m")])

@@ -62,6 +62,7 @@ def run(*, home: str, path: Path) -> Ran:
     return run_apart(command, env=environment)
 
 
+@pytest.mark.slow
 def test_the_makefile_gets_the_path_or_instructions(tmp_path: Path) -> None:
     java = pretend(tmp_path / "java", 'openjdk version "17.0.1"')
     assert run(home=str(tmp_path / "java"), path=tmp_path) == Ran(0, f"{java} (Java 17)\n", "")

@@ -140,6 +140,7 @@ def test_a_master_elsewhere_needs_a_directory_that_it_shares(starts: Starts) -> 
         pass
 
 
+@pytest.mark.slow
 def test_importing_it_imports_nothing_of_spark() -> None:
     code = "import sys, gitops_connect.spark.session; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

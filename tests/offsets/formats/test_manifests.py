@@ -211,6 +211,7 @@ def test_a_bomb_is_not_unpacked(suffix: str) -> None:
     assert found.startswith("its content is more than 1,000 times larger than the file")
 
 
+@pytest.mark.slow
 def test_a_file_has_at_most_its_size() -> None:
     padded = f"[{GOOD}".encode().ljust(MAX_SIZE - 1) + b"]"
     assert len(entries("a.json", padded)) == 1
