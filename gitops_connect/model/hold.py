@@ -25,9 +25,9 @@ class HoldKind(Enum):
     """Someone has paused or stopped the connector, and `onManualPause` is `respect`."""
     UNREVIEWED = "missing review"
     ROLLOUT = "rollout"
-    """The config of a commit waits for other connectors, or somebody skipped it. What is tied to it waits, too."""
+    """The config of a commit waits for other connectors, or a command skipped it. Its offset changes wait, too."""
     STOPPED_ROLLOUT = "stopped rollout"
-    """The config of a commit waits, because connectors failed with it, until somebody decides."""
+    """Connectors failed with the config of a commit, so that it is not applied to the others."""
     OFFSET_CHANGE = "offset change"
     """An offset change cannot be applied, and the connector must not start before it."""
 

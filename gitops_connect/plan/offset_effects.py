@@ -101,7 +101,7 @@ def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
 
 
 def _of_stores(situation: Situation, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
-    """Where the offsets of a source are read from now on."""
+    """The effects on the offsets topic and the Kafka cluster from which a source reads its offsets."""
     if situation.families.is_sink(after.config):
         return
     keys = [OFFSETS_TOPIC_KEY]

@@ -1,4 +1,4 @@
-"""Where the offsets of a connector are stored, and which of its offset changes Connect cannot carry out there.
+"""The store of a connector's offsets, and the offset changes that Connect cannot carry out in that store.
 
 A sink's offsets are those of its consumer group, in the Kafka cluster of its consumer. The offsets of a source are in
 the worker's offsets topic, and in a topic of the connector if its config names one. If the workers support exactly-once
@@ -47,7 +47,7 @@ OFFSETS_CLUSTER_KEY = ValueKey(
 
 
 def with_store(situation: Situation, offset_change: OffsetChange, review: Review) -> Review:
-    """The review, refused too if Connect cannot carry out the change where the offsets are stored."""
+    """The review, also refused if Connect cannot carry out the change in the store of the offsets."""
     removes = bool(review.difference.counts.get(Direction.REMOVED, 0))
     begun = offset_change.name in situation.offsets.unfinished
     then = f"; {ask_outcome(offset_change.name)}" if begun else ""

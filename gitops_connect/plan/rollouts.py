@@ -32,7 +32,7 @@ def limit_rollout(
     """Hold the changed configs that have to wait: for the next reconciliation, or for another commit.
 
     A rollout is all configs that one commit declared. It has stopped as long as the documents of connectors that do not
-    work with it are the same, and nobody decides to continue: a later commit about something else does not continue it.
+    work with it are the same, and no command continues it: a later commit about something else does not.
     """
     policy = situation.policy
     if not (policy.rollout_size or policy.rollout_max_failures or situation.rollout_decisions):
@@ -47,13 +47,12 @@ def limit_rollout(
             yield one
             continue
         revision = _rollout_of(situation, one.declared)
-        if (found := _stopped(situation, one.declared.name, revision, failed.get(revision, ()))) is not None:
-            pass
-        elif room:
+        found = _stopped(situation, one.declared.name, revision, failed.get(revision, ()))
+        if found is None and room:
             room -= 1
             yield one
             continue
-        else:
+        if found is None:
             why = f"at most {policy.rollout_size} connectors at a time get a new config (rollout_size)"
             release = "it follows when they have worked for the time of their trial"
             found = Hold(HoldKind.ROLLOUT, why, release, until=until)
@@ -116,8 +115,8 @@ def _end_of_trial(situation: Situation, desired: DesiredConnector) -> datetime |
 def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Mapping[Revision, Sequence[ConnectorName]]:
     """For each commit, the connectors that got their config from it and do not work with it, although they did before.
 
-    A connector whose document has another config meanwhile does not count, nor what failed before somebody decided to
-    continue.
+    A connector whose document has another config meanwhile does not count. Failures before a command has continued the
+    rollout do not count either.
     """
     found = defaultdict[Revision, list[ConnectorName]](list)
     for desired in situation.desired.connectors:
@@ -135,7 +134,7 @@ def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Map
 
 
 def _is_accepted(situation: Situation, revision: Revision, failed: datetime) -> bool:
-    """Whether somebody has decided to continue the rollout since the failure."""
+    """Whether a command has continued the rollout since the failure."""
     decided = situation.rollout_decisions.get((revision, WHOLE_ROLLOUT))
     return decided is not None and decided.choice is RolloutChoice.CONTINUE and failed <= decided.since
 
@@ -146,7 +145,7 @@ def waiting_for_rollout(plan: Plan) -> int:
 
 
 def stopped_rollouts(plan: Plan) -> Mapping[Hold, int]:
-    """What has stopped each rollout that has stopped, and how many connectors wait for somebody to decide."""
+    """The hold of each stopped rollout, and the number of connectors that it blocks."""
     holds = (one for connector in plan.connectors for one in connector.holds)
     return Counter(replace(one, since=None) for one in holds if one.kind is HoldKind.STOPPED_ROLLOUT)
 

@@ -64,7 +64,7 @@ def _consequences(slot: ReplicationSlot, confirmed: int, move: Move, position: i
 
 
 def _position(offset: OffsetText | None) -> int | None:
-    """Where the connector begins (`PostgresStreamingChangeEventSource.execute`); None if it takes a snapshot first."""
+    """The first position (`PostgresStreamingChangeEventSource.execute`); None if the connector takes a snapshot."""
     found: Mapping[str, object] = json.loads(offset) if offset is not None else {}
     position = found.get("lsn") if found.get("lsn_proc") is None else found["lsn_proc"]
     return position if type(position) is int and not is_in_snapshot(found) else None
