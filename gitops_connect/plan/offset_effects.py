@@ -95,12 +95,15 @@ def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
         return ()
     hidden = step.sensitive | {change.key for change in step.changes if change.sensitive}
     before, after = (_OffsetConfig(step.connector, config, hidden) for config in (observed.config, step.config))
-    stores = tuple(_of_stores(situation, before, after))
+    known = situation.families.offset_keys(after.config)
+    stores = tuple(_of_stores(situation, before, after, known.start))
     other_class = tuple(_of_class(situation.families, before, after))
-    return stores + (other_class or tuple(_of_keys(situation.families.offset_keys(after.config), before, after)))
+    return stores + (other_class or tuple(_of_keys(known, before, after)))
 
 
-def _of_stores(situation: Situation, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:
+def _of_stores(
+    situation: Situation, before: _OffsetConfig, after: _OffsetConfig, start: Start
+) -> Iterator[OffsetEffect]:
     """The effects on the offsets topic and the Kafka cluster from which a source reads its offsets."""
     if situation.families.is_sink(after.config):
         return
@@ -113,7 +116,7 @@ def _of_stores(situation: Situation, before: _OffsetConfig, after: _OffsetConfig
                 f"offsets are written to the Kafka cluster of {written}, and read from that of {read}",
                 "set both keys to the same value",
             )
-    yield from _of_keys(OffsetKeys(Start(""), tuple(keys)), before, after)
+    yield from _of_keys(OffsetKeys(start, tuple(keys)), before, after)
 
 
 def _of_class(families: Registry, before: _OffsetConfig, after: _OffsetConfig) -> Iterator[OffsetEffect]:

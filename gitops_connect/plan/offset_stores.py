@@ -2,8 +2,11 @@
 
 A sink's offsets are those of its consumer group, in the Kafka cluster of its consumer. The offsets of a source are in
 the worker's offsets topic, and in a topic of the connector if its config names one. If the workers support exactly-once
-sources, a source with another Kafka cluster has an offsets topic there, too (`Worker.offsetStoreFor…`). Connect reads
-the connector's topic, and for partitions without an offset there the worker's topic (`ConnectorOffsetBackingStore`).
+sources, a source with another Kafka cluster has an offsets topic there, too (`Worker.offsetStoreFor…`).
+
+Connect reads only the connector's own topic if there is one. KIP-618 says that it then reads the worker's topic for
+partitions that are missing there, but `ConnectorOffsetBackingStore.get` replaces the worker's offsets by the null of
+`KafkaOffsetBackingStore.get` for each missing partition. Connect writes all offsets to the worker's topic, too.
 """
 
 from __future__ import annotations
@@ -23,25 +26,29 @@ from gitops_connect.plan.offset_review import ask_outcome
 from gitops_connect.plan.situation import Situation
 
 Config = Mapping[str, str]
-_ELSE = "and for partitions without an offset there from the worker's offsets topic"
 _COPY = "the worker's offsets topic, which may have older offsets or none"
-_CHECK = "to be sure, compare the output of `gitops-connect offsets get {name}` before and after the change"
+_SEED = (
+    "to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE`, and set these offsets"
+    " with an OffsetChange in the same commit"
+)
 OFFSETS_TOPIC_KEY = ValueKey(
     (OFFSETS_TOPIC,),
-    f"offsets are read from the topic {{after}} from now on, {_ELSE}; those in {{before}} are no longer read",
-    f"offsets are read from the topic {{after}} from now on, {_ELSE}; an earlier connector of this name may have left"
-    " offsets in it",
+    "offsets are read from the topic {after} from now on, those in {before} are no longer read; without offsets of its"
+    " own in {after} the connector {start}",
+    "offsets are read from the topic {after} from now on, those in the worker's offsets topic are no longer read;"
+    " without offsets of its own in {after} the connector {start}",
     f"offsets are read from {_COPY}; those in {{before}} are no longer read",
-    hint=_CHECK,
+    hint=_SEED,
 )
-_THERE = f"from the offsets topic in the Kafka cluster {{after}} from now on, {_ELSE}"
+_THERE = "from the offsets topic in the Kafka cluster {after} from now on"
+_START = "without offsets of its own there the connector {start}"
 OFFSETS_CLUSTER_KEY = ValueKey(
     (CONSUMER_SERVERS,),
-    f"offsets are read {_THERE}; those in {{before}} are no longer read",
-    f"offsets are read {_THERE}",
+    f"offsets are read {_THERE}, those in {{before}} are no longer read; {_START}",
+    f"offsets are read {_THERE}, those in the worker's offsets topic are no longer read; {_START}",
     f"offsets are read in the Kafka cluster of the workers from now on, from {_COPY}; those in {{before}} are no"
     " longer read",
-    hint=_CHECK,
+    hint=_SEED,
 )
 """For sources with an offsets topic of their own, in any Kafka cluster."""
 

@@ -123,8 +123,16 @@ def test_the_plan_says_where_the_offsets_are_read_next(at: Workplace, lines: Lin
     at.commit("lines.yaml", lines.document("state: stopped\nexactlyOnce: {offsetsTopic: other-offsets}"))
     at.run("plan").expect(out='offsets are read from the topic "other-offsets" from now on')
     at.apply()
+    assert [one["offset"] for one in at.offsets("lines")] == [None], "the offsets topic of the workers is not read"
     at.commit("lines.yaml", lines.document("state: stopped"))
     at.run("plan").expect(out="offsets are read from the worker's offsets topic, which may have older offsets or none")
+
+
+def test_saved_offsets_are_set_in_a_new_offsets_topic_in_the_same_commit(at: Workplace, lines: Lines) -> None:
+    at.run("offsets", "get", at.name("lines"), "--save", str(at.repository / "saved.json")).expect(0)
+    at.write("moved.yaml", lines.change("moved", "operation: alter\nmanifest: {path: saved.json}"))
+    at.deploy("lines.yaml", lines.document("state: stopped\nexactlyOnce: {offsetsTopic: further-offsets}"))
+    assert lines.position() == len(LINES)
 
 
 def test_a_class_without_transactions_of_its_own(at: Workplace) -> None:
