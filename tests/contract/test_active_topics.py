@@ -94,12 +94,16 @@ def reset(contract: Contract, name: ConnectorName) -> tuple[int, object]:
 
 
 def test_a_source_has_the_topics_behind_its_transforms_and_a_sink_those_before(contract: Contract) -> None:
-    source = contract.running("source", contract.source(topic="unrouted", **ROUTER))
+    config = contract.source(topic="unrouted", **ROUTER)
+    source = contract.running("source", config)
     assert contract.json("GET", f"/connectors/{source}/topics") == (200, {source: {"topics": []}}), "no record yet"
     writes(contract, "a")
     await_topics(contract, source, "routed")
+    contract.client.configure(source, {**config, "topic": "other", "transforms": ""})
+    contract.await_state(source, "RUNNING", ["RUNNING"])
+    assert contract.client.active_topics(source) == {"routed"}, "a new config resets nothing"
     topics = used(contract, "one", "two")
-    sink = contract.create("sink", contract.sink(topics=",".join(topics), **ROUTER))
+    sink = contract.create("sink", {**contract.sink(**ROUTER), "topics": "", "topics.regex": "|".join(topics)})
     await_topics(contract, sink, *topics)
 
 
