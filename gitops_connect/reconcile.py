@@ -90,6 +90,7 @@ def reconcile(
             on_outcome=lambda outcome: options.listen(records.after(outcome)),
             on_progress=options.follow,
             families=runtime.families,
+            threads=runtime.threads,
         )
         outcomes = execute(proposal.plan, runtime.clients[cluster].guarded_by(lease.check), execution)
         records.end(outcomes)

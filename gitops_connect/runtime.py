@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from threading import Event, Thread
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
@@ -52,6 +54,23 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
+    def repeat(self, work: Callable[[], float], wait: float, name: str) -> Callable[[], None]:
+        """In a thread of that name. It does not keep the process alive."""
+        over = Event()
+
+        def run() -> None:
+            pause = wait
+            while not over.wait(pause):
+                pause = work()
+
+        def end() -> None:
+            over.set()
+            thread.join()
+
+        thread = Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return end
+
 
 def _ignore(text: str) -> None:
     """Discard the message: nothing listens."""
@@ -62,8 +81,8 @@ class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `topic_reads` has the active topics that were
-    read before. `say` gets messages about long offset
-    changes, in the thread that runs them.
+    read before. `say` gets messages about long offset changes, in the thread that runs them. `threads` makes a pool of
+    so many threads for the requests of steps.
     """
 
     settings: Settings
@@ -76,6 +95,7 @@ class Runtime:
     families: Registry = field(default=BUILT_IN, repr=False)
     say: Say = _ignore
     topic_reads: dict[ClusterName, TopicReads] = field(default_factory=dict, repr=False)
+    threads: Callable[[int], Executor] = ThreadPoolExecutor
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         return self.settings.clusters[name]

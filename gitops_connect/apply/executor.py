@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import partial
 from itertools import chain, count
 from queue import SimpleQueue
@@ -60,7 +60,7 @@ class _Run:
         self._options = options
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="readers")
+        self._readers = options.threads(_READERS)
         self._context = StepContext(
             cluster,
             options,
@@ -88,10 +88,7 @@ class _Run:
         self._adopt()
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
-        with (
-            self._readers,
-            ThreadPoolExecutor(max(1, self._options.parallelism) + 1, thread_name_prefix="apply") as pool,
-        ):
+        with self._readers, self._options.threads(max(1, self._options.parallelism) + 1) as pool:
             while self._ready or self._later or self._sending or self._waiting:
                 if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
                     self._may_go_on()
@@ -150,7 +147,7 @@ class _Run:
             else:
                 self._stop(run)
 
-    def _send(self, pool: ThreadPoolExecutor) -> None:
+    def _send(self, pool: Executor) -> None:
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
@@ -162,7 +159,7 @@ class _Run:
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._options.parallelism)
 
-    def _take_snapshot(self, pool: ThreadPoolExecutor) -> None:
+    def _take_snapshot(self, pool: Executor) -> None:
         is_due = self._clock.monotonic() >= self._pace.due(busy=bool(self._ready))
         if self._waiting and self._snapshot_taken is None and is_due:
             self._snapshots += 1

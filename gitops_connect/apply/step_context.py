@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -50,7 +50,7 @@ class ExecuteOptions:
     begin. `before_effect` is called before each effect and every few seconds in between, so that it can keep a lease
     alive; a GitopsConnectError that it raises also means that nothing more begins. `on_outcome` receives each step as
     it ends; `on_progress` sometimes receives the progress of a large offset change. `families` are the known connector
-    classes.
+    classes. `threads` makes a pool of so many threads, in which requests are sent.
     """
 
     clock: Clock
@@ -66,6 +66,7 @@ class ExecuteOptions:
     on_outcome: Callable[[StepOutcome], None]
     on_progress: Callable[[SendingProgress], None]
     families: Registry = BUILT_IN
+    threads: Callable[[int], Executor] = ThreadPoolExecutor
 
 
 @dataclass(frozen=True, slots=True)

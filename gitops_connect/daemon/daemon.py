@@ -66,9 +66,15 @@ class Daemon:
     """Reconciles until it is requested to stop, or with `once` one time for each cluster."""
 
     def __init__(
-        self, runtime: Runtime, source: Source, *, once: bool = False, load: Callable[[], Settings] | None = None
+        self,
+        runtime: Runtime,
+        source: Source,
+        *,
+        once: bool = False,
+        load: Callable[[], Settings] | None = None,
+        jobs: Callable[[int, threading.Event, threading.Condition], Jobs] = Jobs,
     ) -> None:
-        """`load` reads the settings again."""
+        """`load` reads the settings again. `jobs` makes what runs the jobs."""
         self._runtime = runtime
         self._load = load or (lambda: runtime.settings)
         self.schedule = PollSchedule.of(runtime.settings)
@@ -93,7 +99,7 @@ class Daemon:
         """The steps that were in progress when `run` returned, because `[daemon] shutdown_timeout` was over."""
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
-        self._jobs = Jobs(len(self._progress) + 2, self._interrupted, self._work)
+        self._jobs = jobs(len(self._progress) + 2, self._interrupted, self._work)
 
     @property
     def ended(self) -> list[Ended | None]:
@@ -143,12 +149,7 @@ class Daemon:
 
         Raises LedgerBusy if the ledger allows one daemon, and there is another one.
         """
-        events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
-        self._jobs.schedule(_POLL, self._poll, 0)
-        if not self._once:  # a single run is a command, and needs only the leases of the clusters
-            self.leadership.begin()
-            self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
-        self._jobs.start()
+        self.begin()
         while (over := self._next_request()) is _Over.RELOAD:
             self._reload()
         self.stop_requested = over is _Over.REQUESTED
@@ -167,6 +168,15 @@ class Daemon:
         if not self.abandoned:
             self.leadership.end()
         events.say(INFO, "daemon_stopped")
+
+    def begin(self) -> None:
+        """Start the jobs, and return. Raises LedgerBusy as `run` does."""
+        events.say(INFO, "daemon_started", version=__version__, clusters=list(self._progress))
+        self._jobs.schedule(_POLL, self._poll, 0)
+        if not self._once:  # a single run is a command, and needs only the leases of the clusters
+            self.leadership.begin()
+            self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+        self._jobs.start()
 
     def _next_request(self) -> _Over:
         """Wait for the next request of a signal or a job.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from logging import INFO, WARNING
-from threading import Event, Thread
 
 from gitops_connect.daemon import events
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
@@ -34,8 +33,7 @@ class Leadership:
         self._clock = clock
         self._elected = elected
         self._tried = tried
-        self._over = Event()
-        self._thread = Thread(target=self._run, name="leadership", daemon=True)
+        self._stop: Callable[[], None] = lambda: None
         self._renewed = 0.0
         self._news = events.NewItems()
         self.lease: Lease | None = None
@@ -54,13 +52,11 @@ class Leadership:
         """
         if not self._ledger.allows_replicas:
             self._require_alone()
-        self._thread.start()
+        self._stop = self._clock.repeat(self._try, 0, "leadership")
 
     def end(self) -> None:
         """Let another daemon become the leader. Call this when nothing is changed any more."""
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._stop()
         lease, self.lease = self.lease, None
         if lease is not None:
             with suppress(GitopsConnectError):  # the lease expires by itself
@@ -70,14 +66,12 @@ class Leadership:
         """Try to become the leader, or to stay the leader. Returns the seconds until the next step."""
         return self._campaign() if self.lease is None else self._renew(self.lease)
 
-    def _run(self) -> None:
-        wait = 0.0
-        while not self._over.wait(wait):
-            try:
-                wait = self.step()
-            except Exception as error:  # a bug: without this thread, nobody would reconcile
-                events.bug(error)
-                wait = RETRY
+    def _try(self) -> float:
+        try:
+            return self.step()
+        except Exception as error:  # a bug: without this thread, nobody would reconcile
+            events.bug(error)
+            return RETRY
 
     def _campaign(self) -> float:
         lease, now = self._ledger.leadership(self._clock), self._clock.monotonic()

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Lock
 
 import psutil
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, text, update
@@ -132,6 +132,12 @@ class Lease:
             if connection.execute(renewal).rowcount == 0:
                 self._require_ours(connection)
 
+    def prolong(self) -> float:
+        """Renew the lease if that is possible: the next check reports a failure. Returns the seconds until the next."""
+        with suppress(GitopsConnectError):
+            self.renew()
+        return self.ttl / 3
+
     def acquire(self) -> None:
         """Acquire the lease if it is free. Raises LedgerBusy, which names the holder.
 
@@ -225,33 +231,17 @@ def held(lease: Lease) -> Iterator[Lease]:
     """Hold the lease while the block runs, which may take any time. Raises LedgerBusy if another process holds it."""
     lease.acquire()
     try:
-        with _renewed(lease):
+        end = lease.clock.repeat(lease.prolong, lease.ttl / 3, "renew lease")  # a request may last longer than it
+        try:
             yield lease
+        finally:
+            end()
     except BaseException:
         # The error that ended the block matters more than a lease that was not given back: the lease expires by itself.
         with suppress(GitopsConnectError):
             lease.release()
         raise
     lease.release()
-
-
-@contextmanager
-def _renewed(lease: Lease) -> Iterator[None]:
-    """Renew the lease in a thread during the block: a request may last longer. The next check reports a failure."""
-    over = Event()
-
-    def renew() -> None:
-        while not over.wait(lease.ttl / 3):
-            with suppress(GitopsConnectError):
-                lease.renew()
-
-    thread = Thread(target=renew, name="renew lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def require_idle(connection: Connection, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -11,7 +11,7 @@ from typing import NewType, Protocol
 
 
 class Clock(Protocol):
-    """The time of day, a clock for durations, and waiting."""
+    """The time of day, a clock for durations, waiting, and what is repeated in the background."""
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -21,6 +21,12 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait for that many seconds."""
+
+    def repeat(self, work: Callable[[], float], wait: float, name: str) -> Callable[[], None]:
+        """Call `work` beside the caller after `wait` seconds, and then each time after as many seconds as it returns.
+
+        Returns a function that ends this, and waits for a call in progress.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -17,7 +18,7 @@ from support.daemon_log import InThread, poll_again
 
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
-from gitops_connect.runtime import Runtime
+from gitops_connect.runtime import Runtime, SystemClock
 
 LOCAL = ClusterName("local")
 
@@ -39,6 +40,9 @@ class FastClock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds / self.SPEED)
+
+    def repeat(self, work: Callable[[], float], wait: float, name: str) -> Callable[[], None]:
+        return SystemClock().repeat(lambda: work() / self.SPEED, wait / self.SPEED, name)
 
 
 @dataclass

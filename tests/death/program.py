@@ -27,7 +27,7 @@ from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.reconcile import reconcile
-from gitops_connect.runtime import open_runtime
+from gitops_connect.runtime import SystemClock, open_runtime
 from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.working_tree import WorkingTree
 
@@ -50,6 +50,10 @@ class HastyClock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds / HASTE)
+
+    def repeat(self, work: Callable[[], float], wait: float, name: str) -> Callable[[], None]:
+        """Leases expire by `now`, which is not faster."""
+        return SystemClock().repeat(work, wait, name)
 
 
 class Fate:
