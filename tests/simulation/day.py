@@ -1,0 +1,281 @@
+"""One bad day: what people and faults do to the world, chosen by a seed, and what must be true when it is over."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from histories.stage import SCHEMA
+from standin.cluster import Target
+from standin.plugins import Refused
+from support.cluster.memory_cluster import TRACE
+
+from gitops_connect.model.desired import TargetState
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.offsets import offset_text, partition_text
+from simulation.world import CLASS, FOREIGN, LOCAL, Faults, World, copy_ledger, counting
+
+NAMES = ("one", "two", "three")
+EVENTS = 8
+QUIET = 20
+"""Polls of the repository after the last fault: until then, the cluster has to agree with the repository."""
+
+
+@dataclass
+class Declared:
+    """The document of one connector."""
+
+    state: str = "running"
+    version: int = 1
+    fails: bool = False
+    restart: int = 0
+    is_there: bool = True
+
+    def text(self, name: str) -> str:
+        config = {"version": str(self.version), "tasks.max": "1", **({"start": "fail"} if self.fails else {})}
+        restart = f"  restart: {{id: r{self.restart}}}\n" if self.restart else ""
+        return (
+            f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec:\n  class: {CLASS}\n"
+            f"  state: {self.state}\n{restart}  config: {json.dumps(config)}\n"
+        )
+
+
+@dataclass(eq=False)
+class Day:
+    world: World
+    declared: dict[str, Declared] = field(default_factory=lambda: {name: Declared() for name in NAMES})
+    met: Counter[str] = field(default_factory=Counter)
+    """How often each kind of event happened."""
+    _changes: int = 0
+
+    @property
+    def random(self) -> Random:
+        return self.world.random
+
+    def begin(self) -> None:
+        for name in NAMES:
+            self._write(name)
+            self.world.cluster.progress[ConnectorName(name)] = counting
+        self.world.cluster.rules.create(FOREIGN, {"connector.class": CLASS, "tasks.max": "1"}, None)
+        for _ in range(self.random.choice((1, 1, 2, 3))):
+            self.world.start_replica()
+
+    def _write(self, name: str) -> None:
+        one = self.declared[name]
+        self.world.repository.write(f"{name}.yaml", one.text(name) if one.is_there else None)
+
+    def event(self) -> None:
+        """Let one thing happen."""
+        happens = self.random.choice(ACTIONS)
+        name = self.random.choice(NAMES)
+        self.world.note(f"{happens.__name__.removeprefix('_')} {name}")
+        self.met[happens.__name__.removeprefix("_")] += 1
+        happens(self, name)
+
+    # What people commit.
+
+    def _config(self, name: str) -> None:
+        self.declared[name].version += 1
+        self.declared[name].fails = self.random.random() < 0.3
+        self._write(name)
+
+    def _state(self, name: str) -> None:
+        self.declared[name].state = self.random.choice(("running", "running", "paused", "stopped"))
+        self._write(name)
+
+    def _remove_or_restore(self, name: str) -> None:
+        self.declared[name].is_there = not self.declared[name].is_there
+        self._write(name)
+
+    def _restart(self, name: str) -> None:
+        self.declared[name].restart += 1
+        self._write(name)
+
+    def _offset_change(self, name: str) -> None:
+        self._changes += 1
+        operation = self.random.choice(("alter", "alter", "replace", "reset"))
+        entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
+        offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
+        acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
+        self.world.repository.write(
+            f"changes/c{self._changes}.yaml",
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: c{self._changes:03}}}\nspec:\n"
+            f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n",
+        )
+
+    # What people do by hand.
+
+    def _by_hand(self, name: str) -> None:
+        rules = self.world.cluster.rules
+        rules.catch_up()
+        verb = self.random.choice(("pause", "stop", "resume", "delete", "restart"))
+        self.world.note(f"someone sends {verb} to {name}")
+        try:
+            if verb == "delete":
+                rules.connectors.pop(name, None)
+            elif verb == "restart":
+                rules.restart(name, rules.parts(name, tasks=True, only_failed=False))
+            else:
+                target = {"pause": Target.PAUSED, "stop": Target.STOPPED, "resume": Target.STARTED}[verb]
+                rules.transition(name, target)
+        except Refused:
+            self.world.note(f"{name} does not exist")
+
+    def _suspend_or_resume(self, name: str) -> None:
+        connector = ConnectorName(name)
+        ledger = self.world.ledger
+        if not ledger.resume(LOCAL, connector):
+            from gitops_connect.model.suspensions import SuspendedBy, Suspension
+
+            since = self.world.cluster.clock.now()
+            ledger.suspend(LOCAL, connector, Suspension(SuspendedBy.COMMAND, False, "ann", since, "work"))
+
+    # What breaks.
+
+    def _task_fails(self, name: str) -> None:
+        rules = self.world.cluster.rules
+        rules.catch_up()
+        found = rules.connectors.get(name)
+        if found is not None and found.reported is not None and found.reported.tasks:
+            rules.fail_task(name, 0, TRACE)
+
+    def _kill(self, _: str) -> None:
+        living = self.world.living
+        if living:
+            victim = self.random.choice(living)
+            self.world.note(f"{victim.life.name} is killed")
+            victim.life.is_dead = True
+
+    def _new_replica(self, _: str) -> None:
+        self.world.start_replica()
+
+    def _outage(self, _: str) -> None:
+        world = self.world
+        part = self.random.choice(("git_is_down", "connect_is_down"))
+        setattr(world, part, True)
+        world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
+
+    def _clock(self, _: str) -> None:
+        self.world.timeline.moved += self.random.choice((-3600, -60, 60, 3600))
+
+    # What must be true when it is over.
+
+    def settle(self) -> None:
+        """Faults cease. Raises AssertionError if the cluster then does not agree with the repository."""
+        world = self.world
+        world.faults, world.git_is_down, world.connect_is_down = Faults(), False, False
+        if not world.living:
+            world.start_replica()
+        world.note("faults cease")
+        for _ in range(QUIET):
+            self.run(31)
+            if not (wrong := self.differences()):
+                return
+        raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
+
+    def run(self, seconds: float) -> None:
+        self.world.timeline.run(seconds)
+        if self.world.timeline.errors:
+            raise self.world.timeline.errors[0]
+
+    def differences(self) -> list[str]:
+        """What differs without a reason that the product tells."""
+        self.world.cluster.rules.catch_up()
+        present = self.world.cluster.present
+        told = self._told()
+        found = []
+        for name, one in self.declared.items():
+            connector = ConnectorName(name)
+            there = present.get(connector)
+            if connector in told:
+                continue
+            if not one.is_there:
+                if there is not None:
+                    found.append(f"{name} is still there")
+            elif there is None:
+                found.append(f"{name} is missing")
+            elif there.config.get("version") != str(one.version):
+                found.append(f"{name} has version {there.config.get('version')}, not {one.version}")
+            elif there.state.value != TargetState(one.state).name and not one.fails:
+                found.append(f"{name} is {there.state.value}, not {one.state}")
+        foreign = present.get(FOREIGN)
+        if foreign is None or foreign.state.value != "RUNNING":
+            found.append("the connector of someone else was changed")
+        return found
+
+    def _told(self) -> frozenset[ConnectorName]:
+        """The connectors of which the leader says why they are not in sync."""
+        names = set[ConnectorName]()
+        for replica in self.world.living:
+            view = replica.daemon.state.snapshot.clusters[LOCAL]
+            if replica.daemon.leadership.is_leader and view.plan is not None:
+                held = (one for one in view.plan.connectors if one.holds or one.out_of_sync)
+                names |= {one.name for one in held}
+                names |= {one.connector for one in view.diagnostics.errors if one.connector}
+        return frozenset(names)
+
+
+ACTIONS: tuple[Callable[[Day, str], None], ...] = (
+    Day._config,
+    Day._config,
+    Day._state,
+    Day._remove_or_restore,
+    Day._restart,
+    Day._offset_change,
+    Day._offset_change,
+    Day._by_hand,
+    Day._suspend_or_resume,
+    Day._task_fails,
+    Day._kill,
+    Day._new_replica,
+    Day._outage,
+    Day._clock,
+)
+
+
+def settings_of(random: Random) -> dict[str, object]:
+    from gitops_connect.model.clock import Duration
+    from gitops_connect.model.desired import OnManualPause
+    from gitops_connect.settings.sections import SkipSettings
+
+    return {
+        "prune": True,
+        "max_deletions": 1.0,
+        "max_skip": SkipSettings(other=50),
+        "settle_timeout": Duration(20),
+        "min_running": Duration(random.choice((0, 5))),
+        "on_manual_pause": random.choice(tuple(OnManualPause)),
+        "rollback_watch": Duration(random.choice((0, 0, 60))),
+        "rollout_size": random.choice((0, 0, 1)),
+    }
+
+
+def live(seed: int, template: Path, root: Path) -> Day:
+    """Live the day of that seed. Raises AssertionError, or any bug of the product, with the history as a note."""
+    random = Random(seed)
+    faults = Faults(
+        death=random.choice((0, 0, 0.002)),
+        freeze=random.choice((0, 0, 0.003)),
+        request=random.choice((0, 0.1, 0.3)),
+        read=random.choice((0, 0, 0.02)),
+    )
+    with tempfile.TemporaryDirectory(dir=root) as place:
+        copy_ledger(template, Path(place))
+        with closing(World(random, Path(place), settings_of(random), faults)) as world:
+            day = Day(world)
+            try:
+                day.begin()
+                for _ in range(EVENTS):
+                    day.run(random.choice((0.3, 2, 10, 31, 70)))
+                    day.event()
+                day.settle()
+            except BaseException as error:
+                error.add_note(f"seed {seed}, {world.cluster_settings}\n" + "\n".join(world.history))
+                raise
+            return day

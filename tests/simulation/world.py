@@ -1,0 +1,373 @@
+"""The world of a simulation: a repository, a Connect cluster, a ledger, replicas of the daemon, and their faults.
+
+All choices come from one seed. A replica may die or freeze before each instruction that touches the world: a request to
+Connect, a transaction of the ledger, a fetch from Git.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from histories.stage import SCHEMA, Repository
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.pool import StaticPool
+from standin.cluster import Target
+from support.cluster.memory_cluster import MemoryCluster
+
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.validation import Plugin
+from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.errors import (
+    ConnectUnavailable,
+    GitopsConnectError,
+    LedgerBusy,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    SourceUnavailable,
+)
+from gitops_connect.ledger.database import _WRITES, Database, _begin
+from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.clock import Duration
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion
+from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.runtime import Runtime
+from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, RepositorySettings, Settings
+from gitops_connect.source.checkout import Checkout
+from gitops_connect.spark.session import SharedSession
+from simulation.accounts import Accounts, AccountedStore
+from simulation.jobs import SimulatedJobs
+from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
+
+LOCAL = ClusterName("local")
+CLASS = "org.example.Numbers"
+KEY = b"k" * 32
+FOREIGN = ConnectorName("foreign")
+"""A connector that no document declares and that gitops-connect never managed."""
+EFFECTS = frozenset(
+    "create configure stop pause resume delete restart restart_part alter_offsets reset_offsets reset_active_topics".split()
+)
+_TIMEOUTS = (OutcomeUnknown("no answer"), ConnectUnavailable("nobody"), RebalanceInProgress("rebalancing"))
+
+
+@dataclass(frozen=True)
+class Faults:
+    """How probable a fault is before each instruction that touches the world, or for each request."""
+
+    death: float = 0.0
+    freeze: float = 0.0
+    request: float = 0.0
+    read: float = 0.0
+
+
+class Counting(MemoryCluster):
+    """A cluster whose connectors count from their current offset while they run. It reports each change of offsets."""
+
+    def __init__(self, clock: Any) -> None:
+        super().__init__(clock)
+        self.version = ConnectVersion(4, 3, 1)
+        self.accounts: Accounts | None = None
+        self.rules.on_effect = self._count_standstills
+
+    def _count_standstills(self, name: str) -> None:
+        found = self.present.get(ConnectorName(name))
+        if self.accounts is not None and found is not None and found.state.value != "STOPPED":
+            self.accounts.of(ConnectorName(name)).standstill += 1
+
+    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
+        before = self.stored.get(name, {})
+        super()._change(name, patch)
+        assert self.accounts is not None
+        self.accounts.of(name).changed(before, self.stored[name])
+
+    def info(self) -> ClusterInfo:
+        return ClusterInfo(self.version, "", "commit", "kafka")
+
+    def other_versions(self) -> frozenset[ConnectVersion]:
+        return frozenset()
+
+    def plugins(self) -> tuple[Plugin, ...]:
+        return ()
+
+    all_plugins = plugins
+
+
+def counting(current: Offsets) -> Offsets:
+    """The offsets after a read of a running connector: one more."""
+    known = {"a": 0} if not current else None
+    partition = partition_text({"s": "a"})
+    if known is not None:
+        return {partition: offset_text({"n": 1})}
+    return {one: offset_text({"n": _number(offset) + 1}) if one == partition else offset for one, offset in current.items()}
+
+
+def _number(offset: str) -> int:
+    return int(offset.partition(":")[2].rstrip("}"))
+
+
+class SimulatedDatabase(Database):
+    """The ledger of one replica. A transaction that has begun is rolled back if the replica dies in it."""
+
+    def __init__(self, directory: Path, replica: Replica | None) -> None:
+        super().__init__("sqlite:///state.db", directory)
+        self._replica = replica
+        # One connection: to open one for each transaction takes longer than the transaction.
+        engine = create_engine(
+            f"sqlite:///{self.file}", poolclass=StaticPool, connect_args={"check_same_thread": False}
+        )
+        event.listen(engine, "connect", _hasty)
+        event.listen(engine, "begin", _begin)
+        self._readers = engine
+        self._writers = engine.execution_options(**{_WRITES: True})
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        if self._replica is not None:
+            self._replica.touch("ledger")
+        with super().read() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        if self._replica is not None:
+            self._replica.touch("ledger")
+        with super().write() as connection:
+            yield connection
+            if self._replica is not None:
+                self._replica.may_die("before the commit")
+
+
+def _hasty(connection: Any, _record: object) -> None:
+    """Do not wait for the disk: processes are killed here, and never a machine."""
+    connection.isolation_level = None
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute("PRAGMA journal_mode = MEMORY")
+
+
+class SimulatedLedger(Ledger):
+    """A ledger for several replicas, as on PostgreSQL: leases expire by the time of the world."""
+
+    def __init__(self, database: Database, accounts: Accounts, lease: Lease | None = None) -> None:
+        super().__init__(database, KEY, lease)
+        self._accounts = accounts
+        self.offset_changes = AccountedStore(database, accounts, lease)
+
+    @property
+    def allows_replicas(self) -> bool:
+        return True
+
+    def under(self, lease: Lease) -> SimulatedLedger:
+        return SimulatedLedger(self._database, self._accounts, lease)
+
+
+class SimulatedClient:
+    """The `ConnectClient` of one replica."""
+
+    cluster, parallelism = LOCAL, 1
+
+    def __init__(self, replica: Replica, permit: Callable[[], float] | None = None) -> None:
+        self._replica = replica
+        self._permit = permit
+
+    def guarded_by(self, permit: Callable[[], float]) -> SimulatedClient:
+        return SimulatedClient(self._replica, permit)
+
+    def close(self) -> None:
+        """Nothing has to be closed."""
+
+    def __getattr__(self, verb: str) -> Any:
+        found = getattr(self._replica.world.cluster, verb)
+        if verb in EFFECTS:
+            return partial(self._effect, verb, found)
+        return partial(self._read, verb, found) if callable(found) else found
+
+    def _read(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+        self._replica.touch(verb)
+        if verb in ("info", "connectors", "offsets", "save_offsets") and (error := self._replica.world.read_fault()):
+            raise error
+        return work(*arguments, **more)
+
+    def _effect(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+        """As in `bounded_http.Deadline`: a request is only sent for as long as its permit lasts."""
+        world, replica = self._replica.world, self._replica
+        until = float("inf")
+        if self._permit is not None:
+            began = world.timeline.now
+            until = began + self._permit()
+        replica.touch(verb)
+        if world.timeline.now >= until:
+            raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
+        world.acts(replica, verb, arguments[0], self._permit)
+        error, happens = world.request_fault(verb)
+        answer = work(*arguments, **more) if error is None or happens else None
+        if error is not None:
+            raise error
+        return answer
+
+
+class SimulatedSource:
+    """The repository as one replica reads it."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self.last_good: Checkout | None = None
+
+    def fetch(self) -> Checkout:
+        self._replica.touch("fetch")
+        if self._replica.world.git_is_down:
+            raise SourceUnavailable("the Git server does not answer")
+        self.last_good = self._replica.world.repository.fetch()
+        return self.last_good
+
+    def close(self) -> None:
+        """Nothing has to be closed."""
+
+
+class Replica:
+    """One process of the daemon. It is never ended, only killed."""
+
+    def __init__(self, world: World, number: int) -> None:
+        self.world = world
+        self.life = Life(f"replica {number}")
+        self.clock = SimulatedClock(world.timeline, self.life)
+        database = SimulatedDatabase(world.directory, self)
+        ledger = SimulatedLedger(database, world.accounts)
+        spark = SharedSession(world.settings.spark, {}, world.directory)
+        clients = {LOCAL: cast(ConnectClient, SimulatedClient(self))}
+        runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock, threads=AtOnce)
+        self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
+        world.timeline.at(0, self.life, self.daemon.begin)
+
+    def _jobs(self, _threads: int, ended: Any, changed: Any) -> SimulatedJobs:
+        return SimulatedJobs(self.world.timeline, self.life, ended, changed)
+
+    def touch(self, what: str) -> None:
+        """This process is about to touch the world: it may die before, or freeze."""
+        self.may_die(what)
+        world = self.world
+        if world.random.random() < world.faults.freeze:
+            world.note(f"{self.life.name} freezes before {what}")
+            self.clock.sleep(world.random.choice((1.0, 6.0, 12.0, 40.0)))
+
+    def may_die(self, what: str) -> None:
+        self.life.require()
+        world = self.world
+        if world.random.random() < world.faults.death:
+            world.note(f"{self.life.name} dies before {what}")
+            self.life.is_dead = True
+            raise Killed(self.life.name)
+
+
+@dataclass(eq=False)
+class World:
+    """Everything that a simulation acts on. `history` tells what happened, with its time."""
+
+    random: Random
+    directory: Path
+    cluster_settings: Mapping[str, Any]
+    faults: Faults = Faults()
+    history: list[str] = field(default_factory=list)
+    git_is_down: bool = False
+    connect_is_down: bool = False
+
+    def __post_init__(self) -> None:
+        self.timeline = Timeline()
+        self.people = Life("people")
+        self.repository = Repository()
+        self.cluster = Counting(SimulatedClock(self.timeline, self.people))
+        self.accounts = self.cluster.accounts = Accounts()
+        self._numbers: dict[str, int] = {}
+        self._replicas = 0
+        self.replicas: list[Replica] = []
+        cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
+        self.settings = Settings(
+            self.directory,
+            repository=RepositorySettings(interval=Duration(30)),
+            daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
+            clusters={LOCAL: cluster},
+        )
+        self.ledger = SimulatedLedger(SimulatedDatabase(self.directory, None), self.accounts)
+        self.log = _Collected(self)
+        logger = logging.getLogger("gitops_connect")
+        logger.addHandler(self.log)
+        self._level, logger.level = logger.level, logging.INFO
+
+    def close(self) -> None:
+        logger = logging.getLogger("gitops_connect")
+        logger.removeHandler(self.log)
+        logger.level = self._level
+        self.timeline.close([self.people, *(one.life for one in self.replicas)])
+        self.ledger.close()
+
+    def note(self, text: str) -> None:
+        self.history.append(f"{self.timeline.now:8.2f} {text}")
+
+    def start_replica(self) -> None:
+        self._replicas += 1
+        self.replicas.append(Replica(self, self._replicas))
+
+    @property
+    def living(self) -> list[Replica]:
+        return [one for one in self.replicas if not one.life.is_dead]
+
+    def read_fault(self) -> GitopsConnectError | None:
+        if self.connect_is_down:
+            return ConnectUnavailable("nobody")
+        if self.random.random() < self.faults.read:
+            return self.random.choice((ConnectUnavailable("nobody"), RebalanceInProgress("rebalancing")))
+        return None
+
+    def request_fault(self, verb: str) -> tuple[GitopsConnectError | None, bool]:
+        """The error of a request, and whether it takes effect all the same."""
+        if self.connect_is_down:
+            return ConnectUnavailable("nobody"), False
+        if self.random.random() >= self.faults.request:
+            return None, True
+        error = self.random.choice(_TIMEOUTS)
+        happens = isinstance(error, OutcomeUnknown) and self.random.random() < 0.5
+        self.note(f"{verb} is answered with {type(error).__name__}{' and takes effect' if happens else ''}")
+        return error, happens
+
+    def acts(self, replica: Replica, verb: str, name: ConnectorName, permit: Callable[[], float] | None) -> None:
+        """A request with an effect is sent now. It needs the newest lease of the cluster, and a connector of ours."""
+        self.note(f"{replica.life.name}: {verb} {name}")
+        assert name != FOREIGN, f"{verb} changes a connector that is not managed"
+        assert permit is not None, f"{verb} without a lease"
+        lease = cast(Lease, permit.__self__)  # type: ignore[attr-defined]
+        newest = self._numbers.get(lease.name, 0)
+        assert lease.number >= newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
+        self._numbers[lease.name] = lease.number
+
+
+class _Collected(logging.Handler):
+    """The log events of all replicas. A bug in the product is an error of the simulation."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.events: list[tuple[float, str, Mapping[str, Any]]] = []
+        self._world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields = getattr(record, "fields", {})
+        self.events.append((self._world.timeline.now, record.getMessage(), fields))
+        if record.exc_info and record.exc_info[1] is not None:
+            self._world.timeline.errors.append(record.exc_info[1])
+
+
+def prepared_ledger(directory: Path) -> Path:
+    """An empty ledger with its schema: copied for each seed, because the migrations take long."""
+    Ledger.open("sqlite:///state.db", directory, KEY).close()
+    return directory / "state.db"
+
+
+def copy_ledger(template: Path, directory: Path) -> None:
+    shutil.copy(template, directory / "state.db")
