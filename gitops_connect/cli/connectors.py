@@ -45,6 +45,7 @@ from gitops_connect.plan.offset_stores import depends_on_support
 from gitops_connect.plan.restarts import find_unhealthy, restart_for
 from gitops_connect.plan.situation import Situation
 from gitops_connect.report.connector_status import CONNECTOR_HEADERS, PluginView, connector_row, describe_connector
+from gitops_connect.report.offset_lines import progress_outline
 from gitops_connect.report.table import outline
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.runtime import Runtime, SystemClock, open_families, open_ledger
@@ -206,6 +207,8 @@ def _described(
         described["Exactly-once sources"] = observe_exactly_once(client).value
     if (restarts := auto_restart_status(name, runtime.ledger.restarts.of(cluster).get(name))) is not None:
         described["autoRestart"] = restarts
+    if (position := runtime.ledger.status.offset_positions.of(cluster).get(name)) is not None and position.digest:
+        described["Offsets"] = progress_outline(position)
     if ACTIVE_TOPICS.is_in(state.version):
         described["Active topics"] = _active_topics(client, name)
     kinds = (one for (of, kind, _), one in situation.conditions.items() if of == name and kind is ConditionType.WARNING)

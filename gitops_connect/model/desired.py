@@ -176,6 +176,8 @@ class DesiredConnector:
     """None: the active topics of the connector are not read."""
     offsets_move_within: timedelta | None = None
     """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
+    partitions_move_within: timedelta | None = None
+    """If a partition that has moved has the same offset for longer, the connector is degraded. None: no limit."""
     rollback: RollbackOptions | None = None
     """None: as the settings say."""
     rolled_back: RolledBack | None = None

@@ -14,7 +14,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.exactly_once import ExactlyOnceSupport
-from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.health import OffsetProgress, UnhealthyConnector
 from gitops_connect.model.hold import Hold
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
@@ -232,7 +232,8 @@ class Plan:
     report. `restarts` are the automatic restarts of connectors that have failed, as far as they still count.
     `rolled_back` are the connectors whose declared config is not in effect, because they do not work with it.
     `unexpected_topics` says for connectors with `spec.topics` which of their active topics are not allowed,
-    `active_topics` is the number of all that were read.
+    `active_topics` is the number of all that were read. `offset_progress` says how the offsets of connectors with
+    `spec.health` move.
     `suspension` is set if the whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations
     that were not done. `untrusted`: the revision is not merged, so that no secret was read for the plan, and no config
     was sent to Connect. `exactly_once` is set if a declared source asks for exactly-once. None of these is part of the
@@ -259,6 +260,7 @@ class Plan:
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
     unexpected_topics: Mapping[ConnectorName, str] = field(default_factory=dict)
     active_topics: int = 0
+    offset_progress: Mapping[ConnectorName, OffsetProgress] = field(default_factory=dict)
     suspension: Suspension | None = None
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
     untrusted: bool = False

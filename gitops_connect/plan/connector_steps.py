@@ -160,8 +160,8 @@ def _further_notes(
     yield from topic_notes(situation, desired, steps)
     yield from waiting_restarts(situation, desired, steps)
     version = situation.observed.version
-    if desired.offsets_move_within is not None and not GET_OFFSETS.is_in(version):
-        yield f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect"
+    if (desired.offsets_move_within or desired.partitions_move_within) and not GET_OFFSETS.is_in(version):
+        yield f"{GET_OFFSETS.missing(version)}: spec.health has no effect"
     if uncompared_keys := uncompared(situation, desired):
         why = "no secret is read before the merge, and the ledger does not know which ones were applied"
         yield f"not compared, because {why}: {', '.join(uncompared_keys)}"

@@ -11,6 +11,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained, internal_error
+from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange, Step
@@ -29,6 +30,7 @@ from gitops_connect.plan.holds import holds_of, suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
+from gitops_connect.plan.offset_progress import offset_progress
 from gitops_connect.plan.offset_stores import asks_for_exactly_once, unexpected_support
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
@@ -50,6 +52,7 @@ def plan(situation: Situation) -> Plan:
     everything = sorted((_dated(situation, one) for one in restarted), key=lambda one: one.name)
     shown = tuple(one for one in everything if _is_shown(one))
     repeated = (*listing_warnings(situation), *failed_before(situation, everything))
+    undone = undone_requests(situation, everything)
     of_changes = (item for one in changes.values() for item in one.diagnostics)
     diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in repeated)))
     applied = [*strays.applied, *(offset_change for one in changes.values() for offset_change in one.applied)]
@@ -79,19 +82,18 @@ def plan(situation: Situation) -> Plan:
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
         unexpected_topics=unexpected_topics(situation),
         active_topics=sum(map(len, situation.topics.known.values())),
+        offset_progress=offset_progress(situation),
         suspension=situation.suspensions.cluster,
-        annotation_warnings=(
-            *situation.desired.annotation_warnings,
-            *repeated,
-            *undone_requests(situation, everything),
-        ),
+        annotation_warnings=(*situation.desired.annotation_warnings, *repeated, *undone),
         untrusted=situation.untrusted,
         exactly_once=situation.exactly_once if asks_for_exactly_once(situation.desired) else None,
     )
 
 
 def _admitted(
-    situation: Situation, changes: Mapping[ConnectorName, OffsetChangesPlan], unhealthy: Collection[ConnectorName]
+    situation: Situation,
+    changes: Mapping[ConnectorName, OffsetChangesPlan],
+    unhealthy: Mapping[ConnectorName, UnhealthyConnector],
 ) -> tuple[list[ConnectorPlan], tuple[str, ...], tuple[str, ...]]:
     """The connectors that are declared or deleted as far as holds let them pass, the refusals of the guards, warnings.
 
