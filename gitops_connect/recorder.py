@@ -98,6 +98,12 @@ class LedgerRecords:
     def note(self, offset_change: OffsetChange, message: str) -> None:
         self._offset_changes.note(self._cluster, offset_change.name, message)
 
+    def creating(self, connector: ConnectorName) -> None:
+        if connector not in self._situation.ownership:
+            on_delete, now = self._desired[connector].on_delete, self._clock.now()
+            record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
+            self._ledger.record(record)
+
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
             self._ledger.stopped.record(self._cluster, {connector: state})

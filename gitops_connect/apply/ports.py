@@ -135,6 +135,9 @@ class Journal(Protocol):
     def note(self, offset_change: OffsetChange, message: str) -> None:
         """Record that the offset change was begun and that its outcome is unknown."""
 
+    def creating(self, connector: ConnectorName) -> None:
+        """Record that the connector is about to be created: it is managed even if the answer is lost."""
+
     def stopping(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be stopped, if a later step of the plan starts it again."""
 

@@ -100,6 +100,9 @@ class MemoryJournal:
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
 
+    def creating(self, connector: ConnectorName) -> None:
+        """Which connectors are managed is known to the ledger, and not to this journal."""
+
     def count_restart(self, connector: ConnectorName) -> None:
         if self.faults["count"]:
             raise self.faults["count"].popleft()
