@@ -143,6 +143,8 @@ class DesiredOffsetChange:
 OWN_ANNOTATIONS = "gitops-connect/"
 """Annotations with this prefix have a meaning here; all others belong to the user."""
 ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
+ACKNOWLEDGE = OWN_ANNOTATIONS + "acknowledge"
+"""In a Strimzi resource, the values of `spec.acknowledge` of its connectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,8 @@ class DesiredConnector:
     """None: the active topics of the connector are not read."""
     offsets_move_within: timedelta | None = None
     """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
+    acknowledges_delivery: bool = False
+    """A weaker delivery guarantee is intended."""
     rollback: RollbackOptions | None = None
     """None: as the settings say."""
     rolled_back: RolledBack | None = None
