@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from gitops_connect.documents.fields import CLASS, config_of, exactly_once_config
 from gitops_connect.families.family import class_names
 from gitops_connect.families.mirror_maker_2 import SOURCE_CLASS
+from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.families.sinks import is_sink
 from gitops_connect.model.client_servers import ADMIN_SERVERS, CONSUMER_SERVERS, has_other_admin
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
@@ -52,10 +53,7 @@ def check(document: Document) -> Iterator[Diagnostic]:
     yield from _values(document, config)
     if requires_exactly_once(config) and document.value["spec"].get("acknowledge"):
         summary = "the document acknowledges a weaker delivery guarantee, and requires exactly-once"
-        place, hint = (
-            document.locate(("spec", "acknowledge")),
-            "remove it, so that a later change is not acknowledged yet",
-        )
+        place, hint = document.locate(("spec", "acknowledge")), "remove it: a later change must be acknowledged, too"
         rule = "connector/early-acknowledgement"
         yield Diagnostic(Severity.WARNING, rule, summary, place, hint, document.connector)
     if is_sink(config):
@@ -136,7 +134,7 @@ def enforce(states: States, required: Mapping[ClusterName, Sequence[str]]) -> tu
         state, wrong = states[cluster], dict[ConnectorName, DesiredConnector]()
         for one in state.connectors:
             glob = next((glob for glob in globs if fnmatchcase(one.name, glob)), None)
-            if glob is None or one.state is TargetState.ABSENT or is_sink(one.config):
+            if glob is None or one.state is TargetState.ABSENT or BUILT_IN.is_sink(one.config):
                 continue
             is_ignored = any(fnmatchcase(SUPPORT, pattern) for pattern in one.ignore)
             if is_ignored or not requires_exactly_once(one.config):

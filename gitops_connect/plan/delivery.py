@@ -129,7 +129,7 @@ def _written(situation: Situation) -> _Topics:
         **{one.name: one.config for one in situation.desired.connectors if one.state is not TargetState.ABSENT},
     }
     for name, config in configs.items():
-        if families.is_sink(config) or delivery(config, situation.exactly_once) is not Delivery.EXACTLY_ONCE:
+        if delivery(config, situation.exactly_once) is not Delivery.EXACTLY_ONCE or families.is_sink(config):
             continue
         found.topics.update(situation.topics.known.get(name, ()))
         use = families.of(config).kafka_use
