@@ -138,7 +138,8 @@ def _with_exactly_once(
     runtime: Runtime, desired: DesiredState, observed: ObservedState, managed: Collection[ConnectorName]
 ) -> ObservedState:
     """The state with the support of the workers for exactly-once sources, if anything depends on it."""
-    current = (one.config for name, one in observed.connectors.items() if name in managed)
+    concerned = {*managed, *desired.by_name}
+    current = (one.config for name, one in observed.connectors.items() if name in concerned)
     configs = chain((one.config for one in desired.connectors), current)
     if runtime.cluster(observed.cluster).exactly_once is None and not any(map(depends_on_support, configs)):
         return observed

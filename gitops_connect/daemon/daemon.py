@@ -393,7 +393,11 @@ def in_effect(current: Settings, read: Settings) -> Settings:
     return replace(
         current,
         clusters={
-            name: replace(read.clusters.get(name, cluster), strimzi=cluster.strimzi)
+            name: replace(
+                read.clusters.get(name, cluster),
+                strimzi=cluster.strimzi,
+                require_exactly_once=cluster.require_exactly_once,
+            )
             for name, cluster in current.clusters.items()
         },
         secrets=read.secrets,

@@ -79,6 +79,7 @@ def connector_of(document: Document) -> DesiredConnector:
         partitions_move_within=health.get("partitionsMoveWithin"),
         on_delete=_on_delete(spec.get("onDelete", {})),
         reset_topics=spec.get(RequestKind.TOPICS.value, {}).get("id", ""),
+        acknowledges_delivery=bool(spec.get("acknowledge")),
         topics=TopicRules(**{key: tuple(globs) for key, globs in spec["topics"].items()}) if "topics" in spec else None,
     )
 

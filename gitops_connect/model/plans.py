@@ -13,7 +13,7 @@ from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.exactly_once import ExactlyOnceSupport
+from gitops_connect.model.exactly_once import DeliveryChange, ExactlyOnceSupport
 from gitops_connect.model.health import OffsetProgress, UnhealthyConnector
 from gitops_connect.model.hold import Hold
 from gitops_connect.model.masking import mask
@@ -128,7 +128,7 @@ class Step:
     is set if the step carries out an offset change (reset, alter), or if an offset change must follow the create: the
     ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list,
     `topics` for a reset of active topics: the topics themselves are not part of the digest, because they change.
-    `offset_effects` are warnings, and not part of the digest.
+    `offset_effects` are warnings. `delivery` is set if a source gets another guarantee. Neither is part of the digest.
     """
 
     connector: ConnectorName
@@ -143,6 +143,7 @@ class Step:
     listing: RequestedListing | None = None
     topics: TopicsReset | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
+    delivery: DeliveryChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +330,8 @@ def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
         if step.action is Action.RESET and step.offset_change is not None:
             name = reviewed_name(step.offset_change.name)
             yield DestructiveEffect(DestructiveKind.RESET, name, step.offset_change.digest)
+        if step.delivery is not None and step.delivery.must_be_acknowledged:
+            yield DestructiveEffect(DestructiveKind.DELIVERY)
     for one in connector.offset_changes:
         if one.name in carried_out and one.difference is not None:
             yield from _of_offset_change(one, one.difference)

@@ -24,6 +24,7 @@ from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
+from gitops_connect.plan.delivery import delivery_change
 from gitops_connect.plan.holds import holds_of, manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.offset_change_status import requested_listings
@@ -358,7 +359,9 @@ class _Change:
         if (back := self.desired.rolled_back) is not None:
             intent, action = Intent.ROLL_BACK, Action.ROLL_BACK
             why = f"from the config of {origin(back.revision)} to the one that worked last: {why}"
-        step = Step(self.desired.name, action, why, config.changes, config.config, config.sensitive)
+        is_declared = intent is Intent.CONFIGURE
+        delivery = delivery_change(self.situation, self.observed, config.config, is_declared=is_declared)
+        step = Step(self.desired.name, action, why, config.changes, config.config, config.sensitive, delivery=delivery)
         return (Intended(intent, step),)
 
     def _transition(self) -> tuple[Steps, Steps]:

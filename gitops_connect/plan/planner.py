@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from gitops_connect.errors import GitopsConnectError
@@ -25,13 +26,14 @@ from gitops_connect.plan.connector_steps import (
     is_half_deleted,
     steady,
 )
+from gitops_connect.plan.delivery import delivery_warnings, weaker_deliveries
 from gitops_connect.plan.guards import guard, refusals
 from gitops_connect.plan.holds import holds_of, suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.offset_progress import offset_progress
-from gitops_connect.plan.offset_stores import asks_for_exactly_once, unexpected_support
+from gitops_connect.plan.offset_stores import asks_for_exactly_once
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import missing_review, unreviewed
@@ -53,8 +55,8 @@ def plan(situation: Situation) -> Plan:
     shown = tuple(one for one in everything if _is_shown(one))
     repeated = (*listing_warnings(situation), *failed_before(situation, everything))
     undone = undone_requests(situation, everything)
-    of_changes = (item for one in changes.values() for item in one.diagnostics)
-    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in repeated)))
+    found = chain(weaker_deliveries(situation, everything), *(one.diagnostics for one in changes.values()))
+    diagnostics = Diagnostics.of((*strays.diagnostics, *found, *(one.diagnostic() for one in repeated)))
     applied = [*strays.applied, *(offset_change for one in changes.values() for offset_change in one.applied)]
     return Plan(
         cluster=situation.desired.cluster,
@@ -68,7 +70,7 @@ def plan(situation: Situation) -> Plan:
             *warnings,
             *shared_topics(situation),
             *orphaned_topics(situation, everything),
-            *unexpected_support(situation),
+            *delivery_warnings(situation),
         ),
         refusals=refused,
         forgotten=_forgotten(situation),

@@ -82,7 +82,9 @@ def values(change: Change) -> str:
 
 
 def effect_lines(step: Step) -> Iterator[str]:
-    """The effects of a step on offsets that it does not change, with a hint for each, and on active topics."""
+    """The effects of a step on the delivery guarantee, on active topics, and on offsets that it does not change."""
+    if step.delivery is not None:
+        yield step.delivery.words
     for effect in step.offset_effects:
         yield f"offsets: {effect.message}"
         if effect.hint:

@@ -309,6 +309,9 @@ class ClusterSettings:
     """What `exactly.once.source.support` of the workers should be: `disabled`, `preparing` or `enabled`. A plan warns
     if the workers differ, and uses this value if it cannot find out. Connect does not tell `disabled` from
     `preparing`. By default, nothing is expected. `acls` lists the permissions for this value."""
+    require_exactly_once: tuple[str, ...] = ()
+    """Sources (glob patterns) whose documents must set `exactly.once.support` to `required`. Anything else is an error,
+    also in `validate` and in pull requests."""
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     """What the workers' config says about Kafka: the table `[clusters.NAME.worker]`."""
     connect_validate: bool = True

@@ -94,6 +94,7 @@ def test_get_topics_lists_the_topics_of_connectors_and_the_connectors_of_a_topic
         assert table(at.run("get", "topics", *arguments).expect(0)) == [header, *shown]
     described = json.loads(at.run("describe", "connector", orders, "-o", "json").out)[0]
     assert described["Active topics"] == ["lines", "orders"]
+    assert described["Delivery"] == "at-least-once"
 
 
 def test_a_deleted_connector_may_have_topics_that_connect_has_kept(
