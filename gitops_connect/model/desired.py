@@ -143,6 +143,8 @@ class DesiredOffsetChange:
 OWN_ANNOTATIONS = "gitops-connect/"
 """Annotations with this prefix have a meaning here; all others belong to the user."""
 ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
+RESET_TOPICS = OWN_ANNOTATIONS + "reset-topics"
+"""Of a Strimzi resource: the id of `spec.resetTopics`, which the resource cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
