@@ -210,7 +210,7 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
             REVISION,
             "",
             now + timedelta(seconds=40),
-            {ConnectorName("orders"): frozenset(TopicName(f"<orders>.{number:03}") for number in range(103))},
+            {ConnectorName("failed"): frozenset(TopicName(f"<orders>.{number:03}") for number in range(103))},
         ),
         PROD: ClusterView(
             PROD,
