@@ -183,6 +183,11 @@ class TopicReads:
         self._read: dict[ConnectorName, tuple[frozenset[TopicName], datetime]] = {}
         self._turns: dict[ConnectorName, int] = {}
         self._turn = 0
+        self._reset: set[ConnectorName] = set()
+
+    def after_reset(self, names: Iterable[ConnectorName]) -> None:
+        """The topics of these connectors are not known until they are read again, before those of others."""
+        self._reset.update(names)
 
     def read(
         self,
@@ -195,7 +200,8 @@ class TopicReads:
         """What is known of these connectors after at most `limit` requests: `urgent` first, then who waits longest."""
         self._turn += 1
         wanted = dict.fromkeys([*urgent, *others])
-        waiting = sorted(wanted, key=lambda name: (name not in urgent, self._turns.get(name, 0)))[:limit]
+        first = self._reset.union(urgent)
+        waiting = sorted(wanted, key=lambda name: (name not in first, self._turns.get(name, 0)))[:limit]
         self._turns = {name: turn for name, turn in self._turns.items() if name in wanted}
         self._turns |= dict.fromkeys(waiting, self._turn)
         try:
@@ -206,7 +212,8 @@ class TopicReads:
         changes = tuple(chain.from_iterable(self._changes(name, topics) for name, topics in sorted(found.items())))
         self._read = {name: one for name, one in self._read.items() if name in wanted}
         self._read |= {name: (topics, now) for name, topics in found.items()}
-        known = {name: topics for name, (topics, _) in self._read.items() if name not in unread}
+        self._reset &= wanted.keys() - found.keys()
+        known = {name: topics for name, (topics, _) in self._read.items() if name not in unread.keys() | self._reset}
         return ReadTopics(known, unread, changes)
 
     def _changes(self, name: ConnectorName, topics: frozenset[TopicName]) -> Iterator[TopicChange]:

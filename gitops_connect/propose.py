@@ -216,7 +216,12 @@ def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopic
     if not ACTIVE_TOPICS.is_in(observed.version):
         return NO_TOPICS
     urgent = [one.name for one in situation.desired.connectors if needs_topics(situation, one)]
-    declared = (one.name for one in situation.desired.connectors if one.topics is not None)
+    resets, families = situation.policy.resets_outdated_topics, situation.families
+    declared = (
+        one.name
+        for one in situation.desired.connectors
+        if one.topics is not None or (resets and families.is_sink(one.config))
+    )
     ruled, settings = [name for name in declared if name in observed.connectors], runtime.cluster(cluster)
     others = sorted(observed.connectors) if keeps and settings.topic_history else ruled
     reads = runtime.topic_reads.setdefault(cluster, TopicReads()) if keeps else TopicReads()

@@ -93,6 +93,8 @@ def reconcile(
         )
         outcomes = execute(proposal.plan, runtime.clients[cluster].guarded_by(lease.check), execution)
         records.end(outcomes)
+        if (reads := runtime.topic_reads.get(cluster)) is not None:
+            reads.after_reset(one.step.connector for one in outcomes if one.step.topics is not None)
     diagnostics = declared.diagnostics + proposal.diagnostics
     return ReconciliationOutcome(
         cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()

@@ -26,7 +26,7 @@ from gitops_connect.observe import TopicReads
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.own import cache_directory
-from gitops_connect.settings.sections import ClusterMode, ClusterSettings, RepositorySettings, Settings
+from gitops_connect.settings.sections import ClusterMode, ClusterSettings, OutdatedTopics, RepositorySettings, Settings
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.commit_history import CommitHistory
@@ -102,6 +102,7 @@ class Runtime:
             lists_offsets=bool(self.settings.strimzi.output or self.settings.strimzi.output_branch),
             guards_hold=is_daemon,
             exactly_once=cluster.exactly_once,
+            resets_outdated_topics=cluster.outdated_topics is OutdatedTopics.RESET,
         )
 
     def suspensions(self, name: ClusterName) -> Suspensions:

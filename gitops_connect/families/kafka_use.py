@@ -18,13 +18,14 @@ class KafkaUse:
     """What a class does with Kafka for one config, before transforms.
 
     `topics` are the names of topics that it writes. `prefixes` are the beginnings of further names, which only the
-    source system decides. `own_clients` are the config keys of the clients that the class opens itself, besides those
-    that Connect opens for it.
+    source system decides, and `suffixes` the ends of names that it may write, too. `own_clients` are the config keys of
+    the clients that the class opens itself, besides those that Connect opens for it.
     """
 
     topics: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     own_clients: str = ""
+    suffixes: tuple[str, ...] = ()
 
 
 def renaming_transform(config: Mapping[str, str]) -> str:

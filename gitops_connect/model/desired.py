@@ -145,6 +145,8 @@ OWN_ANNOTATIONS = "gitops-connect/"
 ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
 ACKNOWLEDGE = OWN_ANNOTATIONS + "acknowledge"
 """In a Strimzi resource, the values of `spec.acknowledge` of its connectors."""
+RESET_TOPICS = OWN_ANNOTATIONS + "reset-topics"
+"""Of a Strimzi resource: the id of `spec.resetTopics`, which the resource cannot have."""
 
 
 @dataclass(frozen=True, slots=True)

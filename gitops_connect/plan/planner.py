@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -39,7 +39,7 @@ from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy
 from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.topics import orphaned_topics, shared_topics, unexpected_topics
+from gitops_connect.plan.topics import leftovers_reset, orphaned_topics, shared_topics, unexpected_topics
 
 
 def plan(situation: Situation) -> Plan:
@@ -73,7 +73,7 @@ def plan(situation: Situation) -> Plan:
             *delivery_warnings(situation),
         ),
         refusals=refused,
-        forgotten=_forgotten(situation),
+        forgotten=_forgotten(situation, everything),
         unmanaged=_unmanaged(situation),
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
         strays=tuple(strays.planned),
@@ -202,14 +202,21 @@ def _step_value(step: Step) -> list[Any]:
 def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
     """Deletions of managed connectors that are no longer declared, or a warning that says why there are none."""
     there = situation.observed.connectors.keys() - done
-    undeclared = [name for name in owned_and_undeclared(situation) if name in there]
-    if not undeclared:
-        return [], ()
-    names = ", ".join(undeclared)
-    why_not = _why_not_prune(situation)
-    if why_not:
-        return [], (f"no longer declared, but kept because {why_not}: {names}",)
-    return [_prune_one(situation, name) for name in undeclared], ()
+    owned = owned_and_undeclared(situation)
+    undeclared = [name for name in owned if name in there]
+    if why_not := _why_not_prune(situation):
+        names = ", ".join(undeclared)
+        return [], (f"no longer declared, but kept because {why_not}: {names}",) if undeclared else ()
+    gone = (name for name in owned if name not in situation.observed.connectors.keys() | situation.observed.unknown)
+    return [*(_prune_one(situation, name) for name in undeclared), *_left_topics(situation, gone)], ()
+
+
+def _left_topics(situation: Situation, gone: Iterable[ConnectorName]) -> Iterator[ConnectorPlan]:
+    """The resets of topics that an interrupted reconciliation did not reset after a deletion."""
+    for name in gone:
+        if steps := leftovers_reset(situation, name, situation.ownership[name].on_delete):
+            suspension, holds = suspension_of(situation, name, None), tuple(holds_of(situation, name, None))
+            yield ConnectorPlan(name, steps, applicable=not holds, suspension=suspension, holds=holds)
 
 
 def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
@@ -232,11 +239,15 @@ def _why_not_prune(situation: Situation) -> str:
     return ""
 
 
-def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
-    """Managed connectors that are gone, also those declared absent: a new connector of that name is unmanaged."""
+def _forgotten(situation: Situation, planned: Iterable[ConnectorPlan]) -> tuple[ConnectorName, ...]:
+    """Managed connectors that are gone, also those declared absent: a new connector of that name is unmanaged.
+
+    A connector whose topics are still reset is forgotten after that.
+    """
     there = situation.observed.connectors.keys() | situation.observed.unknown
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    return tuple(sorted({*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there))
+    reset = {one.name for one in planned if any(step.topics and step.topics.is_of_deletion for step in one.steps)}
+    return tuple(sorted({*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there - reset))
 
 
 def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:

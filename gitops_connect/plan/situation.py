@@ -42,7 +42,8 @@ class Policy:
     daemon sets it), and of none after `rollout_max_failures` failures of the commit (0: no limit). `lists_offsets`: the
     settings say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects
     the plan; the daemon sets this, and a command applies nothing of a rejected plan. `exactly_once` is what the
-    administrator states of the workers; None: nothing.
+    administrator states of the workers; None: nothing. `resets_outdated_topics`: a sink forgets its active topics if it
+    does not read all of them any more.
     """
 
     enforce: bool = True
@@ -62,6 +63,7 @@ class Policy:
     lists_offsets: bool = False
     guards_hold: bool = False
     exactly_once: ExpectedSupport | None = None
+    resets_outdated_topics: bool = False
 
 
 @dataclass(frozen=True, slots=True)

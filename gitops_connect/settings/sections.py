@@ -268,6 +268,13 @@ class WorkerSettings:
     connector's name. Credentials are never read to find a principal."""
 
 
+class OutdatedTopics(Enum):
+    """What happens to active topics that a sink does not read any more."""
+
+    REPORT = "report"
+    RESET = "reset"
+
+
 class ClusterMode(Enum):
     """Whether a cluster is changed or only observed."""
 
@@ -355,6 +362,9 @@ class ClusterSettings:
     topic_requests: int = field(default=100, metadata=POSITIVE)
     """The number of connectors whose active topics one reconciliation reads at most. The others have their turn in
     later reconciliations."""
+    outdated_topics: OutdatedTopics = OutdatedTopics.REPORT
+    """What happens if a sink has used topics that its `topics` or `topics.regex` does not read any more. `report`: the
+    plan has a note if its document declares `spec.topics`. `reset`: its active topics are read and reset."""
     degraded_after: Duration = Duration(120)
     """How long a connector or task may be UNASSIGNED, or on a worker that does not answer, until the connector is
     Degraded. A rolling restart of the workers should take less time for each worker."""
