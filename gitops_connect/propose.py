@@ -140,7 +140,8 @@ def _with_exactly_once(
     """The state with the support of the workers for exactly-once sources, if anything depends on it."""
     current = (one.config for name, one in observed.connectors.items() if name in managed)
     configs = chain((one.config for one in desired.connectors), current)
-    if runtime.cluster(observed.cluster).exactly_once is None and not any(map(depends_on_support, configs)):
+    settings = runtime.cluster(observed.cluster)
+    if settings.exactly_once is None and not settings.fences and not any(map(depends_on_support, configs)):
         return observed
     return replace(observed, exactly_once=observe_exactly_once(runtime.clients[observed.cluster]))
 
