@@ -42,11 +42,9 @@ _PATTERNS = {ResourcePatternType.LITERAL: AclPattern.LITERAL, ResourcePatternTyp
 _EVERY_ACL = AclBindingFilter(
     ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
 )
-_REFUSED = {
-    KafkaError.SECURITY_DISABLED: "the brokers have no authorizer (authorizer.class.name), so that there are no ACLs",
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "its principal may not list ACLs; it needs Describe on the Kafka cluster",
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "its principal needs Write on this transactional id",
-}
+_NEEDS_WRITE = "its principal needs Write on this transactional id"
+_NEEDS_DESCRIBE = "its principal needs Describe on the Kafka cluster"
+_NO_ACLS = "the brokers returned none: they have no authorizer (authorizer.class.name), or no ACL was ever added"
 
 
 def read_acls(settings: KafkaSettings, where: str) -> list[LiveAcl]:
@@ -58,6 +56,13 @@ def read_acls(settings: KafkaSettings, where: str) -> list[LiveAcl]:
         client = AdminClient(kafka.config)
         try:
             found = client.describe_acls(_EVERY_ACL, request_timeout=float(settings.timeout)).result()
+            if not found:  # librdkafka 2.16 drops the errors SECURITY_DISABLED and CLUSTER_AUTHORIZATION_FAILED
+                asked = client.describe_cluster(
+                    include_authorized_operations=True, request_timeout=float(settings.timeout)
+                )
+                may_describe = AclOperation.DESCRIBE in (asked.result().authorized_operations or ())
+                why = _NO_ACLS if may_describe else _NEEDS_DESCRIBE
+                raise KafkaRefused(f"{where}: its ACLs could not be read: {why}")
         finally:
             client.poll(0)  # reports the errors of connections
     return [acl for one in found if (acl := _live(one)) is not None]
@@ -107,8 +112,8 @@ class _Kafka:
             raise self._error(what, error) from None
 
     def _error(self, what: str, error: KafkaError) -> GitopsConnectError:
-        if known := _REFUSED.get(error.code()):
-            return KafkaRefused(f"{self._where}: {what}: {known}")
+        if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            return KafkaRefused(f"{self._where}: {what}: {_NEEDS_WRITE}")
         reasons = "; ".join(filter(None, (error.str(), self._last_error)))
         reason = mask(reasons, {self._password} - {""})[:_LONGEST_REASON]
         if error.code() == KafkaError._INVALID_ARG:  # noqa: SLF001 - a public constant of the library
@@ -133,13 +138,17 @@ def _config(settings: KafkaSettings, password: str, where: str) -> dict[str, Any
         config |= {"sasl.mechanism": mechanism.value, "sasl.username": settings.username, "sasl.password": password}
     if settings.client_key is not None and settings.client_certificate is None:
         raise UsageError(f"{where}: client_key is set, but client_certificate is not")
-    key = settings.client_key or settings.client_certificate
     files = {
         "ssl.ca.location": settings.ca_file,
         "ssl.certificate.location": settings.client_certificate,
-        "ssl.key.location": key,
+        "ssl.key.location": settings.client_key or settings.client_certificate,
     }
-    return config | {name: str(file) for name, file in files.items() if file is not None}
+    for name, file in files.items():
+        if file is not None:
+            if not file.is_file():
+                raise UsageError(f"{where}: {name}: the file {file} does not exist")
+            config[name] = str(file)
+    return config
 
 
 def _live(binding: AclBinding) -> LiveAcl | None:
