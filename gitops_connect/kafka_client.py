@@ -28,7 +28,7 @@ from gitops_connect.model.masking import mask
 from gitops_connect.model.required_acls import AclPattern, AclResource, LiveAcl
 from gitops_connect.settings.sections import KafkaSettings, SecurityProtocol
 
-_AT_ONCE = 16
+_AT_ONCE = 8
 """Fencing an id mostly waits: librdkafka asks for the coordinator twice a second."""
 _LONGEST_REASON = 300
 _RESOURCES = {
