@@ -96,7 +96,8 @@ class _Kafka:
 
     def fence(self, transactional_id: str, until: float) -> None:
         with self.failures(f"the transactional id {transactional_id} could not be fenced"):
-            producer = Producer(self.config | {"transactional.id": transactional_id})
+            # It begins no transaction. Brokers may limit the timeout, and this is the shortest that librdkafka accepts.
+            producer = Producer(self.config | {"transactional.id": transactional_id, "transaction.timeout.ms": 1000})
             try:
                 producer.init_transactions(max(0.0, until - time.monotonic()))
             finally:
