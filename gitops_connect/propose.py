@@ -141,7 +141,8 @@ def _with_exactly_once(
     concerned = {*managed, *desired.by_name}
     current = (one.config for name, one in observed.connectors.items() if name in concerned)
     configs = chain((one.config for one in desired.connectors), current)
-    if runtime.cluster(observed.cluster).exactly_once is None and not any(map(depends_on_support, configs)):
+    settings = runtime.cluster(observed.cluster)
+    if settings.exactly_once is None and not settings.fences and not any(map(depends_on_support, configs)):
         return observed
     return replace(observed, exactly_once=observe_exactly_once(runtime.clients[observed.cluster]))
 

@@ -62,7 +62,7 @@ def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: S
     # A deletion is planned before the connector's offsets are read: only now it is known whether they fit into memory.
     if offset_change.kind is OffsetChangeKind.CLEAR and context.options.changes.has_too_many_offsets(offset_change):
         offset_change = replace(offset_change, is_large=True)
-    return change_offsets(offset_change, context)
+    return change_offsets(offset_change, context, step.fenced)
 
 
 def _create(step: Step, context: StepContext) -> Future[str] | None:

@@ -36,8 +36,11 @@ class LargeChange(Protocol):
     def review(self) -> Review:
         """Read the current offsets. Returns what the change would do to them, without the patch, and whether it may.
 
-        Called again if the offsets could not be read.
+        Called again if the offsets could not be read, or if they have changed since.
         """
+
+    def is_settled(self) -> bool:
+        """Read the current offsets again. Returns whether they are the same as when they were last read."""
 
     @property
     def entries(self) -> int:

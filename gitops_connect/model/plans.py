@@ -128,7 +128,8 @@ class Step:
     is set if the step carries out an offset change (reset, alter), or if an offset change must follow the create: the
     ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list,
     `topics` for a reset of active topics: the topics themselves are not part of the digest, because they change.
-    `offset_effects` are warnings. `delivery` is set if a source gets another guarantee. Neither is part of the digest.
+    `offset_effects` are warnings. `delivery` is set if a source gets another guarantee. `fenced` are the transactional
+    ids whose producers are fenced before the current offsets are read. None of the three is part of the digest.
     """
 
     connector: ConnectorName
@@ -144,6 +145,7 @@ class Step:
     topics: TopicsReset | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
     delivery: DeliveryChange | None = None
+    fenced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

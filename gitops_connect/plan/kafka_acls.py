@@ -31,10 +31,8 @@ from gitops_connect.model.required_acls import (
     RequiredAcls,
     WorkerFacts,
 )
+from gitops_connect.plan.transactional_ids import MOST_TASKS, declared_tasks
 
-MOST_TASKS = 100
-"""So many transactional ids of one connector are listed: `tasks.max` has no limit."""
-_UNCOUNTED = MOST_TASKS + 1
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 """`Topic.validate`."""
 _TOPIC_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -219,12 +217,11 @@ class _Connector:
         The admin client fences former tasks before offsets are altered, and before tasks start, except if one task
         follows one task (`DistributedHerder.fenceZombieSourceTasks`).
         """
-        prefix, declared = f"{self.worker.group_id}-{self.name}-", self.config.get("tasks.max", "1")
-        tasks = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 10 else _UNCOUNTED
+        prefix, tasks = f"{self.worker.group_id}-{self.name}-", declared_tasks(self.config)
         resources: Iterable[_Resource] = ()
         if self.options.prefixed:
             resources = (_Resource(AclResource.TRANSACTIONAL_ID, prefix, AclPattern.PREFIXED),)
-        elif tasks > MOST_TASKS:
+        elif tasks is None or tasks > MOST_TASKS:
             self._note(
                 f"its transactional ids are not listed: tasks.max is not a number up to {MOST_TASKS}; with"
                 " --prefixed, one prefix covers them"

@@ -40,6 +40,7 @@ from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import leftovers_reset, orphaned_topics, shared_topics, unexpected_topics
+from gitops_connect.plan.transactional_ids import add_transactional_ids
 
 
 def plan(situation: Situation) -> Plan:
@@ -48,7 +49,7 @@ def plan(situation: Situation) -> Plan:
     unhealthy = find_unhealthy(situation)
     admitted, refused, warnings = _admitted(situation, changes, unhealthy)
     finished_strays, strays = plan_strays(situation, {one.name for one in admitted if one.name not in changes})
-    planned = add_offset_effects(situation, [*admitted, *finished_strays])
+    planned = add_transactional_ids(situation, add_offset_effects(situation, [*admitted, *finished_strays]))
     planned += _other_suspended(situation, {one.name for one in planned})
     restarted = add_restarts(situation, planned, unhealthy)
     everything = sorted((_dated(situation, one) for one in restarted), key=lambda one: one.name)

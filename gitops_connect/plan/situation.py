@@ -43,7 +43,8 @@ class Policy:
     settings say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects
     the plan; the daemon sets this, and a command applies nothing of a rejected plan. `exactly_once` is what the
     administrator states of the workers; None: nothing. `resets_outdated_topics`: a sink forgets its active topics if it
-    does not read all of them any more.
+    does not read all of them any more. `group_id` is the `group.id` of the workers, empty if the settings do not have
+    it. `fences`: the brokers are known, so that the producers of exactly-once sources are fenced.
     """
 
     enforce: bool = True
@@ -64,6 +65,8 @@ class Policy:
     guards_hold: bool = False
     exactly_once: ExpectedSupport | None = None
     resets_outdated_topics: bool = False
+    group_id: str = ""
+    fences: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,6 +275,48 @@ class OutdatedTopics(Enum):
     RESET = "reset"
 
 
+class SecurityProtocol(Enum):
+    """How clients connect to the brokers (`security.protocol`)."""
+
+    PLAINTEXT = "plaintext"
+    SSL = "ssl"
+    SASL_PLAINTEXT = "sasl_plaintext"
+    SASL_SSL = "sasl_ssl"
+
+
+class SaslMechanism(Enum):
+    """How clients log in to the brokers (`sasl.mechanism`)."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check` and to fence exactly-once sources.
+    This table needs the extra `kafka`."""
+
+    bootstrap_servers: tuple[str, ...]
+    """The brokers to connect to first, each as `host:port`."""
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """`plaintext`, `ssl`, `sasl_plaintext` or `sasl_ssl`, as `security.protocol` of Kafka's clients."""
+    sasl_mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_512
+    """`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`, if the protocol has SASL."""
+    username: str | None = None
+    """User name for SASL."""
+    password: Credential | None = None
+    """Password for SASL."""
+    ca_file: Path | None = None
+    """CA certificates to verify the brokers, a PEM file. Default: those of the system."""
+    client_certificate: Path | None = None
+    """Client certificate for mutual TLS, a PEM file."""
+    client_key: Path | None = None
+    """Private key of the client certificate, a PEM file. Default: the key is in `client_certificate`."""
+    timeout: Duration = field(default=Duration(30), metadata=POSITIVE)
+    """How long one operation may take: to list all ACLs, or to fence all tasks of a connector."""
+
+
 class ClusterMode(Enum):
     """Whether a cluster is changed or only observed."""
 
@@ -321,6 +363,13 @@ class ClusterSettings:
     also in `validate` and in pull requests."""
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     """What the workers' config says about Kafka: the table `[clusters.NAME.worker]`."""
+    kafka: KafkaSettings | None = None
+    """The Kafka cluster of the workers: the table `[clusters.NAME.kafka]`. By default, gitops-connect never connects to
+    Kafka."""
+    task_shutdown_timeout: Duration = Duration(5)
+    """`task.shutdown.graceful.timeout.ms` of the workers. A task that does not stop in time may still write. So before
+    the offsets of a source are changed, they are read again after this time, and must be the same, unless its tasks are
+    fenced. With `0`, they are read once."""
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_unmerged: tuple[str, ...] = ()
@@ -384,6 +433,11 @@ class ClusterSettings:
     """Client certificate for mutual TLS, a PEM file."""
     client_key: Path | None = None
     """Private key of the client certificate, a PEM file. Default: the key is in `client_certificate`."""
+
+    @property
+    def fences(self) -> bool:
+        """Whether exactly-once sources can be fenced: the brokers and the names of the transactional ids are known."""
+        return self.kafka is not None and bool(self.worker.group_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.cluster.kafka_records import committed_records
 
 from acceptance.test_offsets import LINES, Lines
 from acceptance.test_strimzi_annotations import Resource
@@ -148,6 +149,44 @@ def test_saved_offsets_are_set_in_a_new_offsets_topic_in_the_same_commit(at: Wor
         "lines.yaml", lines.document("state: stopped\nexactlyOnce: {support: required, offsetsTopic: further-offsets}")
     )
     assert lines.position() == len(LINES)
+
+
+def kafka_settings(sandbox: Sandbox, *more: str) -> str:
+    worker = '[clusters.local.worker]\ngroup_id = "connect-sandbox"\n' + "".join(more)
+    return f'{worker}\n[clusters.local.kafka]\nbootstrap_servers = ["{sandbox.bootstrap}"]'
+
+
+@pytest.mark.parametrize("enabled", [BROKER_RELEASE], indirect=True)
+def test_all_tasks_are_fenced_before_offsets_are_changed(at: Workplace, sandbox: Sandbox) -> None:
+    """Connect itself fences only the tasks that the source has now."""
+    kafka = pytest.importorskip("confluent_kafka", reason="the client of Kafka is an extra")
+    at.settings(more=kafka_settings(sandbox))
+    lines, name = Lines(at), at.name("lines")
+    at.deploy("lines.yaml", lines.document("tasksMax: 2"))
+    lines.await_position(len(LINES))
+    former = kafka.Producer(
+        {"bootstrap.servers": sandbox.bootstrap, "transactional.id": f"connect-sandbox-{name}-1", "log_level": 0}
+    )
+    former.init_transactions(30)
+    former.begin_transaction()
+    former.produce(name, b"of a former task")
+    at.commit("change.yaml", lines.alter("again", 4, "acknowledge: [rewind]"))
+    ids = f"the transactional ids connect-sandbox-{name}-0 to connect-sandbox-{name}-1"
+    at.run("plan").expect(out=f"before its offsets are read and changed, the producers of {ids} are fenced")
+    at.apply()
+    with pytest.raises(kafka.KafkaException, match="_FENCED"):
+        former.commit_transaction(30)
+    lines.await_position(len(LINES))
+    last = LINES.encode().splitlines()
+    assert committed_records(sandbox.bootstrap, name) == [*last, *last[1:]]
+
+
+@pytest.mark.parametrize("enabled", [BROKER_RELEASE], indirect=True)
+def test_a_check_of_brokers_without_an_authorizer(at: Workplace, sandbox: Sandbox) -> None:
+    pytest.importorskip("confluent_kafka", reason="the client of Kafka is an extra")
+    rest = {"config_topic": "c", "offsets_topic": "o", "status_topic": "s", "principal": "User:a"}
+    at.settings(more=kafka_settings(sandbox, *(f'{key} = "{value}"\n' for key, value in rest.items())))
+    at.run("acls", "--check").expect(1, out="", err="they have no authorizer (authorizer.class.name)")
 
 
 def test_a_class_without_transactions_of_its_own(at: Workplace) -> None:

@@ -29,7 +29,7 @@ _OFFSETS = ("listOffsets", "alterOffsets")
 _CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
 _OF_CONNECTORS = ("mirrors", "clusters", "connectCluster", "target")
 _ELSEWHERE = ("kubectl.kubernetes.io/last-applied-configuration", ACKNOWLEDGE, RESET_TOPICS)
-"""Annotations that are not kept: a copy of the resource, with its secrets, and those that are a field of the document."""
+"""Annotations that are not kept: a copy of the resource, with its secrets, and fields of the document."""
 
 
 def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnostic]]:
