@@ -240,6 +240,9 @@ def test_workers_are_not_enabled(without: Workplace) -> None:
     without.run("doctor").expect(out="support for exactly-once sources: not enabled")
     without.commit("lines.yaml", lines.document(OWN_TOPIC))
     without.run("plan").expect(said=("connect/exactly-once-not-enabled", "exactly.once.source.support): not enabled"))
+    without.run("status").expect(
+        said="cluster local: support for exactly-once sources (exactly.once.source.support): not"
+    )
     own = "exactlyOnce: {support: requested, offsetsTopic: own-offsets}"
     without.deploy("lines.yaml", lines.document(own))
     lines.await_position(len(LINES))
