@@ -280,7 +280,8 @@ def _repository(sandbox: Sandbox, lines: Path, worker_heap: str) -> Path:
 def _settings(directory: Path, sandbox: Sandbox, worker_heap: str) -> None:
     (directory / "gitops-connect.toml").write_text(
         f'[repository]\nurl = "{directory / "repository"}"\n'
-        f'[clusters.local]\nurl = ["{sandbox.worker_urls[0]}"]\nworker_heap = "{worker_heap}"\n',
+        f'[clusters.local]\nurl = ["{sandbox.worker_urls[0]}"]\nworker_heap = "{worker_heap}"\n'
+        "task_shutdown_timeout = 0\n",
         encoding="utf-8",
     )
 

@@ -178,6 +178,16 @@ class OffsetsNotChanged(ConnectRefused):
     """
 
 
+class KafkaRefused(Stalled):
+    """A broker rejected a request of gitops-connect itself: a permission is missing, the brokers have no authorizer, or
+    they do not support the request.
+
+    Retry: `acls --check`: no. An offset change whose connector could not be fenced is tried again after 1 minute. The
+    wait doubles with each failure, up to 1 hour.
+    Fix: Add the ACL that the message names to the principal of `[clusters.NAME.kafka]`, or remove this table.
+    """
+
+
 class SandboxFailed(Stalled):
     """A part of the sandbox could not be found, downloaded or started.
 
@@ -234,6 +244,15 @@ class ConnectUnavailable(Waiting):
     `settle_timeout` has passed. `run` then tries the whole reconciliation again.
     Fix: Start the workers, and check `url` in `[clusters.NAME]`, the network and the proxy. `gitops-connect doctor`
     tries each worker.
+    """
+
+
+class KafkaUnavailable(Waiting):
+    """No broker of `[clusters.NAME.kafka]` answered in time, or the login or TLS failed.
+
+    Retry: `acls --check`: no. An offset change whose connector could not be fenced is tried again after 1 minute. The
+    wait doubles with each failure, up to 1 hour.
+    Fix: Check `bootstrap_servers`, `security_protocol` and the credentials. If the brokers are slow, raise `timeout`.
     """
 
 

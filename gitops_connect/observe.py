@@ -6,6 +6,7 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,17 +20,20 @@ from gitops_connect.connect.capabilities import EXACTLY_ONCE
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.exactly_once_answers import OF_KAFKA, support_shown_by
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, TopicTrackingDisabled, Unauthorized
+from gitops_connect.families.registry import Registry
+from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.model.active_topics import ReadTopics, TopicChange
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.differences import Direction
 from gitops_connect.model.exactly_once import SUPPORT, ExactlyOnceSupport
 from gitops_connect.model.manifests import SavedOffsets
-from gitops_connect.model.names import ConnectorName, TopicName
+from gitops_connect.model.names import ConnectorName, Digest, TopicName
 from gitops_connect.model.observed_state import (
     ConnectorType,
     ObservedConnector,
     ObservedState,
     OffsetPosition,
+    PartitionPosition,
     TaskStatus,
     WorkerState,
 )
@@ -38,6 +42,13 @@ from gitops_connect.tracing.spans import in_trace
 
 MAX_HELD = 16 * 1024 * 1024
 """Bytes of an answer with offsets. As Python values they take about six times as much."""
+MOST_FOLLOWED = 256 * 1024
+"""Characters of the offsets of a connector whose partitions are followed, about 2,500 partitions."""
+_WITH_MOST = 64
+"""The number of connectors of a cluster with so many partitions that are followed."""
+_FURTHEST = 2**63
+"""The longest distance between two offsets that is counted: a number from outside may have thousands of digits."""
+NO_OFFSETS: Offsets = {}
 PATIENCE = 5.0
 """Seconds. Longer than a restart takes; a connector that is in transit for longer is planned in its current state."""
 _PAUSE = 0.25
@@ -172,6 +183,11 @@ class TopicReads:
         self._read: dict[ConnectorName, tuple[frozenset[TopicName], datetime]] = {}
         self._turns: dict[ConnectorName, int] = {}
         self._turn = 0
+        self._reset: set[ConnectorName] = set()
+
+    def after_reset(self, names: Iterable[ConnectorName]) -> None:
+        """The topics of these connectors are not known until they are read again, before those of others."""
+        self._reset.update(names)
 
     def read(
         self,
@@ -184,7 +200,8 @@ class TopicReads:
         """What is known of these connectors after at most `limit` requests: `urgent` first, then who waits longest."""
         self._turn += 1
         wanted = dict.fromkeys([*urgent, *others])
-        waiting = sorted(wanted, key=lambda name: (name not in urgent, self._turns.get(name, 0)))[:limit]
+        first = self._reset.union(urgent)
+        waiting = sorted(wanted, key=lambda name: (name not in first, self._turns.get(name, 0)))[:limit]
         self._turns = {name: turn for name, turn in self._turns.items() if name in wanted}
         self._turns |= dict.fromkeys(waiting, self._turn)
         try:
@@ -195,7 +212,8 @@ class TopicReads:
         changes = tuple(chain.from_iterable(self._changes(name, topics) for name, topics in sorted(found.items())))
         self._read = {name: one for name, one in self._read.items() if name in wanted}
         self._read |= {name: (topics, now) for name, topics in found.items()}
-        known = {name: topics for name, (topics, _) in self._read.items() if name not in unread}
+        self._reset &= wanted.keys() - found.keys()
+        known = {name: topics for name, (topics, _) in self._read.items() if name not in unread.keys() | self._reset}
         return ReadTopics(known, unread, changes)
 
     def _changes(self, name: ConnectorName, topics: frozenset[TopicName]) -> Iterator[TopicChange]:
@@ -205,28 +223,63 @@ class TopicReads:
                 yield TopicChange(name, topic, topic in topics, since)
 
 
-def must_move(desired: DesiredConnector, observed: ObservedConnector | None) -> bool:
-    """Whether the connector is RUNNING, and its document limits how long its offsets may be the same."""
-    return desired.offsets_move_within is not None and observed is not None and observed.state is WorkerState.RUNNING
-
-
 def observe_positions(
-    client: ConnectClient, names: Iterable[ConnectorName], before: Mapping[ConnectorName, OffsetPosition], now: datetime
+    client: ConnectClient,
+    connectors: Iterable[ObservedConnector],
+    families: Registry,
+    before: Mapping[ConnectorName, OffsetPosition],
+    now: datetime,
 ) -> Mapping[ConnectorName, OffsetPosition]:
-    """The current offsets of these connectors as digests, and since when they are the same.
+    """The current offsets of these connectors, and since when they are the same.
 
-    One request for each. If the offsets of a connector cannot be read, its position remains as it was.
+    One request for each that is RUNNING. If its offsets cannot be read, its position remains as it was. Of the others,
+    only what is known of their partitions is kept.
     """
-    positions = {}
+    positions, room = {}, MOST_FOLLOWED * _WITH_MOST
     with TemporaryDirectory(prefix="gitops-connect-") as directory:
-        for name in names:
-            known = before.get(name)
+        for one in connectors:
+            known = before.get(one.name)
+            if one.state is not WorkerState.RUNNING:
+                if known is not None:
+                    positions[one.name] = replace(known, digest=Digest(""))
+                continue
             try:
-                found = client.save_offsets(name, Path(directory, "current.jsonl"), MAX_HELD)
+                found = client.save_offsets(one.name, Path(directory, "current.jsonl"), MAX_HELD)
             except GitopsConnectError:
                 if known is not None:
-                    positions[name] = known
+                    positions[one.name] = known
                 continue
-            current = found.digest if isinstance(found, SavedOffsets) else offsets_digest(found)
-            positions[name] = known if known and known.digest == current else OffsetPosition(current, now)
+            if isinstance(found, SavedOffsets):
+                current, offsets = found.digest, NO_OFFSETS
+            else:
+                current, offsets = offsets_digest(found), found
+            size = sum(len(partition) + len(offset) for partition, offset in offsets.items())
+            followed = offsets if size <= min(MOST_FOLLOWED, room) else NO_OFFSETS
+            room -= size if followed else 0
+            positions[one.name] = _position(known, current, followed, families.shape(one.config), now)
     return positions
+
+
+def _position(
+    known: OffsetPosition | None, current: Digest, offsets: Offsets, shape: Shape | None, now: datetime
+) -> OffsetPosition:
+    """The position after `known`; `offsets` are empty if the partitions are too many.
+
+    If the connector did not run before, the time of each partition begins now, and no distance is added.
+    """
+    if known is None:
+        known = OffsetPosition(Digest(""), now)
+    if known.digest == current:
+        return known
+    before, was_followed = known.partitions, bool(known.partitions) or known.digest == offsets_digest(NO_OFFSETS)
+    partitions, distance = {}, known.distance
+    for partition, offset in offsets.items():
+        earlier = before.get(partition)
+        if earlier is not None and earlier.offset == offset:
+            partitions[partition] = earlier if known.digest else replace(earlier, since=now)
+            continue
+        partitions[partition] = PartitionPosition(offset, now, was_followed)
+        if earlier is not None and known.digest:
+            direction, far = compare(shape, json.loads(earlier.offset), json.loads(offset))
+            distance += min(far or 0, _FURTHEST) if direction is Direction.FORWARD else 0
+    return OffsetPosition(current, now, partitions, distance)

@@ -27,7 +27,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ObservedState, OffsetPosition
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
-from gitops_connect.observe import TopicReads, must_move, observe_at_rest, observe_exactly_once, observe_positions
+from gitops_connect.observe import TopicReads, observe_at_rest, observe_exactly_once, observe_positions
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
 from gitops_connect.plan.offset_stores import depends_on_support
@@ -113,7 +113,6 @@ def _observe(
         restarts=runtime.ledger.restarts.of(cluster),
         restart_requests=runtime.ledger.restart_requests.of(cluster),
         conditions=runtime.ledger.status.conditions.of(cluster),
-        positions=_positions(runtime, desired, observed),
         config_histories=histories,
         rollout_decisions=runtime.ledger.rollouts.of(cluster),
         restored={one.name: one for one in restored.desired.connectors if one.name not in restored.unresolved},
@@ -124,7 +123,8 @@ def _observe(
         untrusted=untrusted,
     )
     topics = _topics(runtime, situation, keeps=options.is_daemon and not untrusted)
-    return replace(situation, topics=topics), resolved.diagnostics + unsupported
+    situation = replace(situation, topics=topics, positions=_positions(runtime, situation))
+    return situation, resolved.diagnostics + unsupported
 
 
 def _resolve(runtime: Runtime, desired: DesiredState, *, untrusted: bool) -> secret_values.Resolved:
@@ -138,9 +138,11 @@ def _with_exactly_once(
     runtime: Runtime, desired: DesiredState, observed: ObservedState, managed: Collection[ConnectorName]
 ) -> ObservedState:
     """The state with the support of the workers for exactly-once sources, if anything depends on it."""
-    current = (one.config for name, one in observed.connectors.items() if name in managed)
+    concerned = {*managed, *desired.by_name}
+    current = (one.config for name, one in observed.connectors.items() if name in concerned)
     configs = chain((one.config for one in desired.connectors), current)
-    if runtime.cluster(observed.cluster).exactly_once is None and not any(map(depends_on_support, configs)):
+    settings = runtime.cluster(observed.cluster)
+    if settings.exactly_once is None and not settings.fences and not any(map(depends_on_support, configs)):
         return observed
     return replace(observed, exactly_once=observe_exactly_once(runtime.clients[observed.cluster]))
 
@@ -196,15 +198,17 @@ def _described(
     )
 
 
-def _positions(
-    runtime: Runtime, desired: DesiredState, observed: ObservedState
-) -> Mapping[ConnectorName, OffsetPosition]:
+def _positions(runtime: Runtime, situation: Situation) -> Mapping[ConnectorName, OffsetPosition]:
     """The current offsets of the connectors that must move within a time; none if the workers cannot return offsets."""
+    observed, cluster = situation.observed, situation.desired.cluster
     if not GET_OFFSETS.is_in(observed.version):
         return {}
-    moving = [one.name for one in desired.connectors if must_move(one, observed.connectors.get(one.name))]
-    before = runtime.ledger.status.offset_positions.of(desired.cluster)
-    return observe_positions(runtime.clients[desired.cluster], moving, before, runtime.clock.now())
+    limited = (
+        one.name for one in situation.desired.connectors if one.offsets_move_within or one.partitions_move_within
+    )
+    must_move = [observed.connectors[name] for name in limited if name in observed.connectors]
+    before = runtime.ledger.status.offset_positions.of(cluster)
+    return observe_positions(runtime.clients[cluster], must_move, situation.families, before, situation.now)
 
 
 def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopics:
@@ -213,7 +217,12 @@ def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopic
     if not ACTIVE_TOPICS.is_in(observed.version):
         return NO_TOPICS
     urgent = [one.name for one in situation.desired.connectors if needs_topics(situation, one)]
-    declared = (one.name for one in situation.desired.connectors if one.topics is not None)
+    resets, families = situation.policy.resets_outdated_topics, situation.families
+    declared = (
+        one.name
+        for one in situation.desired.connectors
+        if one.topics is not None or (resets and families.is_sink(one.config))
+    )
     ruled, settings = [name for name in declared if name in observed.connectors], runtime.cluster(cluster)
     others = sorted(observed.connectors) if keeps and settings.topic_history else ruled
     reads = runtime.topic_reads.setdefault(cluster, TopicReads()) if keeps else TopicReads()

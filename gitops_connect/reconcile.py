@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 
 from gitops_connect.apply.executor import execute
@@ -25,7 +26,7 @@ from gitops_connect.plan import guards
 from gitops_connect.plan.rollbacks import find_rollbacks
 from gitops_connect.propose import Proposal, ProposeOptions, propose
 from gitops_connect.recorder import LedgerRecords
-from gitops_connect.runtime import Runtime
+from gitops_connect.runtime import Runtime, fence
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,14 @@ def reconcile(
             on_outcome=lambda outcome: options.listen(records.after(outcome)),
             on_progress=options.follow,
             families=runtime.families,
+            fence=partial(fence, runtime.settings, cluster),
+            task_shutdown_timeout=settings.task_shutdown_timeout,
             threads=runtime.threads,
         )
         outcomes = execute(proposal.plan, runtime.clients[cluster].guarded_by(lease.check), execution)
         records.end(outcomes)
+        if (reads := runtime.topic_reads.get(cluster)) is not None:
+            reads.after_reset(one.step.connector for one in outcomes if one.step.topics is not None)
     diagnostics = declared.diagnostics + proposal.diagnostics
     return ReconciliationOutcome(
         cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()

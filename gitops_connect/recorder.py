@@ -60,6 +60,9 @@ class LedgerRecords:
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
         self._partial = {one.name for one in plan.connectors if one.is_partial} | situation.invalid
+        topics = (step for step in plan.steps if step.topics is not None and step.topics.is_of_deletion)
+        self._deleted = {step.connector for step in topics}
+        """Managed until their last step has ended: the topics that an interrupted deletion leaves are still reset."""
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
 
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
@@ -97,6 +100,12 @@ class LedgerRecords:
 
     def note(self, offset_change: OffsetChange, message: str) -> None:
         self._offset_changes.note(self._cluster, offset_change.name, message)
+
+    def creating(self, connector: ConnectorName) -> None:
+        if connector not in self._situation.ownership:
+            on_delete, now = self._desired[connector].on_delete, self._clock.now()
+            record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
+            self._ledger.record(record)
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
@@ -171,6 +180,8 @@ class LedgerRecords:
         recorded = self._record_step(outcome)
         if outcome.result.is_in_place or outcome.took_effect:
             self._record_effect(outcome)
+        if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
+            self._ledger.forget(self._cluster, outcome.step.connector)
         return recorded
 
     def _record_effect(self, outcome: StepOutcome) -> None:
@@ -188,7 +199,8 @@ class LedgerRecords:
         if action is Action.DELETE:
             if name in self._clearing:
                 self._record_cleared(name)
-            self._ledger.forget(self._cluster, name)
+            if name not in self._deleted:
+                self._ledger.forget(self._cluster, name)
         elif self._is_managed(name) and action is not Action.ADOPT:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -23,12 +23,13 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import RollbackOptions
 from gitops_connect.model.names import ClusterName
+from gitops_connect.model.required_acls import LiveAcl
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.observe import TopicReads
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.own import cache_directory
-from gitops_connect.settings.sections import ClusterMode, ClusterSettings, RepositorySettings, Settings
+from gitops_connect.settings.sections import ClusterMode, ClusterSettings, OutdatedTopics, RepositorySettings, Settings
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.commit_history import CommitHistory
@@ -122,6 +123,9 @@ class Runtime:
             lists_offsets=bool(self.settings.strimzi.output or self.settings.strimzi.output_branch),
             guards_hold=is_daemon,
             exactly_once=cluster.exactly_once,
+            resets_outdated_topics=cluster.outdated_topics is OutdatedTopics.RESET,
+            group_id=cluster.worker.group_id,
+            fences=cluster.fences,
         )
 
     def suspensions(self, name: ClusterName) -> Suspensions:
@@ -181,23 +185,55 @@ def open_runtime(settings: Settings) -> Runtime:
     be opened.
     """
     require_clusters(settings)
-    require_driver(settings)
+    require_extras(settings)
     families, clock = open_families(), SystemClock()
     ledger = open_ledger(settings)
     clients = {name: ConnectClient(cluster, clock) for name, cluster in settings.clusters.items()}
     return Runtime(settings, ledger, clients, os.environ, open_spark(settings), clock, families=families)
 
 
-def require_driver(settings: Settings) -> None:
-    """Raise UsageError if the settings name a source database, and the driver is not installed."""
-    if any(one.databases for one in settings.clusters.values()):
-        try:
-            import_module("gitops_connect.replication_slots")
-        except ImportError as error:
-            extra = "pip install 'gitops-connect[postgresql]'"
-            raise UsageError(
-                f"[clusters.NAME.databases] needs the driver of PostgreSQL: {error}; run {extra}"
-            ) from error
+_EXTRAS = {
+    "databases": ("postgresql", "gitops_connect.replication_slots"),
+    "kafka": ("kafka", "gitops_connect.kafka_client"),
+}
+"""Settings of a cluster that need an extra, and the module that needs it."""
+
+
+def require_extras(settings: Settings) -> None:
+    """Raise UsageError if the settings name a source database or a Kafka cluster, and a package is not installed."""
+    for table, (extra, module) in _EXTRAS.items():
+        if any(getattr(one, table) for one in settings.clusters.values()):
+            try:
+                import_module(module)
+            except ImportError as error:
+                install = f"pip install 'gitops-connect[{extra}]'"
+                raise UsageError(f"[clusters.NAME.{table}] needs another package: {error}; run {install}") from error
+
+
+def live_acls(settings: Settings, name: ClusterName) -> list[LiveAcl]:
+    """The ACLs of the brokers that the settings of the cluster name.
+
+    Raises UsageError without these settings, KafkaRefused or KafkaUnavailable if the ACLs cannot be read.
+    """
+    where = f"{settings.file}: [clusters.{name}.kafka]"
+    if (kafka := settings.clusters[name].kafka) is None:
+        raise UsageError(f"{where} is missing: add it with bootstrap_servers")
+    require_extras(settings)
+    from gitops_connect.kafka_client import read_acls  # noqa: PLC0415 - it needs an extra
+
+    return read_acls(kafka, where)
+
+
+def fence(settings: Settings, name: ClusterName, transactional_ids: Sequence[str]) -> None:
+    """Fence the producers with these ids on the brokers that the settings of the cluster name.
+
+    Raises KafkaRefused or KafkaUnavailable, and UsageError for a wrong setting.
+    """
+    from gitops_connect.kafka_client import fence as fence_producers  # noqa: PLC0415 - it needs an extra
+
+    if (kafka := settings.clusters[name].kafka) is None:
+        raise AssertionError("planned without brokers")
+    fence_producers(kafka, f"[clusters.{name}.kafka]", transactional_ids)
 
 
 def open_spark(settings: Settings) -> SharedSession:

@@ -185,6 +185,31 @@ def test_a_requested_reset_of_topics_is_recorded_once_it_is_carried_out(ledger: 
     assert (ledger.restart_requests.of(CLUSTER), owned(ledger)) == (done, {"orders": Origin.ADOPTED})
 
 
+@pytest.mark.parametrize(
+    ("results", "is_managed"),
+    [
+        ([Result.APPLIED, Result.SKIPPED], True),
+        ([Result.APPLIED, Result.FAILED], False),
+        ([Result.APPLIED, Result.APPLIED], False),
+        ([Result.FAILED, Result.SKIPPED], True),
+    ],
+)
+def test_a_deleted_connector_is_forgotten_after_the_reset_of_its_topics(
+    ledger: WatchedLedger, results: list[Result], *, is_managed: bool
+) -> None:
+    """If the process ends between the two, the next reconciliation resets what the deletion has left."""
+    there, absent = wanted("orders"), wanted("orders", "absent", on_delete=OnDelete.KEEP_AND_RESET_TOPICS)
+    carry_out(ledger, situation([there], [as_observed(there)]))
+    before = ledger.ownership(CLUSTER)
+    carry_out(ledger, replace(situation([absent], [as_observed(there)]), ownership=before), results)
+    assert bool(owned(ledger)) is is_managed
+    if results[0] is Result.APPLIED:
+        gone = replace(situation([absent]), ownership=ledger.ownership(CLUSTER))
+        assert [step.action.value for step in plan(gone).steps] == ["reset-topics"] * is_managed
+        carry_out(ledger, gone)
+        assert owned(ledger) == {}
+
+
 class TestOperations:
     """Offset changes that need no step, and the results of those that have one."""
 

@@ -69,6 +69,20 @@ def test_one_that_cannot_be_read_is_not_known_any_more_and_has_its_turn_again() 
     assert len(found.unread) == 2
 
 
+def test_after_a_reset_topics_are_not_known_until_they_are_read_again_before_others() -> None:
+    worker, reads = Worker(), TopicReads()
+    worker.topics = {name: [name] for name in NAMES}
+    worker.read(reads, limit=5)
+    reads.after_reset(NAMES[-2:])
+    worker.errors = {"e": ConnectRefused("no")}
+    assert worker.read(reads).keys() == {"a", "b", "c", "d"}
+    assert sorted(worker.asked) == ["d", "e"]
+    assert worker.read(reads, limit=1).keys() == {"a", "b", "c", "d"}
+    assert worker.asked == ["e"]
+    worker.errors = {}
+    assert len(worker.read(reads, limit=1)) == 5
+
+
 def test_a_connector_that_is_no_longer_asked_for_is_forgotten() -> None:
     worker, reads = Worker(), TopicReads()
     worker.read(reads, limit=5)

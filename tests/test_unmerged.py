@@ -100,6 +100,14 @@ class TestNothingIsRead:
         assert found.diagnostics.errors, "its documents are validated"
         assert standin.count(".*") == 0
 
+    def test_the_settings_require_exactly_once_of_unmerged_documents_too(self, at: Workplace) -> None:
+        at.settings(cluster='require_exactly_once = ["*"]', more=ALLOWED)
+        found = review(at, at.source("orders"), is_fork=True)
+        assert [one.rule for one in found.diagnostics.errors] == ["connector/exactly-once-required"] * 2
+        said = "[clusters.local] require_exactly_once has '*'"
+        at.run("validate", "--offline", str(at.repository)).expect(4, out=said)
+        at.run("plan", str(at.repository)).expect(4, said=said)
+
     def test_not_even_whether_a_secret_exists_only_whether_it_is_allowed(self, at: Workplace) -> None:
         at.write("a.yaml", with_secret(at, "ORDERS_NOT_SET"), at.source("f", "secrets: {p: {file: /run/not-there}}"))
         assert untrusted(at).code == 0

@@ -69,6 +69,7 @@ TYPES = {
     "Mapping[str, DatabaseSettings]": "table of tables",
     "SkipSettings": "table, or a number",
     "WorkerSettings": "table",
+    "KafkaSettings": "table",
     "StrimziVersion": "a version such as `1.2`",
 }
 TABLES = {
@@ -78,6 +79,7 @@ TABLES = {
     sections.SkipSettings: "clusters.NAME.max_skip",
     sections.DatabaseSettings: "clusters.NAME.databases.DATABASE",
     sections.WorkerSettings: "clusters.NAME.worker",
+    sections.KafkaSettings: "clusters.NAME.kafka",
     sections.SecretsSettings: "secrets",
     sections.SparkSettings: "spark",
     sections.DaemonSettings: "daemon",

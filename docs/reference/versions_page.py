@@ -23,7 +23,8 @@ rename, restart and delete connectors, `doctor` and `plan` |
 To try another version: `gitops-connect sandbox up --kafka-version 3.9.1`. During a rolling upgrade, workers of a
 cluster have different versions. If `url` lists several workers, the oldest version of those that answer counts, and the
 plan and `doctor` say so. Otherwise, the version of the worker that answers counts. Finish the upgrade before you
-apply changes.
+apply changes. `doctor` also compares the plugins of these workers, their Kafka cluster, topic tracking and support for
+exactly-once sources.
 
 ## What a version adds
 """

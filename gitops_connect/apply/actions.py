@@ -62,13 +62,14 @@ def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: S
     # A deletion is planned before the connector's offsets are read: only now it is known whether they fit into memory.
     if offset_change.kind is OffsetChangeKind.CLEAR and context.options.changes.has_too_many_offsets(offset_change):
         offset_change = replace(offset_change, is_large=True)
-    return change_offsets(offset_change, context)
+    return change_offsets(offset_change, context, step.fenced)
 
 
 def _create(step: Step, context: StepContext) -> Future[str] | None:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
     if step.offset_change is not None:
         context.options.journal.intend(step.offset_change)
+    context.options.journal.creating(step.connector)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
     if step.offset_change is not None or not context.tells_offsets:
         return None
@@ -102,26 +103,28 @@ def _reset_topics(step: Step, reset: TopicsReset, context: StepContext) -> StepR
     """Let Connect forget the active topics. Raises what `ConnectClient` raises.
 
     After a deletion, Connect resets them itself, and only what it leaves is reset here. A connector that works has its
-    topics back at once, so the answer of the worker is the effect. Otherwise the topics must be gone: the worker that
-    answers has its own copy of the status topic.
+    topics back at once, so the answer of the worker is the effect, except for topics that it does not use any more.
+    Otherwise all must be gone: the worker that answers has its own copy of the status topic.
     """
     name, cluster, timeout = step.connector, context.cluster, context.options.settle_timeout
-    if not reset.id and not _left(step, context, min(_OWN_RESET_SECONDS, timeout)):
+    if reset.is_of_deletion and not _left(step, context, min(_OWN_RESET_SECONDS, timeout)):
         return StepResult(Result.APPLIED)
     cluster.reset_active_topics(name)
     connectors, unknown = cluster.connectors()
     works = name in unknown or (name in connectors and connectors[name].state is not WorkerState.STOPPED)
-    left = () if works else _left(step, context, timeout)
+    left = () if works and not reset.outdated else _left(step, context, timeout, reset.outdated if works else None)
     if not left:
         return StepResult(Result.APPLIED)
     found = f"expected {wanted(step)}, but found {', '.join(sorted(left))} after {timeout:g} s"
     return StepResult(Result.FAILED, found)
 
 
-def _left(step: Step, context: StepContext, seconds: float) -> Collection[TopicName]:
-    """The active topics that are left after so many seconds; none as soon as there are none."""
+def _left(
+    step: Step, context: StepContext, seconds: float, among: Collection[TopicName] | None = None
+) -> Collection[TopicName]:
+    """The active topics that are left after so many seconds, of all or `among` some; none as soon as there are none."""
     until = context.options.clock.monotonic() + seconds
-    while left := context.cluster.active_topics(step.connector):
+    while left := [one for one in context.cluster.active_topics(step.connector) if among is None or one in among]:
         if context.options.clock.monotonic() >= until:
             break
         context.options.clock.sleep(SHORTEST_PAUSE)

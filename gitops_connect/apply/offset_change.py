@@ -1,6 +1,11 @@
 """One offset change, from the first read of the current offsets to the last record in the ledger.
 
-    read -> review -> begin -> send -> read back -> settle
+    fence -> read -> review -> begin -> send -> read back -> settle
+
+A task that Connect has abandoned, or whose worker hangs, may still write to Kafka. If the plan names the transactional
+ids of the tasks, their producers are fenced first: Connect itself fences them only when the offsets are sent, after the
+review. Otherwise, the offsets of a source are read twice, and must agree. If this is interrupted, it is done again:
+fencing the tasks of a stopped connector twice does no harm.
 
 The ledger records the change before the cluster receives it, and records it as applied before anything starts the
 connector again. Requests contain absolute offsets, not relative ones. While the connector is stopped, sending a request
@@ -13,7 +18,7 @@ chunk that was not recorded as accepted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -37,6 +42,7 @@ from gitops_connect.errors import (
 )
 from gitops_connect.model.differences import Review
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ConnectorType, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, merged, patch_between
 from gitops_connect.model.outcomes import Result, SendingProgress
@@ -68,16 +74,17 @@ class _Interrupted(Exception):
     """Nothing more may begin."""
 
 
-def change_offsets(offset_change: OffsetChange, context: StepContext) -> StepResult:
-    """Carry out the change. Raises nothing except for bugs.
+def change_offsets(offset_change: OffsetChange, context: StepContext, fenced: Sequence[str] = ()) -> StepResult:
+    """Carry out the change. The producers with the transactional ids in `fenced` are fenced before. Raises nothing
+    except for bugs.
 
     The result is `harmless` if the offsets certainly are as before, so that the connector may continue as before.
     """
     if not offset_change.is_large:
-        return _SmallChange(offset_change, context).run()
+        return _SmallChange(offset_change, context, fenced).run()
     try:
         with context.options.changes.large(offset_change) as change:
-            return _ChunkedChange(offset_change, context, change).run()
+            return _ChunkedChange(offset_change, context, change, fenced).run()
     except GitopsConnectError as error:
         return StepResult(Result.FAILED, str(error))
 
@@ -103,13 +110,53 @@ def _may_run(offset_change: OffsetChange) -> bool:
 class _OffsetChange:
     """`_begun`: the ledger has recorded the change. `_touched`: offsets may have changed."""
 
-    def __init__(self, offset_change: OffsetChange, context: StepContext, *, begun: bool) -> None:
+    def __init__(
+        self, offset_change: OffsetChange, context: StepContext, fenced: Sequence[str], *, begun: bool
+    ) -> None:
+        self._fenced = fenced
         self._offset_change = offset_change
         self._context = context
         self._clock, self._cluster, self._journal = context.options.clock, context.cluster, context.options.journal
         self._timeout = context.options.settle_timeout
         self._begun = begun
         self._touched = False
+
+    def _fence(self) -> None:
+        """Fence the tasks of the connector. Raises StepFailed, or LedgerBusy if the lease was lost."""
+        if not self._fenced:
+            return
+        try:
+            seen = self._cluster.connectors()[0].get(self._offset_change.connector)
+            if seen is not None and seen.state is not WorkerState.STOPPED:  # the producers of its tasks would fail
+                why = f"its tasks are not fenced: expected STOPPED, found {seen.state.value}"
+                raise StepFailed(why, certain=not self._begun)
+            self._context.options.before_effect()
+            self._context.options.fence(self._fenced)
+        except LedgerBusy:
+            raise
+        except GitopsConnectError as error:
+            raise StepFailed(f"its tasks could not be fenced: {error}", certain=not self._begun) from error
+
+    @property
+    def _must_settle(self) -> bool:
+        """Whether tasks may still write after the connector was stopped: of a source that has run, if not fenced."""
+        seen = self._context.options.before.get(self._offset_change.connector)
+        has_run = seen is not None and seen.type is not ConnectorType.SINK
+        is_seed = self._offset_change.kind is OffsetChangeKind.SEED
+        return has_run and not self._fenced and not is_seed and self._context.options.task_shutdown_timeout > 0
+
+    def _await_settled(self, agrees: Callable[[], bool]) -> bool:
+        """Wait until the offsets are the same after a while. Returns whether they always were. Raises StepFailed."""
+        until, always = self._clock.monotonic() + self._timeout, True
+        while self._must_settle:
+            self._clock.sleep(self._context.options.task_shutdown_timeout)
+            if agrees():
+                break
+            always = False
+            if self._clock.monotonic() >= until:
+                why = f"the offsets of the stopped connector still changed after {self._timeout:g} s"
+                raise StepFailed(f"{why}: a task that did not stop still writes", certain=not self._begun)
+        return always
 
     def _block(self, review: Review) -> StepResult:
         """The offsets changed after the plan was made: a person must check that, and the connector continues."""
@@ -167,13 +214,15 @@ def _is_without_effect(error: GitopsConnectError) -> bool:
 class _SmallChange(_OffsetChange):
     """A change that fits into one request, with the offsets before and after it in memory."""
 
-    def __init__(self, offset_change: OffsetChange, context: StepContext) -> None:
-        super().__init__(offset_change, context, begun=context.options.changes.is_begun(offset_change))
+    def __init__(self, offset_change: OffsetChange, context: StepContext, fenced: Sequence[str]) -> None:
+        super().__init__(offset_change, context, fenced, begun=context.options.changes.is_begun(offset_change))
         self._deadline = self._clock.monotonic() + self._timeout
+        self._before: Offsets = {}
 
     def run(self) -> StepResult:
         try:
-            before = self._read("the current offsets")
+            self._fence()
+            before = self._read_settled()
             review = self._context.options.changes.review(self._offset_change, before)
             self._begun = review.partial
             if review.refusals:
@@ -186,6 +235,16 @@ class _SmallChange(_OffsetChange):
         except GitopsConnectError as error:  # mostly of the ledger
             return self._end_unrecorded(error)
         return StepResult(Result.APPLIED, warning)
+
+    def _read_settled(self) -> Offsets:
+        self._before = self._read("the current offsets")
+        self._await_settled(self._agrees)
+        self._deadline = self._clock.monotonic() + self._timeout
+        return self._before
+
+    def _agrees(self) -> bool:
+        earlier, self._before = self._before, self._read("the current offsets")
+        return self._before == earlier
 
     def _carry_out(self, before: Offsets, review: Review) -> str:
         """Send the change, observe it, and record it as applied. Returns Connect's warning."""
@@ -310,8 +369,10 @@ class _Retries:
 class _ChunkedChange(_OffsetChange):
     """A large change. `_done` entries were accepted. `_doubtful`: a request may still take effect."""
 
-    def __init__(self, offset_change: OffsetChange, context: StepContext, change: LargeChange) -> None:
-        super().__init__(offset_change, context, begun=change.is_begun)
+    def __init__(
+        self, offset_change: OffsetChange, context: StepContext, change: LargeChange, fenced: Sequence[str]
+    ) -> None:
+        super().__init__(offset_change, context, fenced, begun=change.is_begun)
         self._change = change
         self._doubtful = change.is_begun
         self._reviewed = False
@@ -337,7 +398,10 @@ class _ChunkedChange(_OffsetChange):
             return self._end_failed(StepFailed(str(error), certain=not self._begun))
 
     def _do(self) -> StepResult:
+        self._fence()
         review = self._read(self._change.review, "the current offsets")
+        if not self._await_settled(lambda: self._read(self._change.is_settled, "the current offsets")):
+            review = self._read(self._change.review, "the current offsets")
         if review.refusals:
             blocked = self._block(review)
             # A connector must not continue from a change that was sent only in part.

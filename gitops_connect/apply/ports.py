@@ -36,8 +36,11 @@ class LargeChange(Protocol):
     def review(self) -> Review:
         """Read the current offsets. Returns what the change would do to them, without the patch, and whether it may.
 
-        Called again if the offsets could not be read.
+        Called again if the offsets could not be read, or if they have changed since.
         """
+
+    def is_settled(self) -> bool:
+        """Read the current offsets again. Returns whether they are the same as when they were last read."""
 
     @property
     def entries(self) -> int:
@@ -134,6 +137,9 @@ class Journal(Protocol):
 
     def note(self, offset_change: OffsetChange, message: str) -> None:
         """Record that the offset change was begun and that its outcome is unknown."""
+
+    def creating(self, connector: ConnectorName) -> None:
+        """Record that the connector is about to be created: it is managed even if the answer is lost."""
 
     def stopping(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be stopped, if a later step of the plan starts it again."""

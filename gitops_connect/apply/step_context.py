@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
@@ -50,7 +50,9 @@ class ExecuteOptions:
     begin. `before_effect` is called before each effect and every few seconds in between, so that it can keep a lease
     alive; a GitopsConnectError that it raises also means that nothing more begins. `on_outcome` receives each step as
     it ends; `on_progress` sometimes receives the progress of a large offset change. `families` are the known connector
-    classes. `threads` makes a pool of so many threads, in which requests are sent.
+    classes. `fence` fences the producers with these transactional ids: afterwards, they can write nothing more.
+    `task_shutdown_timeout`: seconds after which the offsets of a source whose producers are not fenced are read again.
+    `threads` makes a pool of so many threads, in which requests are sent.
     """
 
     clock: Clock
@@ -66,6 +68,8 @@ class ExecuteOptions:
     on_outcome: Callable[[StepOutcome], None]
     on_progress: Callable[[SendingProgress], None]
     families: Registry = BUILT_IN
+    fence: Callable[[Sequence[str]], None] = field(kw_only=True)
+    task_shutdown_timeout: float = 0
     threads: Callable[[int], Executor] = ThreadPoolExecutor
 
 

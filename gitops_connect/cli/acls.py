@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterator
 from typing import Annotated
 
 import typer
 
+from gitops_connect import runtime
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import chosen_clusters, settings_of
 from gitops_connect.cli.console import echo, echo_note, emit
@@ -15,11 +17,20 @@ from gitops_connect.cli.options import OUTPUT, Directory
 from gitops_connect.errors import UsageError
 from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.required_acls import AclOptions, KafkaClient, RequiredAcls, WorkerFacts
+from gitops_connect.model.required_acls import AclOptions, KafkaClient, MissingAcl, RequiredAcls, WorkerFacts
 from gitops_connect.plan.kafka_acls import required_acls
-from gitops_connect.report.acl_formats import AclFormat, acl_json, acl_table, kafka_acls, strimzi_users, terraform
+from gitops_connect.plan.missing_acls import missing_acls
+from gitops_connect.report.acl_formats import (
+    AclFormat,
+    acl_json,
+    acl_table,
+    kafka_acls,
+    missing_json,
+    missing_table,
+    strimzi_users,
+    terraform,
+)
 from gitops_connect.report.problems import problem_lines
-from gitops_connect.runtime import open_families
 from gitops_connect.settings.sections import ClusterSettings, Settings, WorkerSettings
 
 _KEYS = {
@@ -41,6 +52,10 @@ Prefixed = Annotated[
 TopicsExist = Annotated[
     bool, typer.Option("--topics-exist", help="Do not allow to create the topics that Connect itself needs.")
 ]
+Check = Annotated[
+    bool,
+    typer.Option("--check", help="Compare with the ACLs of the brokers in [clusters.NAME.kafka], and exit with 3."),
+]
 KafkaCluster = Annotated[
     str | None,
     typer.Option("--kafka-cluster", metavar="NAME", help="For strimzi-user: the name of the Kafka resource."),
@@ -57,35 +72,55 @@ def acls(
     prefixed: Prefixed = False,
     topics_exist: TopicsExist = False,
     kafka_cluster: KafkaCluster = None,
+    check: Check = False,
 ) -> int:
     """Show the permissions that connectors need on Kafka.
 
     The permissions (ACLs) of the workers are listed, too. They are for exact names, unless --prefixed is given. Topics
     that no config names are listed as notes. `[clusters.NAME.worker]` of the settings says what Connect's REST API does
-    not. No secret is read, and neither Connect nor Kafka is contacted. Exits with 4 if documents have errors:
+    not. No secret of a connector is read, and Connect is not contacted. Exits with 4 if documents have errors:
     permissions of their connectors are missing.
+
+    With --check, the ACLs of the brokers are read (`[clusters.NAME.kafka]`), and only the permissions that they do not
+    grant are shown. Exits with 3 if there are any.
     """
     settings = settings_of(context)
     chosen = _chosen(settings, cluster)
     if output is AclFormat.STRIMZI_USER and not kafka_cluster:
         raise UsageError("the name of the Kafka resource is missing; give it with --kafka-cluster NAME")
+    if check and output not in (AclFormat.TABLE, AclFormat.JSON):
+        raise UsageError(f"--check has the formats table and json, not {output.value}")
     facts = worker_facts(chosen, os.fspath(settings.file or "the settings"))
     cluster_commands.require_documents(settings, path)
     declared = cluster_commands.declared_in(settings, path)
     connectors = declared.states[chosen.name].connectors
-    required = required_acls(connectors, facts, open_families(), AclOptions(prefixed, topics_exist))
-    emit(_rendered(required, output, kafka_cluster or ""))
-    if chosen.exactly_once is None:
-        echo_note(
-            f"[clusters.{chosen.name}] exactly_once is not set: the permissions are for workers that do not support"
+    required = required_acls(connectors, facts, runtime.open_families(), AclOptions(prefixed, topics_exist))
+    missing = missing_acls(required.acls, runtime.live_acls(settings, chosen.name)) if check else ()
+    if check:
+        emit(missing_json(missing, required) if output is AclFormat.JSON else missing_table(missing, required))
+    else:
+        emit(_rendered(required, output, kafka_cluster or ""))
+    for note in _notes(chosen, required, missing):
+        echo_note(note)
+    if not declared.diagnostics.errors:
+        return ExitCode.DRIFT if missing else ExitCode.DONE
+    echo(problem_lines(declared.diagnostics.under(cluster_commands.shown_directory(settings, path))).rstrip("\n"))
+    return ExitCode.INVALID
+
+
+def _notes(cluster: ClusterSettings, required: RequiredAcls, missing: Collection[MissingAcl]) -> Iterator[str]:
+    if missing:
+        yield (
+            "ACLs do not show what the config of the brokers allows besides: super.users, who need no ACLs, and"
+            " allow.everyone.if.no.acl.found"
+        )
+    if cluster.exactly_once is None:
+        yield (
+            f"[clusters.{cluster.name}] exactly_once is not set: the permissions are for workers that do not support"
             " exactly-once sources"
         )
     for note in required.notes:
-        echo_note(f"connector {note.connector}: {note.message}")
-    if not declared.diagnostics.errors:
-        return ExitCode.DONE
-    echo(problem_lines(declared.diagnostics.under(cluster_commands.shown_directory(settings, path))).rstrip("\n"))
-    return ExitCode.INVALID
+        yield f"connector {note.connector}: {note.message}"
 
 
 def _chosen(settings: Settings, name: str | None) -> ClusterSettings:

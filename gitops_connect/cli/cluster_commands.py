@@ -38,10 +38,11 @@ def opened(context: typer.Context) -> Iterator[Runtime]:
 
 def declared_in(settings: Settings, path: Path | None, caches: Caches | None = None) -> Declared:
     """The state that the directory `path` declares, or else the repository. `caches` stores what was read."""
-    from gitops_connect.declare import Caches, declare  # noqa: PLC0415 - see above
+    from gitops_connect.declare import Caches, DeclareOptions, declare  # noqa: PLC0415 - see above
 
     with closing(open_source(settings, path)) as source:
-        declared = declare(source, settings.clusters or None, caches or Caches(), strimzi=settings.strimzi_options)
+        options = DeclareOptions.of(settings)
+        declared = declare(source, settings.clusters or None, caches or Caches(), options=options)
     report_bugs(declared.diagnostics)
     return declared
 

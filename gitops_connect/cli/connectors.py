@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,7 @@ from gitops_connect.connect.validation import installed_versions
 from gitops_connect.errors import GitopsConnectError, NotFound, Rejected, UsageError
 from gitops_connect.families.health_rules import unhealthy
 from gitops_connect.model.desired import DesiredState
+from gitops_connect.model.exactly_once import delivery
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import (
     ConnectorType,
@@ -45,6 +47,7 @@ from gitops_connect.plan.offset_stores import depends_on_support
 from gitops_connect.plan.restarts import find_unhealthy, restart_for
 from gitops_connect.plan.situation import Situation
 from gitops_connect.report.connector_status import CONNECTOR_HEADERS, PluginView, connector_row, describe_connector
+from gitops_connect.report.offset_lines import progress_outline
 from gitops_connect.report.table import outline
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.runtime import Runtime, SystemClock, open_families, open_ledger
@@ -202,10 +205,16 @@ def _described(
     installed = installed_versions(client.plugins(), observed.config.get("connector.class", ""))
     problem, owned = find_unhealthy(situation).get(name), situation.ownership.get(name)
     described = describe_connector(cluster, safe, problem, owned, PluginView(secret, installed))
-    if observed.type is ConnectorType.SOURCE and depends_on_support(observed.config):
-        described["Exactly-once sources"] = observe_exactly_once(client).value
+    if observed.type is ConnectorType.SOURCE:
+        if depends_on_support(observed.config):
+            state = replace(state, exactly_once=observe_exactly_once(client))
+            described["Exactly-once sources"] = state.exactly_once.value
+        support = replace(situation, observed=state, policy=runtime.policy(cluster)).exactly_once
+        described["Delivery"] = delivery(observed.config, support).value
     if (restarts := auto_restart_status(name, runtime.ledger.restarts.of(cluster).get(name))) is not None:
         described["autoRestart"] = restarts
+    if (position := runtime.ledger.status.offset_positions.of(cluster).get(name)) is not None and position.digest:
+        described["Offsets"] = progress_outline(position)
     if ACTIVE_TOPICS.is_in(state.version):
         described["Active topics"] = _active_topics(client, name)
     kinds = (one for (of, kind, _), one in situation.conditions.items() if of == name and kind is ConditionType.WARNING)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +23,12 @@ from gitops_connect.cli.options import ListOutput, TableOutput, listing
 from gitops_connect.cli.progress import progress
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, EXPANDED_LIST, bugs_of, missing_in
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.exactly_once_answers import OF_KAFKA
 from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled
 from gitops_connect.forge.opening import open_forge
 from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSupport
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed_state import ClusterInfo
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.observe import observe_exactly_once
 from gitops_connect.runtime import SystemClock, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
@@ -141,80 +142,107 @@ def _is_wide(directory: Path, settings: Settings) -> bool:
     return settings.directory.resolve().is_relative_to(real) or Path.home().is_relative_to(real)
 
 
+_SAME = {
+    "versions": ("note", "finish the upgrade of all workers"),
+    "Kafka clusters": ("error", "correct url in the settings"),
+    "support for exactly-once sources": ("note", "set exactly.once.source.support to the same value on all workers"),
+    "topic tracking": ("note", "set topic.tracking.enable to the same value on all workers"),
+    "plugins": ("note", "install the same plugins on all workers"),
+}
+"""What the workers of one cluster must have in common: the verdict if they differ, and what to do."""
+_PLUGINS_SHOWN = 3
+
+
+class _Worker(NamedTuple):
+    """What is known of a worker, by the keys of `_SAME`, and the classes of its plugins with their versions."""
+
+    facts: dict[str, str]
+    plugins: frozenset[tuple[str, str]]
+
+
 def _look_at_cluster(cluster: ClusterSettings) -> Iterator[CheckResult]:
     """Check each worker by itself, because failover to another worker would hide a worker that is down."""
-    supports: list[ExactlyOnceSupport] = []
+    workers: dict[str, _Worker] = {}
     for number, url in enumerate(cluster.url):
-        worker = replace(cluster, url=(url,))
         part = f"cluster {cluster.name}" if len(cluster.url) == 1 else f"cluster {cluster.name} worker {number + 1}"
-        support = yield from _look_at_worker(part, worker)
-        supports.append(support)
-    yield from _compare(cluster.name, supports)
-    yield from _compare_workers(cluster)
-
-
-def _compare_workers(cluster: ClusterSettings) -> Iterator[CheckResult]:
-    """Workers of one cluster must have the same version, and use the same Kafka cluster. Others do not answer."""
-    found: dict[str, ClusterInfo] = {}
-    for url in cluster.url if len(cluster.url) > 1 else ():
-        worker = replace(cluster, url=(url,))
-        with suppress(GitopsConnectError), closing(ConnectClient(worker, SystemClock())) as client:
-            found[mask(url)] = client.info()
-    kinds: tuple[tuple[str, str, Callable[[ClusterInfo], str]], ...] = (
-        ("note", "versions: finish the upgrade of all workers", lambda one: one.reported),
-        ("error", "Kafka clusters: correct url in the settings", lambda one: one.kafka_cluster_id),
-    )
-    for verdict, problem, value in kinds:
-        values = {url: value(one) for url, one in found.items()}
+        found = yield from _look_at_worker(part, replace(cluster, url=(url,)))
+        if found is not None:
+            workers[mask(url)] = found
+    _compare_plugins(workers.values())
+    for what, (verdict, advice) in _SAME.items():
+        values = {url: one.facts[what] for url, one in workers.items() if one.facts.get(what)}
         if len(set(values.values())) > 1:
-            each = ", ".join(f"{url}: {one}" for url, one in values.items())
-            different, _, advice = problem.partition(": ")
-            what = f"its workers have different {different} ({each}); {advice}"
-            yield CheckResult(verdict, f"cluster {cluster.name}", what)
+            each = ", ".join(f"{url}: {value}" for url, value in values.items())
+            text = f"its workers have different {what} ({each}); {advice}"
+            yield CheckResult(verdict, f"cluster {cluster.name}", text)
 
 
-def _compare(name: ClusterName, supports: Collection[ExactlyOnceSupport]) -> Iterator[CheckResult]:
-    """A note if some workers support exactly-once sources and others do not."""
-    if {ExactlyOnceSupport.ENABLED, ExactlyOnceSupport.NOT_ENABLED} <= set(supports):
-        advice = "set exactly.once.source.support to the same value on all workers"
-        yield CheckResult("note", f"cluster {name}", f"support for exactly-once sources: mixed; {advice}")
+def _compare_plugins(workers: Collection[_Worker]) -> None:
+    """Say what each worker lacks. During an upgrade, the plugins of Kafka differ, too: they are left out."""
+    is_upgraded = len({one.facts["versions"] for one in workers}) > 1
+    everything = frozenset(chain.from_iterable(one.plugins for one in workers))
+    for one in (one for one in workers if one.plugins):
+        missing = [
+            f"{name} {version}"
+            for name, version in sorted(everything - one.plugins)
+            if not (is_upgraded and name.startswith(OF_KAFKA))
+        ]
+        more = f" and {len(missing) - _PLUGINS_SHOWN} more" if len(missing) > _PLUGINS_SHOWN else ""
+        one.facts["plugins"] = f"lacks {', '.join(missing[:_PLUGINS_SHOWN])}{more}" if missing else "all"
 
 
-def _look_at_worker(part: str, cluster: ClusterSettings) -> Generator[CheckResult, None, ExactlyOnceSupport]:
-    """The worker, and what it cannot do because it is too old, each with the consequence. Returns its support."""
+def _look_at_worker(part: str, cluster: ClusterSettings) -> Generator[CheckResult, None, _Worker | None]:
+    """The worker, and what it cannot do because it is too old, each with the consequence. None: it does not answer."""
     try:
         with closing(ConnectClient(cluster, SystemClock())) as client:
-            version = client.info().version
+            info = client.info()
             connectors = len(client.names())
-            tracking = _topic_tracking(part, client) if ACTIVE_TOPICS.is_in(version) else None
+            tracking = _topic_tracking(part, client) if ACTIVE_TOPICS.is_in(info.version) else None
             support = observe_exactly_once(client)
+            plugins = _plugins(client)
     except GitopsConnectError as error:
         yield CheckResult("error", part, str(error))
-        return ExactlyOnceSupport.UNKNOWN
-    yield CheckResult("ok", part, f"Kafka Connect {version}, {connectors} connectors")
+        return None
+    yield CheckResult("ok", part, f"Kafka Connect {info.version}, {connectors} connectors")
     if tracking is not None:
-        yield tracking
+        yield tracking[1]
     yield _exactly_once(part, support, cluster.exactly_once)
-    for one in missing_in(version):
-        yield CheckResult("error" if one is EXPANDED_LIST else "note", part, f"{one.missing(version)}: {one.without}")
-    for bug in bugs_of(version):
-        yield CheckResult("note", part, f"Kafka Connect {version} has {bug.source}: {bug.effect}; {bug.advice}")
-    return support
+    for one in missing_in(info.version):
+        text = f"{one.missing(info.version)}: {one.without}"
+        yield CheckResult("error" if one is EXPANDED_LIST else "note", part, text)
+    for bug in bugs_of(info.version):
+        yield CheckResult("note", part, f"Kafka Connect {info.version} has {bug.source}: {bug.effect}; {bug.advice}")
+    facts = {
+        "versions": info.reported,
+        "Kafka clusters": info.kafka_cluster_id,
+        "support for exactly-once sources": "" if support is ExactlyOnceSupport.UNKNOWN else support.value,
+        "topic tracking": tracking[0] if tracking is not None else "",
+    }
+    return _Worker(facts, plugins)
 
 
-def _topic_tracking(part: str, client: ConnectClient) -> CheckResult:
-    """Whether the worker tracks topics. Its answer is the same for any name; only a reset shows whether it is allowed.
+def _plugins(client: ConnectClient) -> frozenset[tuple[str, str]]:
+    """The classes of the worker's plugins with their versions; none if they cannot be read."""
+    with suppress(GitopsConnectError):
+        return frozenset((one.class_name, one.version) for one in client.all_plugins())
+    return frozenset()
 
-    Raises nothing for an answer.
+
+def _topic_tracking(part: str, client: ConnectClient) -> tuple[str, CheckResult]:
+    """Whether the worker tracks topics (empty: unknown), and the line about it.
+
+    Its answer is the same for any name; only a reset shows whether it is allowed. Raises nothing for an answer.
     """
     try:
         client.active_topics(ConnectorName("gitops-connect"))
     except TopicTrackingDisabled:
         advice = "set topic.tracking.enable=true on all workers"
-        return CheckResult("note", part, f"topic tracking is disabled: {ACTIVE_TOPICS.without}; {advice}")
+        text = f"topic tracking is disabled: {ACTIVE_TOPICS.without}; {advice}"
+        return "disabled", CheckResult("note", part, text)
     except GitopsConnectError as error:
-        return CheckResult("note", part, f"it is unknown whether topic tracking is enabled: {error}")
-    return CheckResult("ok", part, "topic tracking is enabled; only a reset shows whether resets are allowed")
+        return "", CheckResult("note", part, f"it is unknown whether topic tracking is enabled: {error}")
+    text = "topic tracking is enabled; only a reset shows whether resets are allowed"
+    return "enabled", CheckResult("ok", part, text)
 
 
 def _exactly_once(part: str, support: ExactlyOnceSupport, stated: ExpectedSupport | None) -> CheckResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from gitops_connect.cli.cluster_commands import declared_in, opened, repository_
 from gitops_connect.cli.clusters import chosen_clusters, chosen_in, settings_of
 from gitops_connect.cli.console import coloured, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.interrupts import interruptible
 from gitops_connect.cli.options import (
     OUTPUT,
     AllOffsets,
@@ -35,15 +37,25 @@ from gitops_connect.cli.options import (
 from gitops_connect.cli.plan import shown_moves
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import ConnectRefused, NotFound, UsageError
+from gitops_connect.model.clock import parse_duration
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
-from gitops_connect.model.offsets import Offsets, OffsetText, PartitionText, offset_text, partition_text, to_json
+from gitops_connect.model.offsets import (
+    Offsets,
+    OffsetText,
+    PartitionText,
+    offset_text,
+    partition_text,
+    patch_between,
+    to_json,
+)
 from gitops_connect.offset_changes import manifest_checks, recorded_changes
 from gitops_connect.offset_changes.manifest_checks import CheckOptions
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.offset_files import OffsetFile, number_of, saved_body, temporary_directory
+from gitops_connect.offset_changes.offset_watch import read_watched, watch
 from gitops_connect.offset_changes.subject import (
     DeclaredConnectors,
     ManifestSubject,
@@ -53,6 +65,7 @@ from gitops_connect.offset_changes.subject import (
     read_current,
 )
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
+from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.report import change_document, manifest_check
 from gitops_connect.report.change_document import ChangeDocument
 from gitops_connect.report.manifest_check import CheckedManifest
@@ -60,7 +73,9 @@ from gitops_connect.report.offset_lines import difference_lines, offset_words, p
 from gitops_connect.report.problems import problem_lines
 from gitops_connect.report.table import table
 from gitops_connect.report.text import TextReport
+from gitops_connect.report.watched_offsets import MOST_PARTITIONS, first_values, watched_lines, watched_values
 from gitops_connect.report.words import plural
+from gitops_connect.runtime import SystemClock, open_families
 from gitops_connect.safe_files import new_directory
 from gitops_connect.settings.sections import Settings
 
@@ -105,10 +120,27 @@ def get(
         ),
     ] = None,
     force: Force = False,
+    watches: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Then print each partition whose offset changes, until Ctrl-C; -o json prints JSON Lines.",
+        ),
+    ] = False,
+    interval: Annotated[
+        str | None,
+        typer.Option("--interval", metavar="DURATION", help="How often --watch reads the offsets. [default: 5s]"),
+    ] = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
     """Show the current offsets of a connector."""
     settings, name = settings_of(context), ConnectorName(connector)
+    if watches:
+        if save is not None or output is TableOutput.YAML:
+            raise UsageError("--watch prints a table or JSON Lines; it excludes --save and -o yaml")
+        return _watch(settings, name, cluster, _seconds(interval or "5s"), output)
+    if interval is not None:
+        raise UsageError("--interval needs --watch")
     file = OffsetFile(save, force) if save is not None else None
     clusters, parent = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
     with temporary_directory(parent) as directory:
@@ -123,6 +155,44 @@ def get(
     if not number_of(found):
         echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
     return ExitCode.DONE
+
+
+def _seconds(interval: str) -> float:
+    with suppress(ValueError):
+        if seconds := parse_duration(interval):
+            return seconds
+    raise UsageError(f"--interval: expected a duration such as 5s or 1m, found {interval!r}")
+
+
+def _watch(
+    settings: Settings, name: ConnectorName, cluster: str | None, interval: float, output: TableOutput
+) -> ExitCode:
+    """Print the offsets, and then what changes, until a signal ends it."""
+    clusters, before, is_json = chosen_clusters(settings, cluster), None, output is TableOutput.JSON
+    with temporary_directory(None) as directory, clients_of(settings, clusters) as clients:
+        client = clients[locate(clients, name, echo_note)]
+        observed = client.connectors()[0].get(name)
+        shape = open_families().shape(observed.config) if observed is not None else None
+        with suppress(KeyboardInterrupt), interruptible(_end):
+            read = partial(read_watched, client, name, directory)
+            for at, seconds, offsets in watch(read, interval, SystemClock(), echo_note):
+                if before is None:
+                    emit(first_values(offsets, at) if is_json else _few(offsets))
+                else:
+                    moved = find_difference(before, patch_between(before, offsets), shape)
+                    emit((watched_values if is_json else watched_lines)(moved, at, seconds))
+                before = offsets
+    return ExitCode.DONE
+
+
+def _end() -> None:
+    raise KeyboardInterrupt
+
+
+def _few(offsets: Offsets) -> str:
+    shown = sorted(offsets.items())[:MOST_PARTITIONS]
+    more = f"… and {len(offsets) - len(shown):,} more partitions\n" if len(offsets) > len(shown) else ""
+    return f"{_table(shown)}{more}"
 
 
 def _show(found: Offsets | SavedOffsets, output: TableOutput) -> None:

@@ -35,6 +35,7 @@ from gitops_connect.propose import Proposal
 from gitops_connect.report import connector_status, markdown, plan_json, text
 from gitops_connect.report.offset_lines import MOST_MOVES
 from gitops_connect.report.plan_json import PlanOrigin
+from gitops_connect.report.plan_view import exactly_once_support
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.problems import problems_text
 from gitops_connect.report.words import hints, plural
@@ -165,7 +166,8 @@ def _of_cluster(runtime: Runtime, proposal: Proposal, path: Path | None) -> list
     cluster, directory = proposal.plan.cluster, escaped(path.as_posix()) if path else ""
     recorded = runtime.ledger.revisions(cluster)
     revisions = connector_status.revisions_line(cluster, proposal.plan.revision, recorded, directory)
-    return [revisions, *map(escaped, connector_status.suspended_cluster(proposal.plan))]
+    support = (f"cluster {cluster}: {one.render(escaped)}" for one in exactly_once_support(proposal.plan))
+    return [revisions, *support, *map(escaped, connector_status.suspended_cluster(proposal.plan))]
 
 
 def _problems(errors: int, only_planned: int) -> list[str]:

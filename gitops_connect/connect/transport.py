@@ -12,7 +12,8 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.client import IncompleteRead
@@ -37,14 +38,14 @@ from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConn
 from gitops_connect.model.clock import Backoff, Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.settings.sections import ClusterSettings, is_http_url
-from gitops_connect.tracing.spans import answered, request_span
+from gitops_connect.tracing.spans import answered, in_trace, request_span
 
 _log = logging.getLogger("gitops_connect.requests")
 RETRY = Backoff(0.25, 4.0)
 """Between the eight tries of a request pass 16 seconds: a rebalance after a worker was killed takes about 10."""
 
 OTHERS = 2.0
-"""Seconds for the answer of a worker that is asked besides the one that answers all requests."""
+"""Seconds for the answers of all workers that are asked besides the one that answers all requests."""
 _LONGEST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
 _MORE_CONNECTIONS = 17
@@ -118,20 +119,24 @@ class Transport:
                 raise self._named(reading.error)
             self._clock.sleep(RETRY.after(tried))
 
-    def others(self, request: ConnectRequest) -> Iterator[Any]:
-        """The JSON of each other worker's answer to a read, within `OTHERS` seconds each. Others are skipped.
+    def others(self, request: ConnectRequest) -> Sequence[Any]:
+        """The JSON of each other worker's answer to a read, all within `OTHERS` seconds. Others are skipped.
 
         A worker that is down is no problem here: requests are sent to the next one.
         """
-        identity, preferred = identify(self._settings), self._preferred
-        for index, worker in enumerate(self._workers):
-            if index != preferred:
-                limited = replace(request, until=min(self._clock.monotonic() + OTHERS, self.until))
-                with suppress(requests.RequestException, OSError):
-                    answer = self._ask(worker, limited, identity, None)
-                    reading = answer if isinstance(answer, Accepted) else read(limited, answer, identity.secrets)
-                    if isinstance(reading, Accepted):
-                        yield reading.body
+        workers = [worker for index, worker in enumerate(self._workers) if index != self._preferred]
+        identity = identify(self._settings)
+        limited = replace(request, until=min(self._clock.monotonic() + OTHERS, self.until))
+
+        def ask(worker: str) -> Any:
+            with suppress(requests.RequestException, OSError):
+                answer = self._ask(worker, limited, identity, None)
+                return answer if isinstance(answer, Accepted) else read(limited, answer, identity.secrets)
+
+        with ThreadPoolExecutor(max(1, len(workers)), thread_name_prefix="workers") as pool:
+            asked = [pool.submit(in_trace(ask), worker) for worker in workers]
+        found = (one.result() for one in asked)
+        return [reading.body for reading in found if isinstance(reading, Accepted)]
 
     def _named(self, error: GitopsConnectError) -> GitopsConnectError:
         return type(error)(f"connect cluster {self._settings.name}: {error}")

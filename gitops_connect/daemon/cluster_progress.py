@@ -122,6 +122,7 @@ class ClusterProgress:
             diagnostics=declared.diagnostics + proposal.diagnostics,
             steps=(),
             observed=situation.now,
+            topics=situation.topics.known,
         )
 
     def step_ended(self, revision: Revision, outcome: StepOutcome) -> None:

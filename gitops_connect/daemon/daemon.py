@@ -38,7 +38,7 @@ from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Reviews
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.reconcile import ReconcileOptions, reconcile
-from gitops_connect.runtime import Runtime, require_driver
+from gitops_connect.runtime import Runtime, require_extras
 from gitops_connect.safe_files import has_more_space
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import require_clusters
@@ -383,7 +383,7 @@ def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime |
     try:
         read = load()
         require_clusters(read)
-        require_driver(read)
+        require_extras(read)
         settings = in_effect(runtime.settings, read)
         reloaded = replace(runtime, settings=settings, clients=_clients(runtime, settings))
     except UsageError as error:
@@ -403,7 +403,11 @@ def in_effect(current: Settings, read: Settings) -> Settings:
     return replace(
         current,
         clusters={
-            name: replace(read.clusters.get(name, cluster), strimzi=cluster.strimzi)
+            name: replace(
+                read.clusters.get(name, cluster),
+                strimzi=cluster.strimzi,
+                require_exactly_once=cluster.require_exactly_once,
+            )
             for name, cluster in current.clusters.items()
         },
         secrets=read.secrets,

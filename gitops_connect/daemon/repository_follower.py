@@ -8,7 +8,7 @@ from logging import INFO, WARNING
 
 from gitops_connect.daemon import events
 from gitops_connect.daemon.state import RepositoryView
-from gitops_connect.declare import Caches, Declared, declare
+from gitops_connect.declare import Caches, Declared, DeclareOptions, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.settings.sections import Settings
 from gitops_connect.source.checkout import Checkout, Source
@@ -18,7 +18,7 @@ class RepositoryFollower:
     def __init__(self, source: Source, settings: Settings) -> None:
         self._source = source
         self._clusters = settings.clusters
-        self._strimzi = settings.strimzi_options
+        self._options = DeclareOptions.of(settings)
         self._caches = Caches()
         self._news = events.NewItems()
         self._diagnostics = events.NewItems()
@@ -28,7 +28,7 @@ class RepositoryFollower:
     def poll(self, before: Declared | None) -> Declared | None:
         """The declared state from now on; None if the repository was never read. Raises nothing."""
         try:
-            declared = declare(self._source, self._clusters, self._caches, before, self._strimzi)
+            declared = declare(self._source, self._clusters, self._caches, before, self._options)
         except Exception as error:  # after any error, the revision that was read before remains in effect
             self.failures, self.error = self.failures + 1, error
             kept = before or self._last_good()
@@ -54,7 +54,7 @@ class RepositoryFollower:
         try:
             checkout = self._source.last_good
             pinned = _PinnedSource(checkout) if checkout else None
-            return declare(pinned, self._clusters, self._caches, strimzi=self._strimzi) if pinned else None
+            return declare(pinned, self._clusters, self._caches, options=self._options) if pinned else None
         except Exception:  # after any error; the error of the poll itself is more informative
             return None
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ClusterName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision, TopicName
 from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import CommitState, PullRequest, PullRequestPlan
@@ -44,7 +44,7 @@ class ClusterView:
     `plan`, `connectors` and `diagnostics` are from the last reconciliation that could read the cluster, at `observed`;
     None and empty before the first one. `steps` are the results so far of the reconciliation in progress, or else of
     the last one. `error` is the reason why the last reconciliation failed as a whole. `next` is when the next one is
-    due; None while one is in progress.
+    due; None while one is in progress. `topics` are the active topics of the connectors whose topics were read.
     """
 
     cluster: ClusterName
@@ -57,6 +57,7 @@ class ClusterView:
     applied: Revision | None = None
     error: str = ""
     next: datetime | None = None
+    topics: Mapping[ConnectorName, frozenset[TopicName]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def connector_of(document: Document) -> DesiredConnector:
     if "version" in spec:
         config[VERSION] = spec["version"]
     config |= exactly_once_config(spec.get("exactlyOnce", {}))
-    moves = spec.get("health", {}).get("offsetsMoveWithin")
+    health = {field: timedelta(seconds=parse_duration(time)) for field, time in spec.get("health", {}).items()}
     return DesiredConnector(
         name=ConnectorName(metadata["name"]),
         state=TargetState(spec.get("state", TargetState.RUNNING.value)),
@@ -75,9 +75,11 @@ def connector_of(document: Document) -> DesiredConnector:
         auto_restart=_auto_restart(spec.get("autoRestart", {})),
         restarts=tuple(_restart_requests(document)),
         rollback=_rollback(spec.get("rollback")),
-        offsets_move_within=None if moves is None else timedelta(seconds=parse_duration(moves)),
+        offsets_move_within=health.get("offsetsMoveWithin"),
+        partitions_move_within=health.get("partitionsMoveWithin"),
         on_delete=_on_delete(spec.get("onDelete", {})),
         reset_topics=spec.get(RequestKind.TOPICS.value, {}).get("id", ""),
+        acknowledges_delivery=bool(spec.get("acknowledge")),
         topics=TopicRules(**{key: tuple(globs) for key, globs in spec["topics"].items()}) if "topics" in spec else None,
     )
 

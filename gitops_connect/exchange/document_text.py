@@ -12,7 +12,7 @@ from gitops_connect.connect.wire import create_body
 from gitops_connect.documents.fields import CLASS, TASKS, VERSION
 from gitops_connect.documents.recognition import API_VERSION, STRIMZI_VERSIONS
 from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat
-from gitops_connect.model.desired import SecretReference, SecretSource, TargetState
+from gitops_connect.model.desired import ACKNOWLEDGE, SecretReference, SecretSource, TargetState
 from gitops_connect.model.documents import CONNECTOR
 from gitops_connect.model.strimzi import KAFKA_CONNECTOR
 from gitops_connect.report import yaml_text
@@ -136,7 +136,7 @@ def lost_in_resource(document: ConnectorDeclaration) -> Iterator[str]:
     for name, value in document.fields.items():
         if name == "autoRestart":
             yield from (f"{name}.{key}" for key in value if key not in _RESTARTS)
-        elif name != "suspend":
+        elif name not in ("suspend", "acknowledge"):
             yield name
 
 
@@ -147,11 +147,12 @@ def _resource(document: ConnectorDeclaration) -> str:
     spec.append(("state", document.state.value))
     spec += [("version", config.pop(VERSION))] if VERSION in config else []
     restarts = {key: one for key, one in document.fields.get("autoRestart", {}).items() if key in _RESTARTS}
-    paused = {PAUSED: "true"} if document.fields.get("suspend") else {}
+    known = {PAUSED: "true"} if document.fields.get("suspend") else {}
+    known |= {ACKNOWLEDGE: ",".join(some)} if (some := document.fields.get("acknowledge")) else {}
     lines = [
         *_head(document, STRIMZI_VERSIONS[0], KAFKA_CONNECTOR),
         *_texts("labels", {**document.labels, CLUSTER_LABEL: document.cluster or ""}),
-        *_texts("annotations", {**document.annotations, **paused}),
+        *_texts("annotations", {**document.annotations, **known}),
         "spec:",
         *(line for key, value in spec for line in yaml_text.lines(key, value, "  ")),
         *(yaml_text.lines("autoRestart", restarts, "  ") if restarts else ()),

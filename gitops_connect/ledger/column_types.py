@@ -17,8 +17,9 @@ from sqlalchemy.engine import Dialect
 
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, QueuedConfig, RolledBack
+from gitops_connect.model.observed_state import PartitionPosition
 from gitops_connect.model.offset_changes import Acknowledgement
-from gitops_connect.model.offsets import pack, unpack
+from gitops_connect.model.offsets import OffsetText, PartitionText, pack, unpack
 from gitops_connect.model.reviewed_plans import ReviewedPlan, read_reviewed_plan
 
 _LARGEST = 2**31 - 1
@@ -296,6 +297,21 @@ def _read_declared(found: Any) -> DeclaredConfig | None:
     if not found:
         return None
     return DeclaredConfig(found["config"], {key: (kind, name) for key, (kind, name) in found["secrets"].items()})
+
+
+class PartitionPositionsText(JsonText):
+    expected = "a JSON object of partitions, each with its offset, the time since when, and whether it has moved"
+
+    def dump(self, value: Mapping[PartitionText, PartitionPosition]) -> dict[str, Any]:
+        return {partition: [one.offset, one.since.isoformat(), one.has_moved] for partition, one in value.items()}
+
+    def load(self, found: Any) -> Mapping[PartitionText, PartitionPosition]:
+        return {
+            PartitionText(partition): PartitionPosition(
+                OffsetText(offset), datetime.fromisoformat(since), moved is True
+            )
+            for partition, (offset, since, moved) in found.items()
+        }
 
 
 class ReviewedPlanText(JsonText):

@@ -50,9 +50,13 @@ class StatusStore:
         )
         """All conditions of the cluster and its connectors."""
         self.offset_positions = RecordedValues[ConnectorName, OffsetPosition](
-            database, database.write, OFFSET_POSITIONS, OffsetPosition, attrgetter("digest", "since")
+            database,
+            database.write,
+            OFFSET_POSITIONS,
+            OffsetPosition,
+            attrgetter("digest", "since", "partitions", "distance"),
         )
-        """The current offsets of connectors that must move within a time, as a digest, and since when."""
+        """The current offsets of connectors that must move within a time, and since when."""
 
     def record_step(self, entry: JournalEntry) -> int:
         """Add a step to the journal, and return its id."""

@@ -21,6 +21,7 @@ from gitops_connect.ledger.column_types import (
     Number,
     PackedLines,
     PackedOffsets,
+    PartitionPositionsText,
     ReviewedPlanText,
     ShortText,
     TextMap,
@@ -142,8 +143,18 @@ CONDITIONS = Table(
 CONFIG_HISTORIES = Table("config_histories", METADATA, *_key(**_CONNECTOR), *_required(history=ConfigHistoryText))
 """Since version 5. `history` is a JSON object; see `ConfigHistoryText`."""
 
-OFFSET_POSITIONS = Table("offset_positions", METADATA, *_key(**_CONNECTOR), *_required(digest=ShortText, since=UtcTime))
-"""Since version 5. The digest of a connector's current offsets, and when they were first seen."""
+OFFSET_POSITIONS = Table(
+    "offset_positions",
+    METADATA,
+    *_key(**_CONNECTOR),
+    *_required(digest=ShortText, since=UtcTime),
+    Column("partitions", PartitionPositionsText, nullable=False, server_default="{}"),
+    Column("distance", Number, nullable=False, server_default="0"),
+)
+"""Since version 5. The digest of a connector's current offsets, and when they were first seen.
+
+`partitions` and `distance` exist since version 10. `partitions` is a JSON object; see `PartitionPositionsText`.
+"""
 
 STEPS = Table(
     "steps",

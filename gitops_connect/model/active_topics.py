@@ -12,14 +12,20 @@ from gitops_connect.model.names import ConnectorName, TopicName
 
 @dataclass(frozen=True, slots=True)
 class TopicsReset:
-    """What a step forgets. `id` is that of `spec.resetTopics`; empty for what a deletion has left.
+    """What a step forgets, and why: the `id` of `spec.resetTopics`, `outdated` topics, or what a deletion leaves.
 
     `topics` are the active topics when the plan was made; None if they were not read, for the reason `unread`.
+    `outdated` are those that a sink does not read any more.
     """
 
     id: str = ""
     topics: Collection[TopicName] | None = None
     unread: str = ""
+    outdated: Collection[TopicName] = ()
+
+    @property
+    def is_of_deletion(self) -> bool:
+        return not self.id and not self.outdated
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,10 @@ class DesiredOffsetChange:
 OWN_ANNOTATIONS = "gitops-connect/"
 """Annotations with this prefix have a meaning here; all others belong to the user."""
 ALLOW_UNKNOWN_KEYS = OWN_ANNOTATIONS + "allow-unknown-keys"
+ACKNOWLEDGE = OWN_ANNOTATIONS + "acknowledge"
+"""In a Strimzi resource, the values of `spec.acknowledge` of its connectors."""
+RESET_TOPICS = OWN_ANNOTATIONS + "reset-topics"
+"""Of a Strimzi resource: the id of `spec.resetTopics`, which the resource cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +180,10 @@ class DesiredConnector:
     """None: the active topics of the connector are not read."""
     offsets_move_within: timedelta | None = None
     """If the current offsets are the same for longer, the connector is degraded. None: no limit."""
+    partitions_move_within: timedelta | None = None
+    """If a partition that has moved has the same offset for longer, the connector is degraded. None: no limit."""
+    acknowledges_delivery: bool = False
+    """A weaker delivery guarantee is intended."""
     rollback: RollbackOptions | None = None
     """None: as the settings say."""
     rolled_back: RolledBack | None = None

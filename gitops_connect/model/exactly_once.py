@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, StrEnum
+
+from gitops_connect.model.sensitivity import is_mask, is_reference
 
 SUPPORT = "exactly.once.support"
 BOUNDARY = "transaction.boundary"
@@ -32,3 +36,47 @@ class ExpectedSupport(StrEnum):
     @property
     def support(self) -> ExactlyOnceSupport:
         return ExactlyOnceSupport.ENABLED if self is ExpectedSupport.ENABLED else ExactlyOnceSupport.NOT_ENABLED
+
+
+class Delivery(Enum):
+    """What is guaranteed of the records that a source writes, for consumers that read only committed records."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    """A class may write each record once all the same: nothing confirms it."""
+    UNKNOWN = "unknown"
+    """The config may require exactly-once, and whether the workers support it may be unknown."""
+
+
+def requires_exactly_once(config: Mapping[str, str]) -> bool:
+    return config.get(SUPPORT, "").strip().lower() == "required"
+
+
+def delivery(config: Mapping[str, str], support: ExactlyOnceSupport) -> Delivery:
+    """The guarantee of a source that runs with this config.
+
+    Workers with the support use transactions for every source, but only a class can tell whether it resumes exactly
+    where the last transaction ended. Connect asks it if the config has `required`, and rejects the config otherwise.
+    """
+    is_hidden = is_reference(config.get(SUPPORT, "")) or is_mask(config.get(SUPPORT, ""))
+    if support is ExactlyOnceSupport.NOT_ENABLED or not (is_hidden or requires_exactly_once(config)):
+        return Delivery.AT_LEAST_ONCE
+    return Delivery.UNKNOWN if is_hidden or support is ExactlyOnceSupport.UNKNOWN else Delivery.EXACTLY_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryChange:
+    """Another guarantee of an existing source. `is_declared`: a commit declares it; no drift and no rollback."""
+
+    before: Delivery
+    after: Delivery
+    is_declared: bool
+
+    @property
+    def must_be_acknowledged(self) -> bool:
+        is_weaker = self.before is not Delivery.AT_LEAST_ONCE and self.after is not Delivery.EXACTLY_ONCE
+        return is_weaker and self.is_declared
+
+    @property
+    def words(self) -> str:
+        return f"delivery: {self.before.value} -> {self.after.value}"

@@ -58,9 +58,9 @@ class UnhealthyConnector:
     """A connector that does not work: at least one of the problems below.
 
     `failures` are its FAILED parts. `no_tasks` is the likely reason if it is RUNNING without tasks. `not_running` are
-    the `idle_parts`, if they have lasted for too long. `not_moving` says for how long its offsets have not moved, if
-    its document limits that. `since` is when the last two began. `restarts` is set for a declared connector that should
-    run.
+    the `idle_parts`, if they have lasted for too long. `not_moving` says for how long its offsets, or those of some
+    partitions, have not moved, if its document limits that. `since` is when the last two began. `restarts` is set for
+    a declared connector that should run.
     """
 
     name: ConnectorName
@@ -90,6 +90,22 @@ class UnhealthyConnector:
         if self.no_tasks:
             return HealthReason.NO_TASKS
         return HealthReason.NOT_RUNNING if self.not_running else HealthReason.OFFSETS_NOT_MOVING
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetProgress:
+    """How the offsets of a running connector move, if its document limits how long they may be the same.
+
+    `moved` is when they last moved or were first seen. `slowest` is the same for the partition that has not moved for
+    the longest time, of those that have moved; None if none has. `distance` is how far all have moved forward, in
+    `unit`, which is empty if distances are unknown. `note` is about partitions that do not make the connector degraded.
+    """
+
+    moved: datetime
+    slowest: datetime | None
+    distance: float
+    unit: str
+    note: str
 
 
 def _fold(found: tuple[FailedPart, ...]) -> Iterator[str]:

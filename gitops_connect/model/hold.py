@@ -24,6 +24,8 @@ class HoldKind(Enum):
     MANUAL_PAUSE = "manual pause"
     """Someone has paused or stopped the connector, and `onManualPause` is `respect`."""
     UNREVIEWED = "missing review"
+    UNACKNOWLEDGED = "missing acknowledgement"
+    """The config of a commit weakens the delivery guarantee of a source, and its document does not acknowledge that."""
     ROLLOUT = "rollout"
     """The config of a commit waits for other connectors, or a command skipped it. Its offset changes wait, too."""
     STOPPED_ROLLOUT = "stopped rollout"

@@ -9,6 +9,7 @@ from enum import Enum
 
 from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest
+from gitops_connect.model.offsets import OffsetText, PartitionText
 
 
 class WorkerState(Enum):
@@ -125,9 +126,30 @@ class ReplicationSlot:
     taken_by_others: bool = False
 
 
+# How far the offsets of a connector have moved, from reconciliation to reconciliation.
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPosition:
+    """The current offset of a partition, and when exactly this offset was first seen.
+
+    `has_moved`: an earlier reconciliation saw the partition with another offset, or the connector without it.
+    """
+
+    offset: OffsetText
+    since: datetime
+    has_moved: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetPosition:
-    """The current offsets of a connector as a digest, and when exactly these offsets were first seen."""
+    """The current offsets of a connector as a digest, and when exactly these offsets were first seen.
+
+    `digest` is empty if the connector did not run when it was last seen. `partitions` is empty if they are too many.
+    `distance` is how far they have moved forward in all, in the unit of the connector's class, as far as that is known.
+    """
 
     digest: Digest
     since: datetime
+    partitions: Mapping[PartitionText, PartitionPosition] = field(default_factory=dict, repr=False)
+    distance: float = 0

@@ -13,8 +13,8 @@ from gitops_connect.model.credentials import MASK
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.exactly_once import ExactlyOnceSupport
-from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.exactly_once import DeliveryChange, ExactlyOnceSupport
+from gitops_connect.model.health import OffsetProgress, UnhealthyConnector
 from gitops_connect.model.hold import Hold
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
@@ -128,7 +128,8 @@ class Step:
     is set if the step carries out an offset change (reset, alter), or if an offset change must follow the create: the
     ledger records it before the connector is created. `restart` is set for a restart, `listing` for a list,
     `topics` for a reset of active topics: the topics themselves are not part of the digest, because they change.
-    `offset_effects` are warnings, and not part of the digest.
+    `offset_effects` are warnings. `delivery` is set if a source gets another guarantee. `fenced` are the transactional
+    ids whose producers are fenced before the current offsets are read. None of the three is part of the digest.
     """
 
     connector: ConnectorName
@@ -143,6 +144,8 @@ class Step:
     listing: RequestedListing | None = None
     topics: TopicsReset | None = None
     offset_effects: tuple[OffsetEffect, ...] = ()
+    delivery: DeliveryChange | None = None
+    fenced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,8 @@ class Plan:
     report. `restarts` are the automatic restarts of connectors that have failed, as far as they still count.
     `rolled_back` are the connectors whose declared config is not in effect, because they do not work with it.
     `unexpected_topics` says for connectors with `spec.topics` which of their active topics are not allowed,
-    `active_topics` is the number of all that were read.
+    `active_topics` is the number of all that were read. `offset_progress` says how the offsets of connectors with
+    `spec.health` move.
     `suspension` is set if the whole cluster is suspended. `annotation_warnings` are requests of Strimzi's annotations
     that were not done. `untrusted`: the revision is not merged, so that no secret was read for the plan, and no config
     was sent to Connect. `exactly_once` is set if a declared source asks for exactly-once. None of these is part of the
@@ -259,6 +263,7 @@ class Plan:
     rolled_back: Mapping[ConnectorName, RolledBack] = field(default_factory=dict)
     unexpected_topics: Mapping[ConnectorName, str] = field(default_factory=dict)
     active_topics: int = 0
+    offset_progress: Mapping[ConnectorName, OffsetProgress] = field(default_factory=dict)
     suspension: Suspension | None = None
     annotation_warnings: tuple[AnnotationWarning, ...] = ()
     untrusted: bool = False
@@ -327,6 +332,8 @@ def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
         if step.action is Action.RESET and step.offset_change is not None:
             name = reviewed_name(step.offset_change.name)
             yield DestructiveEffect(DestructiveKind.RESET, name, step.offset_change.digest)
+        if step.delivery is not None and step.delivery.must_be_acknowledged:
+            yield DestructiveEffect(DestructiveKind.DELIVERY)
     for one in connector.offset_changes:
         if one.name in carried_out and one.difference is not None:
             yield from _of_offset_change(one, one.difference)

@@ -1,4 +1,4 @@
-"""Permissions on Kafka (ACLs) that workers and connectors need, and the facts about the workers that decide them."""
+"""Permissions on Kafka (ACLs): those that workers and connectors need, those of a broker, and the facts that decide."""
 
 from __future__ import annotations
 
@@ -107,3 +107,27 @@ class RequiredAcls:
 
     acls: tuple[Acl, ...]
     notes: tuple[AclNote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAcl:
+    """An ACL of a broker, which allows or denies. `resource` is None for the Kafka cluster itself.
+
+    `operation` is in Kafka's words, such as `Read`, `All` or `DescribeConfigs`.
+    """
+
+    principal: str
+    resource: AclResource | None
+    pattern: AclPattern
+    name: str
+    operation: str
+    host: str = "*"
+    allows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MissingAcl:
+    """A required permission that the broker does not grant. `reason`: why not, although an ACL is about it."""
+
+    acl: Acl
+    reason: str = ""

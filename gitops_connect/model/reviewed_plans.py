@@ -35,7 +35,7 @@ class PlanPurpose(Enum):
 
 
 class DestructiveKind(Enum):
-    """How a plan loses data, reprocesses or skips records; the worst first."""
+    """How a plan loses data, reprocesses or skips records, or allows duplicates; the worst first."""
 
     DELETE = "delete"
     RESET = "reset"
@@ -43,13 +43,15 @@ class DestructiveKind(Enum):
     CHANGED = "changed"
     REMOVED = "removed"
     SKIP = "skip"
+    DELIVERY = "weaker delivery"
 
 
 @dataclass(frozen=True, slots=True)
 class DestructiveEffect:
     """One destructive effect on a connector.
 
-    `offset_change` and `digest` are those of the offset change, None for a deletion. `count` partitions are concerned;
+    `offset_change` and `digest` are those of the offset change, None for a deletion and a
+    weaker delivery. `count` partitions are concerned;
     `partitions` are their texts, None if not all are known or if there are too many to store. `distance` is how far a
     skip goes in the unit of the connector's class, None if that is unknown; `far` is the same in words.
     """

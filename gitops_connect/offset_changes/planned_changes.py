@@ -206,7 +206,7 @@ class LargeOffsetChange:
         """
         current = self._just_read or self._read_current()
         self._before = self._saved(OffsetsPart.BEFORE)
-        since = self._since_begin(current)
+        since = self._since(self._before, current)
         if self._removes_all:
             (changed,) = self._checks.check([since])
             difference, done = _removal(current), _count(changed, Direction.REMOVED)
@@ -238,11 +238,19 @@ class LargeOffsetChange:
     def mark(self, sent: int) -> None:
         self._ledger.sent(self._cluster, self._offset_change.name, sent)
 
+    def is_settled(self) -> bool:
+        reviewed, self._current = self._current, _NONE  # so that its file is kept
+        current = self._read_current()
+        if current.digest == reviewed.digest:
+            return True
+        (verdict,) = self._checks.check([self._since(reviewed, current)])
+        return not _changes(verdict)
+
     def is_untouched(self) -> bool:
         current = self._read_current()
         if current.digest == self._before.digest:
             return True
-        (verdict,) = self._checks.check([self._since_begin(current)])
+        (verdict,) = self._checks.check([self._since(self._before, current)])
         return not _changes(verdict)
 
     def difference(self) -> str:
@@ -283,9 +291,9 @@ class LargeOffsetChange:
         files, kind = (replace(offsets.file, name=Path(offsets.path).name),), OffsetChangeKind.ALTER
         return LargeManifest(Location(""), files, self._compared_with, kind, current.file, is_checked=False)
 
-    def _since_begin(self, current: SavedOffsets) -> LargeManifest:
-        """The request for every difference between the current offsets and the offsets before the change."""
-        return replace(self._request(current, self._before), kind=OffsetChangeKind.REPLACE)
+    def _since(self, earlier: SavedOffsets, current: SavedOffsets) -> LargeManifest:
+        """The request for every difference between earlier offsets and the current offsets."""
+        return replace(self._request(current, earlier), kind=OffsetChangeKind.REPLACE)
 
 
 def _removal(current: SavedOffsets) -> Difference:

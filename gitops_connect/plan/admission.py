@@ -9,6 +9,7 @@ from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
 from gitops_connect.plan.connector_steps import Steps, compose, plan_connector, rolled_back_words
+from gitops_connect.plan.delivery import unacknowledged
 from gitops_connect.plan.holds import holds_of
 from gitops_connect.plan.precedence import PASSES, Intent, denied_by
 from gitops_connect.plan.reviewed import missing_review, unreviewed
@@ -72,9 +73,10 @@ def hold(situation: Situation, declared: DesiredConnector, offset_changes: Offse
         return found.under(*holds)
     by_a_commit = [one.step for one in wanted if one.intent not in PASSES[HoldKind.UNREVIEWED]]
     change = missing_review(situation.reviews, situation.desired.cluster, planned, by_a_commit)
-    if change is None:
-        return found
-    return replace(found, planned=replace(planned, unreviewed=change)).under(unreviewed(change, situation.reviews))
+    if change is not None:
+        found = replace(found, planned=replace(planned, unreviewed=change)).under(unreviewed(change, situation.reviews))
+    weaker = unacknowledged(declared, planned)
+    return found if weaker is None else found.under(weaker)
 
 
 def only(planned: ConnectorPlan, steps: Steps, *, is_partial: bool) -> ConnectorPlan:

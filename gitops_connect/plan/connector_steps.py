@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gitops_connect.connect.capabilities import ACTIVE_TOPICS, CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
+from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE, STOP
 from gitops_connect.connect.validation import installed_versions
-from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.desired import DesiredConnector, OnDelete, TargetState
@@ -24,6 +23,7 @@ from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import origin
 from gitops_connect.plan.config_diff import ConfigDiff, diff
 from gitops_connect.plan.connector_changes import OffsetChangesPlan
+from gitops_connect.plan.delivery import delivery_change
 from gitops_connect.plan.holds import holds_of, manual_pause, suspension_of, why_observed_only, why_paused
 from gitops_connect.plan.known_secrets import uncompared
 from gitops_connect.plan.offset_change_status import requested_listings
@@ -32,7 +32,7 @@ from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.precedence import Intent, denied_by
 from gitops_connect.plan.restarts import requested_restarts, waiting_restarts
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.topics import requested_reset, topic_notes
+from gitops_connect.plan.topics import leftovers_reset, topic_notes, topics_reset
 
 Remark = str | Hold
 Notes = tuple[Remark, ...]
@@ -98,7 +98,9 @@ def compose(
     listings = requested_listings(situation, desired)
     changes = (*decided, *_for(Intent.RESTART, requested, denied), *_for(Intent.LIST, listings, denied))
     if UNREAD not in notes:
-        reset = _for(Intent.RESET_TOPICS, requested_reset(situation, desired, [one.step for one in decided]), denied)
+        reset = _for(Intent.RESET_TOPICS, topics_reset(situation, desired, [one.step for one in decided]), denied)
+        if reset:  # no second one for what the deletion leaves
+            changes = tuple(one for one in changes if one.step.action is not Action.RESET_TOPICS)
         changes = (*changes, *reset) if desired.name in situation.observed.connectors else (*reset, *changes)
     return (*_for(Intent.ADOPT, _adoption(situation, desired, changes), denied), *changes), notes
 
@@ -160,8 +162,8 @@ def _further_notes(
     yield from topic_notes(situation, desired, steps)
     yield from waiting_restarts(situation, desired, steps)
     version = situation.observed.version
-    if desired.offsets_move_within is not None and not GET_OFFSETS.is_in(version):
-        yield f"{GET_OFFSETS.missing(version)}: spec.health.offsetsMoveWithin has no effect"
+    if (desired.offsets_move_within or desired.partitions_move_within) and not GET_OFFSETS.is_in(version):
+        yield f"{GET_OFFSETS.missing(version)}: spec.health has no effect"
     if uncompared_keys := uncompared(situation, desired):
         why = "no secret is read before the merge, and the ledger does not know which ones were applied"
         yield f"not compared, because {why}: {', '.join(uncompared_keys)}"
@@ -358,7 +360,9 @@ class _Change:
         if (back := self.desired.rolled_back) is not None:
             intent, action = Intent.ROLL_BACK, Action.ROLL_BACK
             why = f"from the config of {origin(back.revision)} to the one that worked last: {why}"
-        step = Step(self.desired.name, action, why, config.changes, config.config, config.sensitive)
+        is_declared = intent is Intent.CONFIGURE
+        delivery = delivery_change(self.situation, self.observed, config.config, is_declared=is_declared)
+        step = Step(self.desired.name, action, why, config.changes, config.config, config.sensitive, delivery=delivery)
         return (Intended(intent, step),)
 
     def _transition(self) -> tuple[Steps, Steps]:
@@ -395,16 +399,13 @@ def _not_running(desired: DesiredConnector, observed: ObservedConnector) -> Note
 # active topics if `onDelete` says so.
 
 _ON_DELETE = "onDelete: the offsets are reset first"
-_TOPICS_ON_DELETE = "onDelete: active topics that the deletion leaves are reset"
 
 
 def delete(
     situation: Situation, name: ConnectorName, reason: str, on_delete: OnDelete
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The steps that delete an existing connector, and notes for the reader."""
-    final: tuple[Step, ...] = (Step(name, Action.DELETE, reason),)
-    if on_delete.resets_topics and ACTIVE_TOPICS.is_in(situation.observed.version):
-        final = (*final, Step(name, Action.RESET_TOPICS, _TOPICS_ON_DELETE, topics=TopicsReset()))
+    final = (Step(name, Action.DELETE, reason), *leftovers_reset(situation, name, on_delete))
     if not on_delete.resets_offsets:
         return final, ()
     if not CHANGE_OFFSETS.is_in(situation.observed.version):

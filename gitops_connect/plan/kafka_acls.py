@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gitops_connect.families.kafka_use import renaming_transform
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.sinks import CONSUMER_GROUP
 from gitops_connect.model.desired import DesiredConnector, TargetState
@@ -30,10 +31,8 @@ from gitops_connect.model.required_acls import (
     RequiredAcls,
     WorkerFacts,
 )
+from gitops_connect.plan.transactional_ids import MOST_TASKS, declared_tasks
 
-MOST_TASKS = 100
-"""So many transactional ids of one connector are listed: `tasks.max` has no limit."""
-_UNCOUNTED = MOST_TASKS + 1
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 """`Topic.validate`."""
 _TOPIC_PREFIX = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -41,11 +40,6 @@ _REGEX_WITH_PREFIX = re.compile(r"((?:[A-Za-z0-9_-]|\\\.)+)\.[*+]")
 _PRINCIPAL_KEYS = ("sasl.", "ssl.keystore.", "security.protocol")
 """Keys of a client that select its principal."""
 _BOOTSTRAP = "bootstrap.servers"
-_KEEPS_TOPIC = re.compile(
-    r"org\.apache\.kafka\.connect\.transforms\.(?:Cast|DropHeaders|ExtractField|Filter|Flatten|HeaderFrom|HoistField"
-    r"|InsertField|InsertHeader|MaskField|ReplaceField|SetSchemaMetadata|TimestampConverter|ValueToKey)(?:\$.+)?"
-)
-"""Kafka's transforms that do not change the topic of a record."""
 _LAST = chr(0x10FFFF)
 """The last character: behind a prefix, it is after every name that begins with the prefix."""
 _IMPLY_DESCRIBE = {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE}
@@ -198,8 +192,8 @@ class _Connector:
         unknown = "the topics that it writes are not known: "
         if self.use is None:
             return self._note(f"{unknown}nothing is known of its class")
-        if renaming := self._renaming_transform():
-            return self._note(f"{unknown}the transform {renaming} may rename them")
+        if renaming := renaming_transform(self.config):
+            return self._note(f"{unknown}the transform {renaming!r} may rename them")
         if not self.use.topics and not self.use.prefixes:
             self._note(f"{unknown}its config does not name them")
         for topic in self.use.topics:
@@ -208,12 +202,6 @@ class _Connector:
         for prefix in self.use.prefixes:
             if resource := self._prefix(prefix, "write"):
                 yield resource
-
-    def _renaming_transform(self) -> str:
-        for alias in filter(None, (one.strip() for one in self.config.get("transforms", "").split(","))):
-            if not _KEEPS_TOPIC.fullmatch(self.config.get(f"transforms.{alias}.type", "")):
-                return repr(alias)
-        return ""
 
     def _offsets(self, own: str) -> Iterator[_Grant]:
         """`Worker.offsetStoreForRegularSourceTask` and `…ForExactlyOnceSourceTask`: the connector's own clients."""
@@ -229,12 +217,11 @@ class _Connector:
         The admin client fences former tasks before offsets are altered, and before tasks start, except if one task
         follows one task (`DistributedHerder.fenceZombieSourceTasks`).
         """
-        prefix, declared = f"{self.worker.group_id}-{self.name}-", self.config.get("tasks.max", "1")
-        tasks = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 10 else _UNCOUNTED
+        prefix, tasks = f"{self.worker.group_id}-{self.name}-", declared_tasks(self.config)
         resources: Iterable[_Resource] = ()
         if self.options.prefixed:
             resources = (_Resource(AclResource.TRANSACTIONAL_ID, prefix, AclPattern.PREFIXED),)
-        elif tasks > MOST_TASKS:
+        elif tasks is None or tasks > MOST_TASKS:
             self._note(
                 f"its transactional ids are not listed: tasks.max is not a number up to {MOST_TASKS}; with"
                 " --prefixed, one prefix covers them"

@@ -94,17 +94,6 @@ def asks_for_exactly_once(desired: DesiredState) -> bool:
     return any(SUPPORT in one.config for one in present)
 
 
-def unexpected_support(situation: Situation) -> Iterator[str]:
-    """The warning if the workers are not as the administrator states."""
-    stated, observed = situation.policy.exactly_once, situation.observed.exactly_once
-    if stated is not None and observed not in (ExactlyOnceSupport.UNKNOWN, stated.support):
-        yield (
-            f"exactly_once is {stated.value!r} in [clusters.{situation.desired.cluster}], but support for exactly-once"
-            f" sources is {observed.value} on the worker that answered; change exactly.once.source.support of the"
-            " workers, or the setting"
-        )
-
-
 def depends_on_support(config: Config) -> bool:
     """Whether it matters for a source with that config if the workers support exactly-once sources."""
     return bool(separate_store(config) or SUPPORT in config)

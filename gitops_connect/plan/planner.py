@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained, internal_error
+from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange, Step
@@ -24,18 +26,21 @@ from gitops_connect.plan.connector_steps import (
     is_half_deleted,
     steady,
 )
+from gitops_connect.plan.delivery import delivery_warnings, weaker_deliveries
 from gitops_connect.plan.guards import guard, refusals
 from gitops_connect.plan.holds import holds_of, suspension_of
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
-from gitops_connect.plan.offset_stores import asks_for_exactly_once, unexpected_support
+from gitops_connect.plan.offset_progress import offset_progress
+from gitops_connect.plan.offset_stores import asks_for_exactly_once
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import missing_review, unreviewed
 from gitops_connect.plan.rollouts import limit_rollout
 from gitops_connect.plan.situation import Situation
-from gitops_connect.plan.topics import orphaned_topics, shared_topics, unexpected_topics
+from gitops_connect.plan.topics import leftovers_reset, orphaned_topics, shared_topics, unexpected_topics
+from gitops_connect.plan.transactional_ids import add_transactional_ids
 
 
 def plan(situation: Situation) -> Plan:
@@ -44,14 +49,15 @@ def plan(situation: Situation) -> Plan:
     unhealthy = find_unhealthy(situation)
     admitted, refused, warnings = _admitted(situation, changes, unhealthy)
     finished_strays, strays = plan_strays(situation, {one.name for one in admitted if one.name not in changes})
-    planned = add_offset_effects(situation, [*admitted, *finished_strays])
+    planned = add_transactional_ids(situation, add_offset_effects(situation, [*admitted, *finished_strays]))
     planned += _other_suspended(situation, {one.name for one in planned})
     restarted = add_restarts(situation, planned, unhealthy)
     everything = sorted((_dated(situation, one) for one in restarted), key=lambda one: one.name)
     shown = tuple(one for one in everything if _is_shown(one))
     repeated = (*listing_warnings(situation), *failed_before(situation, everything))
-    of_changes = (item for one in changes.values() for item in one.diagnostics)
-    diagnostics = Diagnostics.of((*strays.diagnostics, *of_changes, *(one.diagnostic() for one in repeated)))
+    undone = undone_requests(situation, everything)
+    found = chain(weaker_deliveries(situation, everything), *(one.diagnostics for one in changes.values()))
+    diagnostics = Diagnostics.of((*strays.diagnostics, *found, *(one.diagnostic() for one in repeated)))
     applied = [*strays.applied, *(offset_change for one in changes.values() for offset_change in one.applied)]
     return Plan(
         cluster=situation.desired.cluster,
@@ -65,10 +71,10 @@ def plan(situation: Situation) -> Plan:
             *warnings,
             *shared_topics(situation),
             *orphaned_topics(situation, everything),
-            *unexpected_support(situation),
+            *delivery_warnings(situation),
         ),
         refusals=refused,
-        forgotten=_forgotten(situation),
+        forgotten=_forgotten(situation, everything),
         unmanaged=_unmanaged(situation),
         applied=tuple(sorted(applied, key=lambda one: _since(situation, one), reverse=True)),
         strays=tuple(strays.planned),
@@ -79,19 +85,18 @@ def plan(situation: Situation) -> Plan:
         rolled_back={one.name: one.rolled_back for one in situation.desired.connectors if one.rolled_back is not None},
         unexpected_topics=unexpected_topics(situation),
         active_topics=sum(map(len, situation.topics.known.values())),
+        offset_progress=offset_progress(situation),
         suspension=situation.suspensions.cluster,
-        annotation_warnings=(
-            *situation.desired.annotation_warnings,
-            *repeated,
-            *undone_requests(situation, everything),
-        ),
+        annotation_warnings=(*situation.desired.annotation_warnings, *repeated, *undone),
         untrusted=situation.untrusted,
         exactly_once=situation.exactly_once if asks_for_exactly_once(situation.desired) else None,
     )
 
 
 def _admitted(
-    situation: Situation, changes: Mapping[ConnectorName, OffsetChangesPlan], unhealthy: Collection[ConnectorName]
+    situation: Situation,
+    changes: Mapping[ConnectorName, OffsetChangesPlan],
+    unhealthy: Mapping[ConnectorName, UnhealthyConnector],
 ) -> tuple[list[ConnectorPlan], tuple[str, ...], tuple[str, ...]]:
     """The connectors that are declared or deleted as far as holds let them pass, the refusals of the guards, warnings.
 
@@ -198,14 +203,21 @@ def _step_value(step: Step) -> list[Any]:
 def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[ConnectorPlan], tuple[str, ...]]:
     """Deletions of managed connectors that are no longer declared, or a warning that says why there are none."""
     there = situation.observed.connectors.keys() - done
-    undeclared = [name for name in owned_and_undeclared(situation) if name in there]
-    if not undeclared:
-        return [], ()
-    names = ", ".join(undeclared)
-    why_not = _why_not_prune(situation)
-    if why_not:
-        return [], (f"no longer declared, but kept because {why_not}: {names}",)
-    return [_prune_one(situation, name) for name in undeclared], ()
+    owned = owned_and_undeclared(situation)
+    undeclared = [name for name in owned if name in there]
+    if why_not := _why_not_prune(situation):
+        names = ", ".join(undeclared)
+        return [], (f"no longer declared, but kept because {why_not}: {names}",) if undeclared else ()
+    gone = (name for name in owned if name not in situation.observed.connectors.keys() | situation.observed.unknown)
+    return [*(_prune_one(situation, name) for name in undeclared), *_left_topics(situation, gone)], ()
+
+
+def _left_topics(situation: Situation, gone: Iterable[ConnectorName]) -> Iterator[ConnectorPlan]:
+    """The resets of topics that an interrupted reconciliation did not reset after a deletion."""
+    for name in gone:
+        if steps := leftovers_reset(situation, name, situation.ownership[name].on_delete):
+            suspension, holds = suspension_of(situation, name, None), tuple(holds_of(situation, name, None))
+            yield ConnectorPlan(name, steps, applicable=not holds, suspension=suspension, holds=holds)
 
 
 def _prune_one(situation: Situation, name: ConnectorName) -> ConnectorPlan:
@@ -228,11 +240,15 @@ def _why_not_prune(situation: Situation) -> str:
     return ""
 
 
-def _forgotten(situation: Situation) -> tuple[ConnectorName, ...]:
-    """Managed connectors that are gone, also those declared absent: a new connector of that name is unmanaged."""
+def _forgotten(situation: Situation, planned: Iterable[ConnectorPlan]) -> tuple[ConnectorName, ...]:
+    """Managed connectors that are gone, also those declared absent: a new connector of that name is unmanaged.
+
+    A connector whose topics are still reset is forgotten after that.
+    """
     there = situation.observed.connectors.keys() | situation.observed.unknown
     absent = {one.name for one in situation.desired.connectors if one.state is TargetState.ABSENT}
-    return tuple(sorted({*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there))
+    reset = {one.name for one in planned if any(step.topics and step.topics.is_of_deletion for step in one.steps)}
+    return tuple(sorted({*owned_and_undeclared(situation), *(situation.ownership.keys() & absent)} - there - reset))
 
 
 def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:

@@ -65,6 +65,7 @@ PASSES: Mapping[HoldKind, frozenset[Intent]] = {
     HoldKind.INVALID: _ALL - _STARTS - _CONFIGS - _NEW_OFFSETS,
     HoldKind.MANUAL_PAUSE: _ALL - {Intent.RESUME, Intent.RESTART, Intent.AUTO_RESTART},
     HoldKind.UNREVIEWED: _ALL - _BY_A_COMMIT,
+    HoldKind.UNACKNOWLEDGED: _ALL - _WITH_A_CONFIG,
     HoldKind.ROLLOUT: _ALL - _WITH_A_CONFIG,
     HoldKind.STOPPED_ROLLOUT: _ALL - _WITH_A_CONFIG,
     HoldKind.OFFSET_CHANGE: _ALL - _STARTS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
 
 from gitops_connect.connect.capabilities import RESTART_FAILED
@@ -30,6 +30,7 @@ from gitops_connect.model.restart_records import (
 from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.holds import manual_pause, why_paused, why_shown_only
 from gitops_connect.plan.known_secrets import known_secrets
+from gitops_connect.plan.offset_progress import not_moving, time_words
 from gitops_connect.plan.situation import Situation
 
 
@@ -152,14 +153,13 @@ def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConn
     has the outlook on its automatic restarts. No reason contains a known secret of any connector of the cluster
     (`known_secrets`).
     """
-    limits = {one.name: one.offsets_move_within for one in situation.desired.connectors if one.offsets_move_within}
     found = {
         name: one
         for name, connector in sorted(situation.observed.connectors.items())
         if (
             one := unhealthy(connector, situation.families)
             or _not_running(situation, connector)
-            or _not_moving(situation, name, limits)
+            or not_moving(situation, name)
         )
     }
     if any(one.failures for one in found.values()):
@@ -182,22 +182,8 @@ def _not_running(situation: Situation, connector: ObservedConnector) -> Unhealth
     since = before.since if before is not None and before.reason in _NOT_RUNNING else situation.now
     if situation.now - since < situation.policy.degraded_after:
         return None
-    lasting = tuple(f"{part} since {_time(since)}" for part in parts)
+    lasting = tuple(f"{part} since {time_words(since)}" for part in parts)
     return UnhealthyConnector(connector.name, not_running=lasting, since=since)
-
-
-def _not_moving(
-    situation: Situation, name: ConnectorName, limits: Mapping[ConnectorName, timedelta]
-) -> UnhealthyConnector | None:
-    position = situation.positions.get(name)
-    if name not in limits or position is None or situation.now - position.since < limits[name]:
-        return None
-    message = f"its offsets have been the same since {_time(position.since)}"
-    return UnhealthyConnector(name, not_moving=message, since=position.since)
-
-
-def _time(when: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def unhealthy_in_plan(

@@ -20,7 +20,7 @@ from gitops_connect.model.config_histories import (
     RolledBack,
 )
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
-from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.plans import Plan
 from gitops_connect.plan.holds import why_shown_only
@@ -112,7 +112,16 @@ def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTria
         return False
     if desired.state is not TargetState.RUNNING or why_shown_only(situation, desired):
         return False
+    if is_older(problem, trial):
+        return False
     return RollbackTrigger.DEGRADED in options.on or bool(problem.failures)
+
+
+def is_older(problem: UnhealthyConnector, trial: ConfigTrial | None) -> bool:
+    """Whether offsets had stopped before the trial began: then its config is not the cause."""
+    if trial is None or problem.since is None or problem.reason is not HealthReason.OFFSETS_NOT_MOVING:
+        return False
+    return problem.since < trial.since
 
 
 def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector, TargetState
+from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import Plan
@@ -20,14 +21,14 @@ from gitops_connect.model.status import ConditionStatus, ConditionType
 from gitops_connect.plan.admission import HeldConnector
 from gitops_connect.plan.holds import manual_pause
 from gitops_connect.plan.precedence import Intent
-from gitops_connect.plan.rollbacks import declared_config, rollback_options
+from gitops_connect.plan.rollbacks import declared_config, is_older, rollback_options
 from gitops_connect.plan.situation import Situation
 
 _NAMED = 3
 
 
 def limit_rollout(
-    situation: Situation, connectors: Sequence[HeldConnector], unhealthy: Collection[ConnectorName]
+    situation: Situation, connectors: Sequence[HeldConnector], unhealthy: Mapping[ConnectorName, UnhealthyConnector]
 ) -> Iterable[HeldConnector]:
     """Hold the changed configs that have to wait: for the next reconciliation, or for another commit.
 
@@ -38,8 +39,10 @@ def limit_rollout(
     if not (policy.rollout_size or policy.rollout_max_failures or situation.rollout_decisions):
         yield from connectors
         return
-    failed = _failures(situation, unhealthy)
-    trials = [one for one in situation.desired.connectors if _is_on_trial(situation, one, unhealthy)]
+    histories = situation.config_histories
+    ill = [name for name, one in unhealthy.items() if name not in histories or not is_older(one, histories[name].trial)]
+    failed = _failures(situation, ill)
+    trials = [one for one in situation.desired.connectors if _is_on_trial(situation, one, ill)]
     room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
     until = min((end for one in trials if (end := _end_of_trial(situation, one)) is not None), default=None)
     for one in connectors:

@@ -42,7 +42,9 @@ class Policy:
     daemon sets it), and of none after `rollout_max_failures` failures of the commit (0: no limit). `lists_offsets`: the
     settings say where current offsets are written. `guards_hold`: what a guard lets pass is applied although it rejects
     the plan; the daemon sets this, and a command applies nothing of a rejected plan. `exactly_once` is what the
-    administrator states of the workers; None: nothing.
+    administrator states of the workers; None: nothing. `resets_outdated_topics`: a sink forgets its active topics if it
+    does not read all of them any more. `group_id` is the `group.id` of the workers, empty if the settings do not have
+    it. `fences`: the brokers are known, so that the producers of exactly-once sources are fenced.
     """
 
     enforce: bool = True
@@ -62,6 +64,9 @@ class Policy:
     lists_offsets: bool = False
     guards_hold: bool = False
     exactly_once: ExpectedSupport | None = None
+    resets_outdated_topics: bool = False
+    group_id: str = ""
+    fences: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from gitops_connect.errors import UsageError
-from gitops_connect.model.required_acls import Acl, AclOperation, AclPattern, AclResource, RequiredAcls
+from gitops_connect.model.required_acls import Acl, AclOperation, AclPattern, AclResource, MissingAcl, RequiredAcls
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.table import as_json, table
 from gitops_connect.report.words import plural
@@ -60,19 +60,41 @@ def acl_table(required: RequiredAcls) -> str:
 
 def acl_json(required: RequiredAcls) -> str:
     """Every permission with who needs it, and the notes."""
-    acls = [
-        {
-            "principal": acl.principal,
-            "resource": acl.resource.value,
-            "pattern": acl.pattern.value,
-            "name": acl.name,
-            "operation": acl.operation.value,
-            "needed_by": [{"connector": need.connector, "client": need.client.value} for need in acl.needed_by],
-        }
-        for acl in required.acls
+    return as_json({"acls": list(map(_value, required.acls)), "notes": _notes(required)})
+
+
+def missing_json(missing: Iterable[MissingAcl], required: RequiredAcls) -> str:
+    """The permissions that the broker does not grant, each with a reason, and the notes about all required ones."""
+    values = [{**_value(one.acl), "reason": one.reason} for one in missing]
+    return as_json({"missing": values, "required": len(required.acls), "notes": _notes(required)})
+
+
+def missing_table(missing: Sequence[MissingAcl], required: RequiredAcls) -> str:
+    """A row for each permission that the broker does not grant, or a line if there are none."""
+    count = plural(len(required.acls), "required permission")
+    if not missing:
+        return f"Nothing is missing: the brokers grant {count}.\n"
+    rows = [
+        (acl.principal, acl.resource.value, acl.pattern.value, acl.name, acl.operation.value, reason, _needed_by([acl]))
+        for acl, reason in ((one.acl, one.reason) for one in missing)
     ]
-    notes = [{"connector": note.connector, "message": note.message} for note in required.notes]
-    return as_json({"acls": acls, "notes": notes})
+    headers = ("PRINCIPAL", "RESOURCE", "PATTERN", "NAME", "MISSING", "REASON", "NEEDED BY")
+    return f"{table(headers, rows)}\n{len(missing)} of {count} missing.\n"
+
+
+def _value(acl: Acl) -> dict[str, Any]:
+    return {
+        "principal": acl.principal,
+        "resource": acl.resource.value,
+        "pattern": acl.pattern.value,
+        "name": acl.name,
+        "operation": acl.operation.value,
+        "needed_by": [{"connector": need.connector, "client": need.client.value} for need in acl.needed_by],
+    }
+
+
+def _notes(required: RequiredAcls) -> list[dict[str, str]]:
+    return [{"connector": note.connector, "message": note.message} for note in required.notes]
 
 
 def kafka_acls(required: RequiredAcls) -> str:

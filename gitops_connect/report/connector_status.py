@@ -87,7 +87,8 @@ def _status(
     if not one.is_unread:
         health, why = connector_health(one.observed, ill, gone)
     record = plan.restarts.get(name)
-    restarted = "" if record is None else restarted_words(record.count, record.last)
+    progress, restarted = plan.offset_progress.get(name), restarted_words(record.count, record.last) if record else ""
+    well = "; ".join(filter(None, (restarted, one_line(progress.note) if progress is not None else "")))
     return ConnectorStatus(
         plan.cluster,
         name,
@@ -96,7 +97,7 @@ def _status(
         one.observed.state.value if one.observed else "-",
         task_count(one.observed),
         why,
-        restarted if ill is None else problem_words(ill),
+        well if ill is None else problem_words(ill),
         "; ".join(part for part in (reason, *map(offset_lines.waits, one.waiting)) if part),
         suspension=one.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
         holds=one.planned.holds,

@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
+from typing import Any
 
+from gitops_connect.families.sinks import partition_label
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
@@ -19,6 +22,8 @@ from gitops_connect.model.units import Scale
 from gitops_connect.report.printable import Sentence, escaped, one_line, shortened
 
 MOST_MOVES = 10
+_MOST_SLOWEST = 10
+"""The number of partitions whose time is shown."""
 
 SYMBOLS = {
     Direction.REWIND: "<",
@@ -34,9 +39,7 @@ BLOCKED = "="
 _WHAT = {Direction.REWIND: "reprocessed", Direction.FORWARD: "skipped"}
 WHEN = {Direction.REWIND: "earlier", Direction.FORWARD: "later"}
 """For distances that do not count records: those in a log that also has other changes, and times."""
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-"""The names that Kafka allows (`Topic.validate`): without a slash, so that `orders/3` is unambiguous."""
-_IN_TOPIC = re.compile(rf"({_TOPIC.pattern})/([0-9]+)")
+_IN_TOPIC = re.compile(r"([A-Za-z0-9._-]+)/([0-9]+)")
 _MOST_RANGES = 10
 _NONE = "(none)"
 _WIDEST = 72
@@ -177,7 +180,7 @@ def resume_lines(difference: Difference) -> Iterator[Line]:
 
 def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
     """A line for each move; `scale` is that of their distances."""
-    texts = [_change(move) for move in moves]
+    texts = [move_words(move) for move in moves]
     width = min(max(map(len, texts), default=0), _WIDEST)
     for move, text in zip(moves, texts, strict=True):
         yield Line(f"{text:<{width}}  {_direction(move, scale)}", SYMBOLS[move.direction])
@@ -210,7 +213,7 @@ def quantity(count: int, scale: Scale) -> str:
     return one_line(scale.amount(count))
 
 
-def _change(move: Move) -> str:
+def move_words(move: Move) -> str:
     before, after = offset_words(move.current), offset_words(move.declared)
     return f"{partition_words(move.partition)}: {before} -> {after}"
 
@@ -242,13 +245,7 @@ def also_written(move: Move, scale: Scale) -> str:
 
 def partition_words(partition: PartitionText) -> str:
     """`orders/3` for a partition of a Kafka topic, as sinks have; else its canonical JSON."""
-    match json.loads(partition):
-        case {"kafka_topic": str(topic), "kafka_partition": int(number), **more}:
-            if not more and not isinstance(number, bool) and number >= 0 and _TOPIC.fullmatch(topic):
-                return f"{topic}/{number}"
-        case _:
-            pass
-    return shortened(escaped(partition))
+    return shortened(escaped(partition_label(partition)))
 
 
 def offset_words(offset: OffsetText | None) -> str:
@@ -260,6 +257,13 @@ def offset_words(offset: OffsetText | None) -> str:
             return str(number)
         case _:
             return shortened(escaped(offset))
+
+
+def progress_outline(position: OffsetPosition) -> dict[str, Any]:
+    """When the daemon saw the offsets move, and those partitions that have moved and then not for the longest time."""
+    moving = sorted((one.since, name) for name, one in position.partitions.items() if one.has_moved)
+    slowest = [f"{partition_words(name)} since {since:%Y-%m-%d %H:%M:%S} UTC" for since, name in moving[:_MOST_SLOWEST]]
+    return {"Unchanged since": f"{position.since:%Y-%m-%d %H:%M:%S} UTC", "Slowest partitions": slowest}
 
 
 def carried_out(connector: ConnectorPlan) -> frozenset[str]:

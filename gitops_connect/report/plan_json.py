@@ -119,6 +119,9 @@ def _step(step: Step) -> dict[str, Any]:
         "keys": [change.key for change in step.changes],
         "topics": None if step.topics is None or step.topics.topics is None else sorted(step.topics.topics),
         "offset_effects": [{"message": one.message, "hint": one.hint} for one in step.offset_effects],
+        "delivery": None
+        if step.delivery is None
+        else {"before": step.delivery.before.value, "after": step.delivery.after.value},
     }
 
 

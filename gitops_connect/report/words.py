@@ -16,7 +16,7 @@ from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.hold import HoldKind
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Step
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
@@ -82,7 +82,9 @@ def values(change: Change) -> str:
 
 
 def effect_lines(step: Step) -> Iterator[str]:
-    """The effects of a step on offsets that it does not change, with a hint for each, and on active topics."""
+    """The effects of a step on the delivery guarantee, on active topics, and on offsets that it does not change."""
+    if step.delivery is not None:
+        yield step.delivery.words
     for effect in step.offset_effects:
         yield f"offsets: {effect.message}"
         if effect.hint:
@@ -95,9 +97,15 @@ def _topic_lines(reset: TopicsReset) -> Iterator[str]:
     if reset.unread:
         yield f"topics: not known: {reset.unread}"
     elif reset.topics is not None:
-        names = sorted(reset.topics)
-        more = f" and {len(names) - _TOPICS_SHOWN} more" if len(names) > _TOPICS_SHOWN else ""
-        yield f"topics: forgets {', '.join(names[:_TOPICS_SHOWN])}{more}" if names else "topics: there are none"
+        yield f"topics: forgets {_topic_names(reset.topics)}" if reset.topics else "topics: there are none"
+    if reset.outdated:
+        yield f"topics: its config does not read {_topic_names(reset.outdated)}"
+
+
+def _topic_names(topics: Collection[TopicName]) -> str:
+    names = sorted(topics)
+    more = f" and {len(names) - _TOPICS_SHOWN} more" if len(names) > _TOPICS_SHOWN else ""
+    return ", ".join(names[:_TOPICS_SHOWN]) + more
 
 
 def change_symbol(change: Change) -> str:

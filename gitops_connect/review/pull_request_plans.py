@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon.state import Snapshot
-from gitops_connect.declare import Caches, Declared, declare
+from gitops_connect.declare import Caches, Declared, DeclareOptions, declare
 from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.masking import mask
@@ -53,7 +53,7 @@ class PullRequestPlanner:
         nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)
         try:
             with closing(open_merge(settings, pull_request.head_ref)) as merged:
-                declared = declare(merged, settings.clusters, self.caches, strimzi=settings.strimzi_options)
+                declared = declare(merged, settings.clusters, self.caches, options=DeclareOptions.of(settings))
         except MergeConflict as error:
             return replace(nothing, not_planned=NotPlanned.CONFLICT, conflicts=error.paths)
         nothing = replace(nothing, head=declared.revision)

@@ -90,6 +90,7 @@ def connector(request: Request) -> Response:
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(one.ledger.restarts.of(view.cluster).get(found.name), outlook),
             "autoRestart": auto_restart_status(found.name, one.ledger.restarts.of(view.cluster).get(found.name)),
+            "active_topics": sorted(view.topics[found.name]) if found.name in view.topics else None,
             "operations": [values.offset_change_value(view.cluster, record) for record in changes[:MOST]],
             "journal": values.journal_values(steps),
         }

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gitops_connect import __version__
@@ -60,6 +60,28 @@ class SnapshotCollector(Collector):
         labels = ("cluster", "connector", "sync_status", "health_status")
         yield _gauge("connector_info", "The state of a connector; always 1.", labels, info)
         yield _gauge("connectors_omitted", "Connectors without connector_info.", ("cluster",), left_out)
+        yield from self._of_offsets(snapshot)
+
+    def _of_offsets(self, snapshot: Snapshot) -> Iterator[Metric]:
+        """How the offsets move of each connector whose document limits how long they may be the same."""
+        shown = ((view, one.name) for view in snapshot.clusters.values() for one in view.connectors[: self._most])
+        found = {
+            (view.cluster, name): view.plan.offset_progress[name]
+            for view, name in shown
+            if view.plan is not None and name in view.plan.offset_progress
+        }
+        moved = {key: one.moved.timestamp() for key, one in found.items()}
+        slowest = {key: one.slowest.timestamp() for key, one in found.items() if one.slowest is not None}
+        labels = ("cluster", "connector")
+        yield _gauge("connector_offsets_moved_timestamp_seconds", "When the offsets last moved.", labels, moved)
+        what = "When the partition moved that has not moved for the longest time."
+        yield _gauge("connector_slowest_partition_moved_timestamp_seconds", what, labels, slowest)
+        name, what = f"{PREFIX}connector_offsets_distance", "How far all offsets have moved forward."
+        distance = CounterMetricFamily(name, what, labels=(*labels, "unit"))
+        for key, one in found.items():
+            if one.unit:
+                distance.add_metric([label(value) for value in (*key, one.unit)], one.distance)
+        yield distance
 
 
 def _of_repository(snapshot: Snapshot) -> Iterator[Metric]:

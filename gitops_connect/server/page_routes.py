@@ -101,6 +101,7 @@ def connector(request: Request) -> Response:
         restarts=page_values.restarts_of(view, found.name),
         rollbacks=page_values.rollbacks_of(view, found.name),
         changes=[line for line in _changes(one, view) if line.connector == found.name],
+        topics=sorted(view.topics[found.name]) if found.name in view.topics else None,
         problems=[
             (of or view.cluster, each)
             for of, each in _problems(one, snapshot)

@@ -268,6 +268,55 @@ class WorkerSettings:
     connector's name. Credentials are never read to find a principal."""
 
 
+class OutdatedTopics(Enum):
+    """What happens to active topics that a sink does not read any more."""
+
+    REPORT = "report"
+    RESET = "reset"
+
+
+class SecurityProtocol(Enum):
+    """How clients connect to the brokers (`security.protocol`)."""
+
+    PLAINTEXT = "plaintext"
+    SSL = "ssl"
+    SASL_PLAINTEXT = "sasl_plaintext"
+    SASL_SSL = "sasl_ssl"
+
+
+class SaslMechanism(Enum):
+    """How clients log in to the brokers (`sasl.mechanism`)."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check` and to fence exactly-once sources.
+    This table needs the extra `kafka`."""
+
+    bootstrap_servers: tuple[str, ...]
+    """The brokers to connect to first, each as `host:port`."""
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """`plaintext`, `ssl`, `sasl_plaintext` or `sasl_ssl`, as `security.protocol` of Kafka's clients."""
+    sasl_mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_512
+    """`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`, if the protocol has SASL."""
+    username: str | None = None
+    """User name for SASL."""
+    password: Credential | None = None
+    """Password for SASL."""
+    ca_file: Path | None = None
+    """CA certificates to verify the brokers, a PEM file. Default: those of the system."""
+    client_certificate: Path | None = None
+    """Client certificate for mutual TLS, a PEM file."""
+    client_key: Path | None = None
+    """Private key of the client certificate, a PEM file. Default: the key is in `client_certificate`."""
+    timeout: Duration = field(default=Duration(30), metadata=POSITIVE)
+    """How long one operation may take: to list all ACLs, or to fence all tasks of a connector."""
+
+
 class ClusterMode(Enum):
     """Whether a cluster is changed or only observed."""
 
@@ -309,8 +358,18 @@ class ClusterSettings:
     """What `exactly.once.source.support` of the workers should be: `disabled`, `preparing` or `enabled`. A plan warns
     if the workers differ, and uses this value if it cannot find out. Connect does not tell `disabled` from
     `preparing`. By default, nothing is expected. `acls` lists the permissions for this value."""
+    require_exactly_once: tuple[str, ...] = ()
+    """Sources (glob patterns) whose documents must set `exactly.once.support` to `required`. Anything else is an error,
+    also in `validate` and in pull requests."""
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     """What the workers' config says about Kafka: the table `[clusters.NAME.worker]`."""
+    kafka: KafkaSettings | None = None
+    """The Kafka cluster of the workers: the table `[clusters.NAME.kafka]`. By default, gitops-connect never connects to
+    Kafka."""
+    task_shutdown_timeout: Duration = Duration(5)
+    """`task.shutdown.graceful.timeout.ms` of the workers. A task that does not stop in time may still write. So before
+    the offsets of a source are changed, they are read again after this time, and must be the same, unless its tasks are
+    fenced. With `0`, they are read once."""
     connect_validate: bool = True
     """Let Connect validate each new or changed config (`config/validate`)."""
     validate_unmerged: tuple[str, ...] = ()
@@ -352,6 +411,9 @@ class ClusterSettings:
     topic_requests: int = field(default=100, metadata=POSITIVE)
     """The number of connectors whose active topics one reconciliation reads at most. The others have their turn in
     later reconciliations."""
+    outdated_topics: OutdatedTopics = OutdatedTopics.REPORT
+    """What happens if a sink has used topics that its `topics` or `topics.regex` does not read any more. `report`: the
+    plan has a note if its document declares `spec.topics`. `reset`: its active topics are read and reset."""
     degraded_after: Duration = Duration(120)
     """How long a connector or task may be UNASSIGNED, or on a worker that does not answer, until the connector is
     Degraded. A rolling restart of the workers should take less time for each worker."""
@@ -371,6 +433,11 @@ class ClusterSettings:
     """Client certificate for mutual TLS, a PEM file."""
     client_key: Path | None = None
     """Private key of the client certificate, a PEM file. Default: the key is in `client_certificate`."""
+
+    @property
+    def fences(self) -> bool:
+        """Whether exactly-once sources can be fenced: the brokers and the names of the transactional ids are known."""
+        return self.kafka is not None and bool(self.worker.group_id)
 
 
 @dataclass(frozen=True, slots=True)

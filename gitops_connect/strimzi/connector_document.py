@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitops_connect.documents.recognition import API_VERSION
-from gitops_connect.model.desired import OWN_ANNOTATIONS
+from gitops_connect.model.desired import ACKNOWLEDGE, OWN_ANNOTATIONS, RESET_TOPICS
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import CONNECTOR, Document, Pointer
 from gitops_connect.model.java_numbers import java_double
@@ -38,11 +38,13 @@ def document_of(
     With an error among the problems, the connector must not be changed.
     """
     places = {key: spec.places.get(key, (*spec.pointer, "config", key)) for key in spec.config}
+    own = {key: one for key, one in _annotations(resource).items() if key.startswith(OWN_ANNOTATIONS)}
     declared: dict[str, Any] = {
         "class": spec.connector_class,
         "tasksMax": spec.tasks_max,
         "version": spec.version,
         "suspend": _annotations(resource).get(PAUSED) == "true" or None,
+        "acknowledge": str(own.pop(ACKNOWLEDGE, "")).replace(",", " ").split() or None,
     }
     fields: dict[str, Any] = {
         "state": spec.state,
@@ -50,14 +52,18 @@ def document_of(
         "autoRestart": _auto_restart(spec.auto_restart),
         **{key: value for key, value in declared.items() if value is not None},
     }
-    own = {key: one for key, one in _annotations(resource).items() if key.startswith(OWN_ANNOTATIONS)}
+    reset = {"resetTopics": {"id": own.pop(RESET_TOPICS)}} if RESET_TOPICS in own else {}
     origins: dict[Pointer, Pointer] = {
         **_origins(resource, spec.name, spec.pointer),
         **{("spec", name): (*spec.pointer, name) for name in fields},
         ("spec", "suspend"): ("metadata", "annotations", PAUSED),
+        ("spec", "acknowledge"): ("metadata", "annotations", ACKNOWLEDGE),
+        **dict.fromkeys(
+            [("spec", "resetTopics"), ("spec", "resetTopics", "id")], ("metadata", "annotations", RESET_TOPICS)
+        ),
         **{("spec", "config", key): place for key, place in places.items()},
     }
-    return _document(resource, {**_head(spec.name, cluster, own), "spec": fields}, origins)
+    return _document(resource, {**_head(spec.name, cluster, own), "spec": fields | reset}, origins)
 
 
 def broken_document(

@@ -11,6 +11,7 @@ from support.daemon_log import InThread
 
 from acceptance.test_offsets import LINES, Lines
 from acceptance.workplace import SINK, Workplace
+from gitops_connect.model.names import ClusterName, ConnectorName
 
 
 @pytest.mark.on_kafka
@@ -54,6 +55,28 @@ def test_a_topic_that_is_not_allowed_is_said_by_the_plan_and_is_a_condition_of_t
 
 
 @pytest.mark.on_kafka
+def test_a_sink_forgets_topics_that_it_does_not_read_any_more(at: Workplace) -> None:
+    at.settings('outdated_topics = "reset"')
+    lines, more = Lines(at), at.name("more")
+
+    def sink(key: str, topics: str) -> str:
+        return at.document("copy", SINK, "", {key: topics, "file": str(at.directory / "copy.txt")})
+
+    at.deploy("all.yaml", lines.document(), at.source("more", topic=more), sink("topics", f"{at.name('lines')},{more}"))
+    (at.directory / "in.txt").write_text("more\n")
+    both = sorted([at.name("lines"), more])
+    at.await_that(lambda: sorted(topics_of(at, "copy")), lambda found: found == both)
+    at.commit("all.yaml", lines.document(), at.source("more", topic=more), sink("topics.regex", "more-.*"))
+    reads = f"topics: its config does not read {at.name('lines')}"
+    at.run("plan").expect(0, out=["~ configure", "% reset-topics", f"topics: forgets {', '.join(both)}", reads])
+    at.apply()
+    assert at.name("lines") not in topics_of(at, "copy")
+    at.run("plan").expect(0, out="match the configuration")
+    (at.directory / "in.txt").write_text("more\nstill more\n")
+    at.await_that(lambda: topics_of(at, "copy"), lambda found: found == [more])
+
+
+@pytest.mark.on_kafka
 def test_the_daemon_logs_topics_that_are_added_and_removed(at: Workplace) -> None:
     lines, topic = Lines(at), at.name("lines")
     at.settings("topic_history = true")
@@ -62,6 +85,9 @@ def test_the_daemon_logs_topics_that_are_added_and_removed(at: Workplace) -> Non
         added = daemon.wait("topic_added", connector=topic)
         assert (added["level"], added["topic"]) == ("INFO", topic)
         assert datetime.fromisoformat(added["since"]) < datetime.now(UTC)
+        daemon.await_state(
+            lambda state: state.clusters[ClusterName("local")].topics.get(ConnectorName(topic)) == {topic}
+        )
         at.commit("lines.yaml", lines.document("state: stopped\nresetTopics: {id: one}"))
         assert daemon.wait("topic_removed", connector=topic)["topic"] == topic
 

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from support.daemon_log import InThread
 
+from acceptance.test_offsets import Lines
 from acceptance.workplace import SINK, Workplace
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.status import ConditionType
+from gitops_connect.runtime import Runtime, SystemClock
 from gitops_connect.sandbox.cluster import Sandbox
 
+LOCAL = ClusterName("local")
 REQUESTED = 'restart: {id: "%s", onlyFailed: true}'
 GOOD = "No changes. Your connectors match the configuration."
 
@@ -143,3 +154,100 @@ def test_commands_restart_parts_and_report_what_fails_again(at: Workplace) -> No
         ran = at.run(*command)
         assert (ran.code, ran.out) == (0, f"{name} on local was restarted.\n")
         assert at.tasks("sink") == ["RUNNING"]
+
+
+class TwoHoursLater(SystemClock):
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=2)
+
+
+def later(runtime: Runtime) -> Runtime:
+    return replace(runtime, clock=TwoHoursLater())
+
+
+def add_line(lines: Lines) -> None:
+    with lines.file.open("a") as file:
+        file.write("one more\n")
+
+
+def declare_copy(place: Workplace, *sources: Lines) -> None:
+    """Apply the sources, and a sink that reads their topics and names each partition that does not move for 1 h."""
+    topics = ",".join(place.name(one.stem) for one in sources)
+    limits = "health: {offsetsMoveWithin: 1h, partitionsMoveWithin: 1h}"
+    sink = place.document("copy", SINK, limits, {"file": str(place.directory / "out.txt"), "topics": f'"{topics}"'})
+    place.deploy("all.yaml", *(one.document() for one in sources), sink)
+
+
+def await_committed(place: Workplace, *stems: str, after: Mapping[str, int] | None = None) -> Mapping[str, int]:
+    """Wait until the sink has committed a higher offset of each of these topics than `after`, and return all.
+
+    An exactly-once source also writes a marker after each record.
+    """
+    before = after or {}
+
+    def committed() -> dict[str, int]:
+        found = {one["partition"]["kafka_topic"]: one["offset"]["kafka_offset"] for one in place.offsets("copy")}
+        return {stem: found.get(place.name(stem), 0) for stem in ("moving", "still")}
+
+    done: Mapping[str, int] = place.await_that(
+        committed, lambda found: all(found[stem] > before.get(stem, 0) for stem in stems)
+    )
+    return done
+
+
+def moved(place: Workplace) -> int:
+    """The number of partitions that the daemon has seen to move."""
+    ledger = place.ledger()
+    position = ledger.status.offset_positions.of(LOCAL).get(ConnectorName(place.name("copy")))
+    ledger.close()
+    return -1 if position is None else sum(one.has_moved for one in position.partitions.values())
+
+
+@pytest.mark.e2e
+def test_a_stuck_partition_among_moving_ones_is_found_across_a_restart_of_the_daemon(real: Workplace) -> None:
+    at, moving, still, name = real, Lines(real, "moving"), Lines(real, "still"), real.name("copy")
+    declare_copy(at, moving, still)
+    first = await_committed(at, "moving", "still")
+    with InThread(at):
+        at.await_that(lambda: moved(at), lambda found: found == 0)
+        add_line(moving)
+        add_line(still)
+        second = await_committed(at, "moving", "still", after=first)
+        at.await_that(lambda: moved(at), lambda found: found == 2)
+    assert assess(at, "copy")["health"] == "Healthy"
+    assert f"{at.name('still')}/0 since" in at.run("describe", "connector", name).out
+    add_line(moving)
+    await_committed(at, "moving", after=second)
+    with InThread(at, later) as daemon:
+        problem = daemon.wait("connector_unhealthy", connector=name)["message"]
+        assert problem.startswith(f"1 of 2 partitions does not move: {at.name('still')}/0 since ")
+        key = ConnectorName(name), ConditionType.HEALTHY, ""
+        found = daemon.await_state(lambda now: key in now.clusters[LOCAL].conditions).clusters[LOCAL]
+        assert (found.conditions[key].reason, found.conditions[key].message) == ("OffsetsNotMoving", problem)
+        assert not daemon.steps(), "a restart would not help"
+        add_line(still)
+        daemon.wait("connector_recovered", connector=name)
+
+
+@pytest.mark.e2e
+@pytest.mark.thorough
+def test_the_offsets_of_a_sink_are_watched(real: Workplace) -> None:
+    at, moving, still = real, Lines(real, "moving"), Lines(real, "still")
+    declare_copy(at, moving, still)
+    offsets = await_committed(at, "moving", "still")
+    command = at.command("offsets", "get", at.name("copy"), "--watch", "--interval", "100ms", "-o", "json")
+    watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert watching.stdout is not None
+        lines = (json.loads(line) for line in watching.stdout)
+        topics = {next(lines)["partition"]["kafka_topic"] for _ in offsets}
+        assert topics == {at.name("moving"), at.name("still")}
+        add_line(moving)
+        change = next(lines)
+        assert change["partition"]["kafka_topic"] == at.name("moving")
+        assert (change["before"], change["unit"]) == ({"kafka_offset": offsets["moving"]}, "records")
+        assert change["distance"] == change["offset"]["kafka_offset"] - offsets["moving"]
+    finally:
+        watching.send_signal(signal.SIGINT)
+        watching.communicate(timeout=30)
+    assert watching.returncode == 0

@@ -60,6 +60,7 @@ def test_a_rewind_is_refused_acknowledged_and_undone(at: LargePlace) -> None:
     _record_what_is_there(at)
 
     _refuse_a_rewind(at)
+    at.settings("task_shutdown_timeout = 1")  # the offsets are read again before they are changed
     at.commit("back.yaml", at.change("2-back", f"{FROM.format('offsets/back.jsonl')}\nacknowledge: [rewind]"))
     at.applied()
     assert at.current_offsets() == [line(0, 1), *lines(999, range(1, MANY))]

@@ -101,10 +101,11 @@ class Workplace:
     def settings(self, cluster: str = "", more: str = "") -> None:
         """Write the settings file, with more lines for the cluster (`cluster`) and for other sections (`more`).
 
-        `min_running` is 0.2s, unless `cluster` sets it.
+        `min_running` is 0.2s, and `task_shutdown_timeout` 0, unless `cluster` sets them.
         """
         urls = ", ".join(f'"{url}"' for url in self.urls)
-        cluster += "" if "min_running" in cluster else '\nmin_running = "0.2s"'
+        for name, value in (("min_running", '"0.2s"'), ("task_shutdown_timeout", "0")):
+            cluster += "" if name in cluster else f"\n{name} = {value}"
         text = f'[repository]\nurl = "repository"\n[clusters.local]\nurl = [{urls}]\n{cluster}\n{more}\n'
         (self.directory / "gitops-connect.toml").write_text(text)
 

@@ -59,10 +59,12 @@ class Stage:
         self.journal.manifests[C] = manifest
         self.offset_change = large(kind)
         self.progress: list[SendingProgress] = []
+        self.fenced: tuple[str, ...] = ()
 
     def run(self, *, around: bool = True, **more: Any) -> tuple[StepOutcome, ...]:
         takes_all = self.offset_change.kind in (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
         change = Step(A, Action.RESET if takes_all else Action.ALTER, "", offset_change=self.offset_change)
+        change = replace(change, fenced=self.fenced)
         stop = [] if self.state is STOPPED else [Step(A, Action.STOP, "")]
         steps = [*stop, change, Step(A, Action.RESUME, "")] if around else [change]
         if C in self.journal.large_ones:
@@ -110,6 +112,27 @@ class Stage:
 def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
     """The results of the change, and of the step after it."""
     return [outcome.result for outcome in outcomes[-2:]]
+
+
+def test_a_large_change_begins_when_tasks_are_fenced_or_its_offsets_are_the_same_after_a_while() -> None:
+    stage = Stage()
+    before = {A: connector("a", RUNNING, CONFIG)}
+    writes = iter([BEFORE, {**BEFORE, **current_offsets(f00=2)}])
+
+    def on_call(verb: str, name: str) -> None:
+        if verb == "offsets" and stage.state is STOPPED:
+            stage.cluster.stored[A] = next(writes, stage.stored)
+
+    stage.cluster.on_call = on_call
+    assert results(stage.run(before=before, task_shutdown_timeout=5)) == [APPLIED] * 2
+    assert [word for word, _ in stage.journal.calls][:3] == ["review", "review", "begin"]
+    assert stage.journal.large_ones[C].before == {**BEFORE, **current_offsets(f00=2)}
+
+    stage = Stage()
+    stage.fenced = ("g-a-0",)
+    fenced: list[Any] = []
+    stage.run(before=before, task_shutdown_timeout=5, fence=lambda ids: fenced.append((ids, [*stage.journal.calls])))
+    assert fenced == [(("g-a-0",), [])]
 
 
 @pytest.mark.parametrize(

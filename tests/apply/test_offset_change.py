@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,10 +17,10 @@ from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets, offsets_to
 
 from gitops_connect.apply.executor import execute
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, NotStopped
+from gitops_connect.errors import ConnectUnavailable, KafkaRefused, LedgerBusy, LedgerUnusable, NotStopped
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
-from gitops_connect.model.observed_state import WorkerState
+from gitops_connect.model.observed_state import ConnectorType, WorkerState
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -146,6 +147,103 @@ def cluster_of(case: Mapping[str, Any]) -> MemoryCluster:
 
 def positions(offsets: Offsets) -> dict[str, int]:
     return {json.loads(one)["filename"]: json.loads(offset)["position"] for one, offset in offsets.items()}
+
+
+class TestTasksThatStillWrite:
+    """A task that did not stop in time writes until the connector was STOPPED for a while, or until it is fenced."""
+
+    IDS = ("g-a-0", "g-a-1")
+
+    def fenced(self, cluster: MemoryCluster, journal: MemoryJournal, fence: Any = None, **more: Any) -> Any:
+        """Stop, change and resume the connector, with a plan that fences its tasks."""
+        stop, change, resume = steps(offset_change("alter", A30))
+        return run(cluster, journal, stop, replace(change, fenced=self.IDS), resume, fence=fence, **more)
+
+    def test_the_tasks_are_fenced_after_the_stop_and_before_the_offsets_are_read(self) -> None:
+        cluster, journal = runtime(), MemoryJournal()
+        seen: list[Any] = []
+
+        def fence(ids: Any) -> None:
+            assert state(cluster) is STOPPED
+            seen.append(ids)
+            cluster.stored[A] = A10  # what a transaction in progress has committed just before
+
+        assert results(self.fenced(cluster, journal, fence)) == [APPLIED] * 3
+        assert seen == [self.IDS]
+        assert journal.before["c"] == A10
+        assert journal.calls == [("begin", "c"), ("settle", "c")]
+
+    @pytest.mark.parametrize("begun", [False, True])
+    def test_nothing_is_changed_if_the_tasks_cannot_be_fenced(self, begun: bool) -> None:
+        cluster, journal = runtime(state=STOPPED if begun else RUNNING), MemoryJournal()
+        if begun:
+            journal.unfinished[OffsetChangeName("c")] = A20
+
+        def fence(ids: Any) -> None:
+            raise KafkaRefused("x-0: its principal needs Write on this transactional id")
+
+        assert results(self.fenced(cluster, journal, fence)) == [APPLIED, BAD, SKIPPED if begun else APPLIED]
+        told = journal.noted["c"] if begun else journal.failed["c"][0]
+        assert "its tasks could not be fenced: x-0: its principal needs Write" in told
+        assert cluster.changed == []
+        assert cluster.stored["a"] != A30
+
+    def test_tasks_of_a_connector_that_someone_has_started_are_not_fenced(self) -> None:
+        cluster, journal, fenced = runtime(), MemoryJournal(), []
+        change = replace(steps(offset_change("alter", A30), around=False)[0], fenced=self.IDS)
+        assert results(run(cluster, journal, change, fence=fenced.append)) == [BAD]
+        assert "not fenced: expected STOPPED, found RUNNING" in journal.failed["c"][0]
+        assert fenced == []
+
+    def test_nothing_is_fenced_without_the_lease(self) -> None:
+        cluster, journal, fenced = runtime(), MemoryJournal(), []
+
+        def before_effect() -> None:
+            if state(cluster) is STOPPED:
+                raise LedgerBusy("lost")
+
+        self.fenced(cluster, journal, fenced.append, before_effect=before_effect)
+        assert (fenced, journal.calls, cluster.changed) == ([], [], [])
+
+    @pytest.mark.parametrize(
+        ("kind", "config", "reads", "waits"),
+        [
+            ("alter", {}, [A20], 5),
+            ("alter", {}, [A10, A20], 10),
+            ("reset", {}, [A10, A20], 10),
+            ("seed", {}, [A20], 0),
+            ("alter", {"type": "sink"}, [A20], 0),
+        ],
+    )
+    def test_offsets_must_be_the_same_after_a_while(self, kind: str, config: Any, reads: Any, waits: int) -> None:
+        cluster, journal = runtime(), MemoryJournal()
+        writes = iter([*reads, reads[-1]])
+        began: list[float] = []
+        before = connector("a", RUNNING, CONFIG)
+        before = replace(before, type=ConnectorType.SINK) if config else before
+
+        def on_call(verb: str, name: str) -> None:
+            if verb == "offsets" and state(cluster) is STOPPED and not journal.calls:
+                began.append(cluster.clock.monotonic())
+                cluster.stored[A] = next(writes)
+
+        cluster.on_call = on_call
+        change = offset_change(kind, {} if kind == "reset" else A30, *ALL)
+        ended = run(cluster, journal, *steps(change), before={A: before}, task_shutdown_timeout=5)
+        assert results(ended) == [APPLIED] * 3
+        assert began[-1] - began[0] == waits
+        assert journal.before["c"] == reads[-1]
+
+    def test_offsets_that_still_change_are_left_alone(self) -> None:
+        cluster, journal = runtime(), MemoryJournal()
+        cluster.on_call = lambda verb, name: cluster.stored.update(
+            {A: current_offsets(a=int(cluster.clock.monotonic()))}
+        )
+        before = {A: connector("a", RUNNING, CONFIG)}
+        ended = run(cluster, journal, *steps(offset_change("alter", A30)), before=before, task_shutdown_timeout=5)
+        assert results(ended) == [APPLIED, BAD, APPLIED]
+        assert "still changed after 30 s: a task that did not stop still writes" in journal.failed["c"][0]
+        assert cluster.changed == []
 
 
 class TestRefusals:

@@ -47,6 +47,17 @@ def test_a_running_connector_may_have_its_topics_back_at_once(clock: ManualClock
     assert [one.result for one in carried_out(cluster, REQUESTED)] == [Result.APPLIED]
 
 
+@pytest.mark.parametrize(("delay", "result"), [(20, Result.APPLIED), (1000, Result.FAILED)])
+def test_topics_that_a_running_sink_does_not_read_any_more_must_be_gone(
+    clock: ManualClock, delay: int, result: Result
+) -> None:
+    cluster = cluster_with(clock, connector("a", RUNNING))
+    cluster.rules.delay = delay
+    outdated = replace(REQUESTED, topics=TopicsReset(topics=["x", "y"], outdated=["y"]))
+    assert [one.result for one in carried_out(cluster, outdated)] == [result]
+    assert cluster.calls == [("reset-topics", "a")]
+
+
 def test_topics_that_stay_fail_the_step(clock: ManualClock) -> None:
     cluster = cluster_with(clock)
     cluster.rules.delay = 1000

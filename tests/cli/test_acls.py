@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socketserver
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from acceptance.workplace import Ran, run_here
 from support.files.tables import rows
+from support.loopback import in_thread
 
 pytestmark = pytest.mark.slow
 
@@ -100,3 +104,47 @@ def test_documents_with_errors_are_reported_and_the_other_permissions_are_printe
     ran = acls(tmp_path).expect(4, err="broken.yaml")
     assert "connect-orders-sink" in ran.out
     assert "connect-x" not in ran.out
+
+
+def kafka(port: int) -> str:
+    """Settings with a broker at this port."""
+    return (
+        f'[clusters.local.kafka]\nbootstrap_servers = "127.0.0.1:{port}"\ntimeout = "1s"\nusername = "u"\n'
+        'password = "hunter2-of-kafka"\nsecurity_protocol = "sasl_plaintext"\nsasl_mechanism = "PLAIN"\n'
+    )
+
+
+@pytest.mark.parametrize(("options", "settings", "error"), rows(__file__, "no_check"))
+def test_a_check_needs_settings(tmp_path: Path, options: list[str], settings: str, error: str) -> None:
+    pytest.importorskip("confluent_kafka", reason="the client of Kafka is an extra")
+    acls(tmp_path, "--check", *options, more=settings).expect(64, out="", err=error)
+
+
+def test_without_the_client_of_kafka_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "gitops_connect.kafka_client", raising=False)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    found = ("[clusters.NAME.kafka] needs another package", "run pip install 'gitops-connect[kafka]'")
+    acls(tmp_path, "--check", more=kafka(1)).expect(64, out="", err=found)
+    acls(tmp_path, more=kafka(1)).expect(0)
+
+
+class Endless(socketserver.BaseRequestHandler):
+    """Answers a request with what is no answer of Kafka, and does not stop."""
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            self.request.recv(1)
+            while True:
+                self.request.sendall(b"\xff" * 65536)
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_server_that_is_no_broker(tmp_path: Path, capfd: pytest.CaptureFixture[str], answers: bool) -> None:
+    """It ends with the timeout, the password is in no message, and the library prints nothing itself."""
+    pytest.importorskip("confluent_kafka", reason="the client of Kafka is an extra")
+    with in_thread(server := socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless)):
+        port = server.server_address[1] if answers else 1
+        why = "Invalid response size" if answers else "Connection refused"
+        ran = acls(tmp_path, "--check", more=kafka(port)).expect(1, out="", err=("ACLs could not be read", why))
+    assert "hunter2" not in ran.err + capfd.readouterr().err
+    assert ran.err.count("\n") == 1

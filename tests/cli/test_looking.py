@@ -94,6 +94,7 @@ def test_get_topics_lists_the_topics_of_connectors_and_the_connectors_of_a_topic
         assert table(at.run("get", "topics", *arguments).expect(0)) == [header, *shown]
     described = json.loads(at.run("describe", "connector", orders, "-o", "json").out)[0]
     assert described["Active topics"] == ["lines", "orders"]
+    assert described["Delivery"] == "at-least-once"
 
 
 def test_a_deleted_connector_may_have_topics_that_connect_has_kept(
@@ -243,6 +244,23 @@ def test_workers_of_different_versions_are_found_and_said_in_the_plan(at: Workpl
     assert "different versions" not in at.run("plan").out, "a worker that is down is not asked"
 
 
+def test_workers_with_different_settings_and_plugins_are_found(at: Workplace, standin: StandIn) -> None:
+    of_kafka, own = "org.apache.kafka.connect.tools.MockSinkConnector", "com.example.Sink"
+    plugins = [{"class": name, "type": "sink", "version": "1.0"} for name in (of_kafka, own)]
+    with StandIn() as other:
+        at.urls = (standin.url, other.url)
+        at.settings()
+        for version, lacks in (("4.3.1", f"lacks {own} 1.0, {of_kafka} 1.0"), ("4.3.0", f"lacks {own} 1.0")):
+            other.cluster.version = version
+            other.answer("GET", "/connector-plugins.connectorsOnly=false", 200, plugins)
+            words = f"its workers have different plugins ({standin.url}: {lacks}, {other.url}: "
+            assert words in at.run("doctor").expect(0).out
+        other.cluster.topic_tracking = TopicTracking.DISABLED
+        shown = at.run("doctor").out
+    tracking = f"its workers have different topic tracking ({standin.url}: enabled, {other.url}: disabled)"
+    assert tracking in shown
+
+
 @pytest.mark.parametrize(("allowed", "expected"), rows(__file__, "allowed_secrets"))
 def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allowed: str, expected: str) -> None:
     at.settings(more=f"[secrets]\n{allowed}")
@@ -295,7 +313,9 @@ def test_doctor_says_which_workers_support_exactly_once_sources(
         at.urls = (standin.url,) if second is None else (standin.url, other.url)
         at.settings(cluster=f'exactly_once = "{stated}"' if stated else "")
         found = json.loads(at.run("doctor", "-o", "json").out)
+        urls = (standin.url, other.url)
     lines = [f"{one['verdict']} {one['part']} {one['found']}" for one in found if "exactly-once" in one["found"]]
+    lines = [line.replace(urls[0], "URL").replace(urls[1], "URL") for line in lines]
     assert [line.replace("support for exactly-once sources: ", "") for line in lines] == expected
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import signal
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,49 @@ def test_current_offsets_are_shown_and_saved(at: Workplace) -> None:
     offsets(at, "get", "--save", whole, "--force").expect(0)
     check(at, whole, "--replace").expect(0, out="no problems")
     assert check(at, whole, "--offline").code == 4, "offline, nobody can say that what nothing reads is stored"
+
+
+def test_offsets_are_watched_until_a_signal(at: Workplace, standin: StandIn) -> None:
+    stopped(at, a=1, b=2)
+    path = f".*/{at.name('lines')}/offsets"
+
+    def read_by_watch(answer: Any, status: int = 200) -> None:
+        standin.answer("GET", path, status, answer)
+
+    def end(*then: bytes) -> Iterator[bytes]:
+        os.kill(os.getpid(), signal.SIGINT)
+        yield from then
+
+    def watch(*options: str) -> Ran:
+        return offsets(at, "get", "--watch", "--interval", "1ms", *options)
+
+    for positions in ({"a": 1, "b": 2}, {"a": 1, "b": 2}, {"a": 4, "b": 2}):
+        read_by_watch({"offsets": entries(positions)})
+    standin.stream("GET", path, end)
+    first, *_, changed = watch().expect(0, err="").out.splitlines()
+    assert first.split() == ["PARTITION", "OFFSET"]
+    assert '"topic":"a"}: {"offset":1} -> {"offset":4}  +3 records (' in changed
+    for positions in ({"a": 1}, {"a": 4}):
+        read_by_watch({"offsets": entries(positions)})
+    standin.stream("GET", path, end)
+    first, changed = map(json.loads, watch("-o", "json").expect(0).out.splitlines())
+    assert (first["partition"]["topic"], first["offset"]) == ("a", {"offset": 1})
+    assert {**changed, "time": 0, "partition": 0, "per_second": 0} == {
+        "time": 0,
+        "partition": 0,
+        "offset": {"offset": 4},
+        "before": {"offset": 1},
+        "distance": 3,
+        "unit": "records",
+        "per_second": 0,
+    }
+    read_by_watch({"offsets": []})
+    standin.refuse("GET", path, 404, f"Connector {at.name('lines')} not found")  # by a worker that has just started
+    standin.stream("GET", path, end)
+    watch().expect(0, err="trying again")
+    read_by_watch({"offsets": []})
+    standin.stream("GET", path, lambda: iter([b""][: at.rest("DELETE", f"/connectors/{at.name('lines')}")]))
+    watch().expect(1, err=f"error: connector '{at.name('lines')}' was deleted from cluster local")
 
 
 def test_the_cluster_of_a_connector(at: Workplace, standin: StandIn) -> None:

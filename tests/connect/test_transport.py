@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import json
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
-from standin.raw_answers import worker
+from standin.raw_answers import whole, worker
 from support.cluster.manual_clock import ManualClock
 from support.loopback import make_certificate
 
@@ -30,6 +33,7 @@ from gitops_connect.errors import (
     UsageError,
 )
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ClusterSettings
 
@@ -143,6 +147,19 @@ def test_a_worker_that_hangs_is_left_for_the_next(pair: tuple[StandIn, StandIn],
 
 
 @pytest.mark.slow
+def test_all_other_workers_are_asked_at_the_same_time(down: str, standin: StandIn, make_client: MakeClient) -> None:
+    """Each answers only once both were asked."""
+    both = threading.Barrier(2)
+
+    def answer(version: str) -> Iterator[bytes]:
+        both.wait(30)
+        yield from whole(json.dumps({"version": version, "commit": "", "kafka_cluster_id": ""}).encode())()
+
+    with worker(partial(answer, "3.9.1")) as one, worker(partial(answer, "4.0.0")) as two:
+        found = make_client(standin.url, one, down, two).other_versions()
+    assert found == {ConnectVersion(3, 9, 1), ConnectVersion(4, 0)}
+
+
 def test_a_write_to_a_worker_that_hangs_may_have_happened(standin: StandIn, make_client: MakeClient) -> None:
     standin.hang("PUT", ".*")
     with pytest.raises(OutcomeUnknown, match=r"sent to .*, which did not answer within 0\.2 s"):

@@ -61,11 +61,11 @@ class Guarded:
         return str(file)
 
     @contextmanager
-    def broker_up(self, more: str) -> Iterator[None]:
+    def broker_up(self, more: str, *format_options: str) -> Iterator[None]:
         """Run the broker, with more lines in its config. Later lines replace earlier ones."""
         broker = broker_config(self.directory / "data", self.broker, self.controller) + AUTHORIZER + more
         format_ = self.java("kafka.tools.StorageTool", "format", "-t", new_id(), "-c", self.config("broker", broker))
-        subprocess.run(format_, check=True, capture_output=True)
+        subprocess.run([*format_, *format_options], check=True, capture_output=True)
         with self.running("broker", "kafka.Kafka", broker, lambda: broker_answers(self.broker)):
             yield
 

@@ -2,7 +2,8 @@
 
 The broker has Kafka's authorizer, and allows nothing without an ACL. The worker itself and the producers, consumers
 and admin clients of its connectors log in (SASL/PLAIN) as four users, so that a permission of the wrong client is
-noticed. The ACLs are added with the command lines that the program prints.
+noticed. The ACLs are added with the command lines that the program prints. `acls --check` compares them with the list,
+as another user.
 """
 
 from __future__ import annotations
@@ -17,25 +18,30 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from acceptance.workplace import run_here
+from acceptance.workplace import Ran, run_here
 from kip875.workbench import Workbench, lines
+from support.loopback import make_certificate
 
 from contract.guarded import Guarded
 from contract.under_test import MIRROR, SINK, SOURCE, entry, sink_entry
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError
+from gitops_connect.errors import GitopsConnectError, KafkaRefused
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offsets import OffsetPatch
-from gitops_connect.runtime import SystemClock
+from gitops_connect.runtime import SystemClock, fence
 from gitops_connect.sandbox.launch import choose_port
 from gitops_connect.sandbox.sandbox_state import HOST
 from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.settings.settings_file import load_settings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 CLIENTS = ("worker", "producer", "consumer", "admin")
+GITOPS = "gitops"
+"""The user of gitops-connect itself, and its password."""
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 TASK_0 = "transactional-id connect-sandbox-lines-0"
 MIRROR_TASK = "transactional-id connect-sandbox-mirror-1"
 LINES, COPY, MIRRORED = ConnectorName("lines"), ConnectorName("copy"), ConnectorName("mirror")
@@ -52,7 +58,15 @@ principal = "User:worker"
 producer_principal = "User:producer"
 consumer_principal = "User:consumer"
 admin_principal = "User:admin"
+[clusters.local.kafka]
+bootstrap_servers = ["{servers}"]
+security_protocol = "sasl_plaintext"
+sasl_mechanism = "PLAIN"
+username = "gitops"
+password = {{env = "KAFKA_PASSWORD"}}
+timeout = "{timeout}"
 """
+WRONG_PASSWORD = "hunter2-the-wrong-one"
 
 
 class RestrictedConnectors:
@@ -67,6 +81,7 @@ class RestrictedConnectors:
         self.configs = {LINES: self.source(), **mirror, COPY: self.sink()}
         self.count = 0
         self.bench: Workbench
+        self.sasl = self.tls = 0
 
     def source(self) -> dict[str, str]:
         own = {} if self.exactly_once else {"offsets.storage.topic": "own-offsets"}
@@ -88,17 +103,23 @@ class RestrictedConnectors:
         topics = {"topics": "t,connect-status", "replication.factor": "1"}
         return {"connector.class": MIRROR, "tasks.max": "2", **clusters, **aliases, **topics, **disabled}
 
-    def printed(self, output: str) -> str:
-        """What the program prints for documents of the two connectors."""
-        directory = self.guarded.directory
+    def acls(self, *options: str, timeout: str = "30s") -> Ran:
+        """The command for documents of the connectors."""
+        directory, support = self.guarded.directory, "enabled" if self.exactly_once else "disabled"
         settings = directory / "gitops-connect.toml"
-        settings.write_text(SETTINGS.format(support="enabled" if self.exactly_once else "disabled"))
+        settings.write_text(SETTINGS.format(support=support, servers=f"{HOST}:{self.sasl}", timeout=timeout))
         documents = directory / "documents" / "clusters" / "local"
         documents.mkdir(parents=True, exist_ok=True)
         for name, config in self.configs.items():
             (documents / f"{name}.yaml").write_text(json.dumps(document(name, config)))
-        ran = run_here("--config", str(settings), "acls", str(directory / "documents"), "-o", output)
-        return ran.expect(0).out
+        return run_here("--config", str(settings), "acls", str(directory / "documents"), *options)
+
+    def allow_gitops(self, *rule: str) -> None:
+        self.guarded.acl_command("--add", "--allow-principal", f"User:{GITOPS}", *rule)
+
+    def fence(self) -> None:
+        settings = load_settings(self.guarded.directory / "gitops-connect.toml", {})
+        fence(settings, ClusterName("local"), ["connect-sandbox-lines-0", "connect-sandbox-mirror-1"])
 
     def add_acls(self) -> None:
         """Run the printed commands, with a script in the place of Kafka's."""
@@ -115,19 +136,24 @@ class RestrictedConnectors:
             "BOOTSTRAP_SERVERS": f"{HOST}:{self.guarded.broker}",
             "COMMAND_CONFIG": str(properties),
         }
-        command = ["sh", "-eu", "-c", self.printed("kafka-acls")]
+        command = ["sh", "-eu", "-c", self.acls("-o", "kafka-acls").expect(0).out]
         subprocess.run(command, check=True, capture_output=True, env=environment)
 
     def broker_config(self, sasl: int) -> str:
         """Whoever uses the first port is a superuser."""
-        users = " ".join(f'user_{name}="{name}"' for name in CLIENTS)
+        users = " ".join(f'user_{name}="{name}"' for name in (*CLIENTS, GITOPS))
+        directory = self.guarded.directory
+        certificates = make_certificate(directory, "broker").read_text(), make_certificate(directory, GITOPS).name
+        (directory / "keystore.pem").write_text((directory / "broker.key").read_text() + certificates[0])
+        clients = f"PLAINTEXT://{HOST}:{self.guarded.broker},SASL_PLAINTEXT://{HOST}:{sasl},SSL://{HOST}:{self.tls}"
         return (
-            f"listeners=PLAINTEXT://{HOST}:{self.guarded.broker},CONTROLLER://{HOST}:{self.guarded.controller},"
-            f"SASL_PLAINTEXT://{HOST}:{sasl}\n"
-            f"advertised.listeners=PLAINTEXT://{HOST}:{self.guarded.broker},SASL_PLAINTEXT://{HOST}:{sasl}\n"
-            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT\n"
-            "inter.broker.listener.name=PLAINTEXT\nsasl.enabled.mechanisms=PLAIN\nsuper.users=User:ANONYMOUS\n"
-            f"listener.name.sasl_plaintext.plain.sasl.jaas.config={LOGIN} {users};\n"
+            f"listeners={clients},CONTROLLER://{HOST}:{self.guarded.controller}\nadvertised.listeners={clients}\n"
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL\n"
+            "inter.broker.listener.name=PLAINTEXT\nsasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512\n"
+            f"super.users=User:ANONYMOUS\nlistener.name.sasl_plaintext.plain.sasl.jaas.config={LOGIN} {users};\n"
+            f"listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config={SCRAM_LOGIN};\n"
+            f"ssl.keystore.type=PEM\nssl.keystore.location={directory}/keystore.pem\nssl.client.auth=required\n"
+            f"ssl.truststore.type=PEM\nssl.truststore.location={directory}/{certificates[1]}\n"
         )
 
     def worker_config(self, sasl: int) -> str:
@@ -142,7 +168,8 @@ class RestrictedConnectors:
 
     def start(self, stack: ExitStack) -> None:
         guarded = self.guarded
-        sasl = choose_port((), (guarded.broker, guarded.controller, guarded.worker))
+        self.sasl = sasl = choose_port((), (guarded.broker, guarded.controller, guarded.worker))
+        self.tls = choose_port((), (guarded.broker, guarded.controller, guarded.worker, sasl))
         stack.enter_context(guarded.broker_up(self.broker_config(sasl)))
         self.add_acls()
         stack.enter_context(guarded.worker_up(self.worker_config(sasl)))
@@ -284,11 +311,66 @@ def restricted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restr
         yield restricted
 
 
-def test_the_acls_are_enough_and_each_is_needed(restricted: RestrictedConnectors) -> None:
+def check_needs_one_permission(restricted: RestrictedConnectors) -> None:
+    """`acls --check` needs Describe on the Kafka cluster."""
+    refused = "its principal needs Describe on the Kafka cluster"
+    restricted.acls("--check").expect(1, out="", err=refused)
+    restricted.allow_gitops("--operation", "Describe", "--cluster")
+    restricted.bench.await_that(lambda: restricted.acls("--check"), lambda ran: ran.code != 1)
+    restricted.acls("--check").expect(0, out="Nothing is missing: the brokers grant")
+
+
+def check_logs_in(restricted: RestrictedConnectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With SCRAM, and with a client certificate."""
+    guarded, address = restricted.guarded, f"{HOST}:{restricted.guarded.broker}"
+    user = ("--entity-type", "users", "--entity-name", GITOPS, "--add-config", f"SCRAM-SHA-512=[password={GITOPS}]")
+    added = guarded.java("kafka.admin.ConfigCommand", "--bootstrap-server", address, "--alter", *user)
+    subprocess.run(added, check=True, capture_output=True)
+    guarded.allow(f"CN={GITOPS}", "Describe", "--cluster")
+    files = {"CA_FILE": "broker.pem", "CLIENT_CERTIFICATE": f"{GITOPS}.pem", "CLIENT_KEY": f"{GITOPS}.key"}
+    tls = {"BOOTSTRAP_SERVERS": f"{HOST}:{restricted.tls}", "SECURITY_PROTOCOL": "ssl", **files}
+    for settings in ({"SASL_MECHANISM": "SCRAM-SHA-512"}, tls):
+        with monkeypatch.context() as within:
+            for name, value in settings.items():
+                within.setenv(f"GITOPS_CONNECT_CLUSTERS__LOCAL__KAFKA__{name}", value)
+            restricted.bench.await_that(lambda: restricted.acls("--check").code, lambda code: code == 0)
+
+
+def fencing_needs_one_permission(restricted: RestrictedConnectors) -> None:
+    """Write on the transactional ids. A task that ran now would fail."""
+    with pytest.raises(KafkaRefused, match="connect-sandbox-lines-0 could not be fenced: its principal needs Write"):
+        restricted.fence()
+    id_rule = ("--operation", "Write", "--transactional-id", "connect-sandbox-", "--resource-pattern-type", "prefixed")
+    restricted.allow_gitops(*id_rule)
+    restricted.works(RestrictedConnectors.fence)
+
+
+def check_names(restricted: RestrictedConnectors, acl: str) -> None:
+    """`acls --check` finds the permission that was removed, and only that one."""
+    user, operation, resource, name = acl.split(" ")
+    ran = restricted.acls("--check", "-o", "json").expect(3, err="super.users")
+    missing = [
+        (one["principal"], one["operation"], one["resource"], one["name"]) for one in json.loads(ran.out)["missing"]
+    ]
+    assert missing == [(f"User:{user}", operation, resource, name)]
+    restricted.acls("--check").expect(3, out=(name, "1 of", "required permissions missing"))
+
+
+def test_the_acls_are_enough_and_each_is_needed(
+    restricted: RestrictedConnectors, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", WRONG_PASSWORD)
+    ran = restricted.acls("--check", timeout="3s").expect(1, out="", err="Authentication failed")
+    assert WRONG_PASSWORD not in ran.err
+    monkeypatch.setenv("KAFKA_PASSWORD", GITOPS)
+    check_needs_one_permission(restricted)
+    check_logs_in(restricted, monkeypatch)
+    assert "rdkafka" not in capfd.readouterr().err
     restricted.run()
     if restricted.exactly_once:  # it stores offsets with the records that it has written
         restricted.bench.await_that(lambda: restricted.bench.client.offsets(MIRRORED), bool)
     restricted.stop()
+    fencing_needs_one_permission(restricted)
     kind = RestrictedConnectors
     mirror = [kind.alter_mirror] if restricted.exactly_once else []
     for change in (kind.alter_source, kind.reset_source, *mirror, kind.alter_sink, kind.reset_sink):
@@ -297,6 +379,7 @@ def test_the_acls_are_enough_and_each_is_needed(restricted: RestrictedConnectors
         restricted.run()  # a worker fences tasks only once
         restricted.stop()
         with restricted.without(acl):
+            check_names(restricted, acl)
             restricted.fails(attempt, failure)
         restricted.stop()
     restricted.run()

@@ -158,7 +158,7 @@ def test_a_deletion_resets(contract: Contract, *, stopped: bool) -> None:
     await_topics(contract, name)
 
 
-@pytest.fixture(params=["standin", pytest.param(DEFAULT_RELEASE, marks=pytest.mark.e2e), *OTHERS])
+@pytest.fixture(params=["standin", pytest.param(DEFAULT_RELEASE, marks=_MARKS), *OTHERS])
 def tracked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[TopicTracking], Contract]]:
     """A cluster whose worker has this topic tracking."""
     with ExitStack() as stack:

@@ -41,6 +41,21 @@ def require_gone(trial: Trial, worker: Recorder, place: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("pruned", [False, True])
+def test_the_topics_that_a_deletion_leaves_are_reset(
+    pruned: bool, deaths: Each, worker: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "leaves_topics", True)
+    spec = "onDelete: {topics: reset}"
+    gone = (lambda _: [OTHER]) if pruned else running(spec=f"{spec}\nstate: absent")
+    story = Story(running(spec=spec), gone, more="prune = true" if pruned else "")
+    for trial, _ in deaths(story):
+        finish(trial, worker, story)
+        assert (worker.state(), worker.cluster.active_topics("lines")) == (None, {"lines": {"topics": []}}), trial.place
+        assert trial.ledger().ownership(LOCAL) == {}, trial.place
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [False, True])
 def test_a_deletion_is_finished_though_git_wants_the_connector_back_and_it_can_be_deleted_again(
     seed: bool, deaths: Each, worker: Recorder

@@ -86,7 +86,7 @@ class Trial:
     def __post_init__(self) -> None:
         (self.directory / "repository").mkdir(parents=True)
         (self.directory / "gitops-connect.toml").write_text(
-            f'[clusters.local]\nurl = ["{self.url}"]\nmin_running = "0.2s"\n{self.more}\n'
+            f'[clusters.local]\nurl = ["{self.url}"]\nmin_running = "0.2s"\ntask_shutdown_timeout = 0\n{self.more}\n'
         )
         self.lines = 0
 

@@ -10,6 +10,10 @@ import pytest
 from support.files.document_files import LOCAL, declare
 from support.files.tables import rows
 
+from gitops_connect.documents.exactly_once_rules import enforce
+from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.names import ClusterName
+
 
 def document(spec: Mapping[str, Any]) -> str:
     whole = {"class": "org.example.Source", **spec}
@@ -32,3 +36,15 @@ def test_each_field_sets_a_config_key(fields: Mapping[str, str], config: Mapping
 def test_problems(case: Mapping[str, Any]) -> None:
     _, found = declare({"a.yaml": document(case["spec"])})
     assert [f"{one.severity.value} {one.rule}: {one.summary}" for one in found] == case["says"]
+
+
+@pytest.mark.parametrize(("spec", "errors"), rows(__file__, "required"))
+def test_the_settings_require_exactly_once(spec: Mapping[str, Any], errors: list[str]) -> None:
+    whole = json.loads(document({**spec, "secrets": {"key": {"env": "KEY"}}}))
+    states, _ = declare({"a.yaml": json.dumps(whole, indent=1)})
+    states, found = enforce(states, {LOCAL: ["b*", "a*"], ClusterName("unknown"): ["*"]})
+    assert [f"{one.location.line}: {one.hint}" for one in found.errors] == errors
+    assert {one.rule for one in found} <= {"connector/exactly-once-required"}
+    state = states[LOCAL]
+    assert (len(state.connectors), len(state.held), len(state.held_secrets)) == ((0, 1, 1) if errors else (1, 0, 0))
+    assert enforce(states, {LOCAL: ["b*"]}) == (states, Diagnostics())

@@ -136,7 +136,7 @@ def test_a_saved_plan_is_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LEDGER_KEY", KEY.decode())
     (tmp_path / "documents.yaml").write_text((EARLIER / "documents.yaml").read_text())
     with StandIn() as worker:
-        cluster = f'[clusters.local]\nurl = "{worker.url}"\nmin_running = "0.2s"\n'
+        cluster = f'[clusters.local]\nurl = "{worker.url}"\nmin_running = "0.2s"\ntask_shutdown_timeout = 0\n'
         (tmp_path / "gitops-connect.toml").write_text(f'[state]\nkey = {{env = "LEDGER_KEY"}}\n{cluster}')
         config = {"name": "orders", "connector.class": FILE, "file": "/data/orders.txt", "topic": "orders"}
         worker.cluster.create("orders", config, "STOPPED")

@@ -31,7 +31,10 @@ EVENTS: Mapping[str, Steps] = table(__file__, "events")
 
 def _settings(**clusters: str) -> str:
     """Settings with the URL of each cluster, whose connectors have to run for 0.2s only."""
-    tables = (f'[clusters.{name}]\nurl = ["{url}"]\nmin_running = "0.2s"\n' for name, url in clusters.items())
+    tables = (
+        f'[clusters.{name}]\nurl = ["{url}"]\nmin_running = "0.2s"\ntask_shutdown_timeout = 0\n'
+        for name, url in clusters.items()
+    )
     return REPOSITORY + "".join(tables)
 
 

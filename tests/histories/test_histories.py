@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import pytest
@@ -77,6 +78,13 @@ changes = (
 )
 
 
+def document(state: str, spec: str = "") -> str:
+    return (
+        f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {NAME}}}\nspec:\n  class: {CLASS}\n"
+        f"  state: {state}\n{spec}"
+    )
+
+
 class Histories(RuleBasedStateMachine):
     """One connector and its offset changes."""
 
@@ -119,11 +127,7 @@ class Histories(RuleBasedStateMachine):
     def set_state(self, state: str) -> None:
         """Declare the state; `gone` removes the document, so that the connector is pruned."""
         self.state = state
-        document = (
-            f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {NAME}}}\nspec:\n  class: {CLASS}\n"
-            f"  state: {state}\n{self.spec}"
-        )
-        self.stage.repository.write("connector.yaml", document if state != "gone" else None)
+        self.stage.repository.write("connector.yaml", document(state, self.spec) if state != "gone" else None)
 
     @rule(change=changes, end=kills, verb=st.sampled_from(["resume", "pause"]))
     def meddle(self, change: Change, end: End | None, verb: str) -> None:
@@ -269,3 +273,18 @@ class TestHistories(Histories.TestCase):
 @pytest.mark.slow
 class TestManyHistories(Histories.TestCase):
     settings = generated(max(25, settings().max_examples // 4))
+
+
+def test_a_connector_whose_creation_was_never_seen_is_managed() -> None:
+    """Connect does not answer any more after the request, until the document is removed: the connector is deleted."""
+    with closing(Stage()) as stage:
+        stage.repository.write("connector.yaml", document("running"))
+        stage.cluster.on_call = lambda verb, _: stage.cluster.look_faults.extend([ConnectUnavailable("nobody")] * 999)
+        stage.cycle()
+        stage.cluster.on_call = lambda verb, name: None
+        stage.cluster.look_faults.clear()
+        stage.pass_time(1)
+        assert stage.cluster.state() is WorkerState.RUNNING
+        stage.repository.write("connector.yaml", None)
+        stage.cycle()
+        assert stage.cluster.state() is None

@@ -120,6 +120,30 @@ def test_what_was_just_read_is_not_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("digest", "found", "compared", "expected"),
+    [
+        ("s", {Direction.NEW: 1}, 0, True),
+        ("other", {Direction.SAME: 1_000_000}, 1, True),  # the worker may list them in another order
+        ("other", {Direction.FORWARD: 1}, 1, False),
+    ],
+)
+def test_offsets_that_were_read_again(
+    digest: str, found: dict[Direction, int], compared: int, expected: bool, tmp_path: Path
+) -> None:
+    reads = iter([MANY, replace(MANY, digest=Digest(digest), path="again.jsonl")])
+    client = SimpleNamespace(save_offsets=lambda *_: next(reads))
+    runtime: Any = SimpleNamespace(clients={CLUSTER: client}, clock=ManualClock(), spark=None, say=None)
+    planned = PlannedChanges(runtime, cast("Any", None), situation(), cast("Any", Ledger()))
+    change = LargeOffsetChange(planned, replace(ALTER, kind=OffsetChangeKind.RESET), tmp_path)
+    spark = Spark(Difference(found))
+    change._checks = cast("Any", spark)
+    change.review()
+    assert change.is_settled() is expected
+    assert [[one.path for one in request.files] for request in spark.requests] == [["again.jsonl"]] * compared
+    assert [request.kind for request in spark.requests] == [OffsetChangeKind.REPLACE] * compared
+
+
+@pytest.mark.parametrize(
     ("copies", "heap", "kind", "expected"),
     [
         (3, 3, ConnectorType.SOURCE, ChunkSize.if_all_is_read_again(LARGEST_BODY)),

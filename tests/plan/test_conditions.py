@@ -15,7 +15,14 @@ from gitops_connect.model.active_topics import ReadTopics, TopicRules
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ConnectorName, Digest, TopicName
-from gitops_connect.model.observed_state import ObservedConnector, OffsetPosition, TaskStatus, WorkerState
+from gitops_connect.model.observed_state import (
+    ObservedConnector,
+    OffsetPosition,
+    PartitionPosition,
+    TaskStatus,
+    WorkerState,
+)
+from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.restart_records import RestartRecord
 from gitops_connect.model.status import (
     Condition,
@@ -108,6 +115,19 @@ def test_offsets_that_do_not_move_are_degraded_if_the_document_asks_for_it() -> 
     for calm in (wanted("orders"), wanted("orders", offsets_move_within=timedelta(hours=2))):
         found = conditions(situation([calm], [seen("orders")], owned=["orders"], positions=position))
         assert found[ORDERS, ConditionType.HEALTHY, ""].status is ConditionStatus.TRUE
+
+
+def test_a_partition_that_does_not_move_is_said_by_the_condition_of_a_healthy_connector() -> None:
+    file, other = (PartitionText(f'{{"filename":"{name}"}}') for name in "ab")
+    stopped = PartitionPosition(OffsetText("{}"), minutes(-61), has_moved=True)
+    partitions = {file: stopped, other: replace(stopped, since=minutes(-1))}
+    position = {ORDERS: OffsetPosition(Digest("d"), minutes(-1), partitions)}
+    asked = wanted("orders", offsets_move_within=timedelta(hours=1))
+    found = conditions(situation([asked], [seen("orders")], owned=["orders"], positions=position))
+    healthy = found[ORDERS, ConditionType.HEALTHY, ""]
+    message = '1 of 2 partitions does not move: {"filename":"a"} since 2026-11-21 08:29:00 UTC'
+    assert (healthy.status, healthy.message) == (ConditionStatus.TRUE, message)
+    assert found[ORDERS, ConditionType.READY, ""].status is ConditionStatus.TRUE
 
 
 def test_restarts_that_are_given_up_are_a_condition_of_their_own() -> None:

@@ -27,6 +27,7 @@ from support.planner.situations import (
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, RolledBack
 from gitops_connect.model.desired import DesiredConnector, OnManualPause, TargetState
+from gitops_connect.model.exactly_once import SUPPORT, ExactlyOnceSupport
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
@@ -174,6 +175,15 @@ def reconfigured(made: Situation) -> Situation:
     return replace(made, ownership={name: replace(one, desired=None) for name, one in made.ownership.items()})
 
 
+def weakened(made: Situation) -> Situation:
+    """With a config on the cluster that guarantees exactly-once, as the document does not."""
+    connectors = {
+        name: replace(one, config={**one.config, SUPPORT: "required"}) for name, one in made.observed.connectors.items()
+    }
+    support = ExactlyOnceSupport.ENABLED
+    return replace(made, observed=replace(made.observed, connectors=connectors, exactly_once=support))
+
+
 WRONG = change("wrong", "orders")
 
 
@@ -208,6 +218,7 @@ HOLDS: Mapping[HoldKind, Callable[[Situation], Situation]] = {
     HoldKind.GUARD: guarded,
     HoldKind.INVALID: lambda made: replace(made, invalid=frozenset({ORDERS})),
     HoldKind.UNREVIEWED: lambda made: replace(made, reviews=Reviews(ReviewMode.MANUAL)),
+    HoldKind.UNACKNOWLEDGED: lambda made: weakened(reconfigured(made)),
     HoldKind.ROLLOUT: lambda made: abandoned(reconfigured(made)),
     HoldKind.STOPPED_ROLLOUT: lambda made: halted(reconfigured(made)),
     HoldKind.OFFSET_CHANGE: with_wrong_offsets,
@@ -218,7 +229,7 @@ OF_AN_APPLIED_DOCUMENT = (Intent.CORRECT, Intent.HALT, Intent.RESUME)
 NEVER_MEET = {
     **{
         (hold, intent): why
-        for hold in (HoldKind.ROLLOUT, HoldKind.STOPPED_ROLLOUT)
+        for hold in (HoldKind.UNACKNOWLEDGED, HoldKind.ROLLOUT, HoldKind.STOPPED_ROLLOUT)
         for intent, why in {
             **dict.fromkeys(OF_AN_APPLIED_DOCUMENT, "a document with a new config was not applied before"),
             Intent.ROLL_BACK: "the restored config was applied before",

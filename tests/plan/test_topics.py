@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.planner.situations import NOW, REVISION, as_observed, said, situation, wanted
@@ -72,6 +73,7 @@ def actions(made: Plan) -> list[str]:
         (given(GONE, None, owned=()), ["reset-topics"]),
         (given(GONE, None, owned=(), done=DONE), []),
         (given(GONE), ["delete", "reset-topics"]),
+        (given(replace(GONE, on_delete=OnDelete.RESET_WITH_TOPICS)), ["stop", "reset", "delete", "reset-topics"]),
         (given(GONE, owned=()), []),
     ],
 )
@@ -116,6 +118,21 @@ def test_a_deletion_resets_what_connect_leaves_only_if_its_document_says_so(on_d
     pruned = situation([wanted("other", "absent")], [RUNS], policy=Policy(prune=True))
     before = remember(gone, replace(wanted("orders"), on_delete=on_delete), Origin.CREATED, NOW)
     assert actions(plan(replace(pruned, ownership={ORDERS: before}))) == [*offsets, "delete", *topics]
+
+
+def test_what_an_interrupted_deletion_has_left_is_reset_before_the_connector_is_forgotten() -> None:
+    gone = given(replace(wanted("orders", "absent"), on_delete=OnDelete.KEEP_AND_RESET_TOPICS), None)
+    before = remember(gone, replace(wanted("orders"), on_delete=OnDelete.KEEP_AND_RESET_TOPICS), Origin.CREATED, NOW)
+    undeclared = replace(situation([wanted("other", "absent")], policy=Policy(prune=True)), ownership={ORDERS: before})
+    for about in (gone, undeclared):
+        assert (actions(plan(about)), plan(about).forgotten) == (["reset-topics"], ())
+    for about in (
+        replace(undeclared, policy=Policy()),
+        replace(undeclared, ownership={ORDERS: replace(before, on_delete=OnDelete.KEEP)}),
+        given(wanted("orders", "absent"), None),
+    ):
+        assert (actions(plan(about)), plan(about).forgotten) == ([], (ORDERS,))
+    assert actions(plan(replace(gone, ownership={}))) == []
 
 
 def test_topics_that_an_earlier_connector_left_are_named_before_the_new_one_is_created() -> None:
@@ -206,12 +223,95 @@ def test_topics_that_a_sink_does_not_read_any_more_are_said(config: Mapping[str,
     assert notes == ([(expected,)] if outdated else [])
 
 
-def test_the_sinks_that_read_what_a_deleted_source_wrote_are_said() -> None:
-    sinks = [replace(as_observed(wanted(name)), type=ConnectorType.SINK) for name in ("copy", "other")]
-    topics = {"orders": "abc", "copy": "bc", "other": "x"}
-    known = {ConnectorName(name): frozenset(map(TopicName, some)) for name, some in topics.items()}
-    made = situation([wanted("orders", "absent")], [RUNS, *sinks], owned=["orders"], topics=ReadTopics(known))
-    assert plan(made).warnings == (
-        "the source orders is deleted, and other connectors have read its topics: copy (b, c)",
-    )
-    assert plan(replace(made, desired=situation([wanted("orders")]).desired)).warnings == ()
+JDBC = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", "topic.prefix": "db."}
+MIRROR = {
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+    "source.cluster.alias": "eu",
+    "topics": "orders",
+}
+GROUPS = {"topic.creation.groups": "g, h", "topic.creation.g.include": "x, d.*", "topic.creation.h.include": "y.*"}
+ROUTED = {**JDBC, "transforms": "r", "transforms.r.type": "org.apache.kafka.connect.transforms.RegexRouter"}
+UNWRITTEN = "its config does not write topics that it has used: {}; to forget them, set spec.resetTopics"
+
+
+@pytest.mark.parametrize(
+    ("config", "topics", "notes"),
+    [
+        (JDBC, ["db.a", "other"], [UNWRITTEN.format("other")]),
+        (JDBC, ["db.a"], []),
+        ({**JDBC, "topic.prefix": "${file:/x:y}"}, ["other"], []),
+        (ROUTED, ["other"], []),
+        (JDBC | {"transforms": "r", "transforms.r.type": ROUTED["transforms.r.type"][:-11] + "Filter"}, ["db.a"], []),
+        (MIRROR, ["eu.orders", "eu.us.heartbeats", "us.orders"], [UNWRITTEN.format("us.orders")]),
+        ({"topic": "a"}, ["a", "b"], [UNWRITTEN.format("b")]),
+        ({"connector.class": "com.example.Source", "topic.prefix": "x"}, ["other"], []),
+        (ROUTED | GROUPS, ["db"], ["it has used no topic that matches topic.creation.h.include"]),
+        (ROUTED | GROUPS, [], []),
+        (ROUTED | GROUPS | {"topic.creation.h.include": "(a+)+"}, ["db"], []),
+    ],
+)
+def test_topics_that_the_config_of_a_source_does_not_write_are_said(
+    config: Mapping[str, str], topics: list[str], notes: list[str]
+) -> None:
+    desired = wanted("orders", topics=TopicRules(), config=config)
+    made = plan(given(desired, as_observed(desired), topics={"orders": topics}))
+    assert [note for one in made.connectors for note in said(one)] == notes
+
+
+def sink(topics: str, name: str = "orders", state: str = "running", **more: object) -> DesiredConnector:
+    return wanted(name, state, config={"connector.class": SINK, "topics": topics}, **more)
+
+
+@pytest.mark.parametrize(
+    ("desired", "steps", "outdated", "more"),
+    [
+        (sink("a"), ["reset-topics"], ["b"], {}),
+        (sink("a, b"), [], [], {}),
+        (sink("a"), [], [], {"policy": Policy()}),
+        (sink("a"), ["adopt"], [], {"owned": ()}),
+        (sink("b"), ["configure", "reset-topics"], ["a"], {"observed": as_observed(sink("a, b"))}),
+        (sink("b"), [], [], {"observed": as_observed(sink("a, b")), "invalid": [ORDERS]}),
+        (sink("a", reset_topics="1"), ["reset-topics"], [], {}),
+        (sink("a", state="absent"), ["delete"], [], {"observed": as_observed(sink("a"))}),
+        (wanted("orders", config=JDBC), [], [], {}),
+    ],
+)
+def test_a_sink_forgets_topics_that_it_does_not_read_any_more_if_the_settings_say_so(
+    desired: DesiredConnector, steps: list[str], outdated: list[str], more: dict[str, Any]
+) -> None:
+    more = {"policy": Policy(resets_outdated_topics=True), **more}
+    observed = more.pop("observed", None) or as_observed(desired)
+    made = plan(given(desired, observed, **more, topics={"orders": "ab"}))
+    assert [step.action.value for one in made.connectors if one.applicable for step in one.steps] == steps
+    assert [topic for step in made.steps if step.topics for topic in step.topics.outdated] == outdated
+
+
+READS = "the source orders is deleted, and other connectors read"
+
+
+@pytest.mark.parametrize(
+    ("config", "known", "warning"),
+    [
+        (JDBC, {"orders": "abc", "copy": "bcd"}, f"{READS} its topics: copy, new (a, b)"),
+        (JDBC, {"orders": "x"}, ""),
+        ({"topic": "a"}, {}, f"{READS} its topics: copy, new (a)"),
+        ({"topic": "a"}, {"orders": ""}, ""),
+        (JDBC, {}, f"{READS} topics that begin with db.: copy (db.orders)"),
+        (ROUTED, {}, ""),
+    ],
+)
+def test_the_sinks_that_read_what_a_deleted_source_writes_are_said(
+    config: Mapping[str, str], known: Mapping[str, str], warning: str
+) -> None:
+    absent = wanted("orders", "absent", config=config)
+    others = [
+        replace(as_observed(one), type=ConnectorType.SINK)
+        for one in (sink("a, b, db.orders", "copy"), sink("c", "other"))
+    ]
+    made = given(absent, as_observed(wanted("orders", config=config)), topics=known)
+    made = replace(made, desired=replace(made.desired, connectors=(absent, sink("a", "new"), sink("z", "other"))))
+    observed = {**made.observed.connectors, **{one.name: one for one in others}}
+    made = replace(made, observed=replace(made.observed, connectors=observed))
+    assert plan(made).warnings == ((warning,) if warning else ())
+    stays = wanted("orders", config=config)
+    assert plan(replace(made, desired=replace(made.desired, connectors=(stays,)))).warnings == ()

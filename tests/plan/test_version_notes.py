@@ -50,5 +50,5 @@ def test_a_plan_that_sends_no_config_says_nothing_of_versions() -> None:
 def test_offsets_that_must_move_on_a_worker_that_cannot_return_them() -> None:
     moving = wanted("orders", offsets_move_within=timedelta(hours=1))
     assert notes(situation([moving], [seen("orders")], owned=["orders"], version="3.4.1")) == [
-        "Kafka Connect 3.4.1 cannot return offsets (3.5 and later can): spec.health.offsetsMoveWithin has no effect"
+        "Kafka Connect 3.4.1 cannot return offsets (3.5 and later can): spec.health has no effect"
     ]

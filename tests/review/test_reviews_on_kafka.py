@@ -56,7 +56,7 @@ class Reviewed:
 def reviewed(gitea: GiteaServer, really: Workplace) -> Iterator[Reviewed]:
     project, lines = create_project(gitea, really), Lines(really, "orders")
     project.push("main", "orders", orders=lines.document())
-    cluster = f'[clusters.local]\nurl = ["{really.urls[0]}"]\nmin_running = "0.2s"\n'
+    cluster = f'[clusters.local]\nurl = ["{really.urls[0]}"]\nmin_running = "0.2s"\ntask_shutdown_timeout = 0\n'
     (really.directory / "gitops-connect.toml").write_text(settings_of_the_guide(project) + cluster)
     secrets = {"FORGE_TOKEN": project.token, "WEBHOOK_SECRET": SECRET}
     with AsProcess(really, environment={**secrets, "GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h"}) as daemon:

@@ -6,6 +6,9 @@ import asyncio
 import logging
 import re
 from dataclasses import replace
+from datetime import timedelta
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from support.server.made_up import World, made_up_state
 
 from gitops_connect.daemon import events
 from gitops_connect.errors import LedgerBusy
+from gitops_connect.model.health import OffsetProgress
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -99,6 +103,17 @@ def test_the_number_of_labels_is_bounded(serve: Any) -> None:
     labels = {"cluster": "local", "connector": OTHERS, "kind": "automatic", "result": "applied"}
     assert value(client, "connector_restarts_total", **labels) == 15
     everything = made_up_state(ManualClock().now()).snapshot.clusters[CLUSTER].connectors
+    view, now = client.made.served.snapshot.clusters[CLUSTER], ManualClock().now()
+    moving = OffsetProgress(now, now - timedelta(hours=1), 12, "records", "")
+    progress = {one.name: moving for one in everything} | {everything[0].name: replace(moving, slowest=None, unit="")}
+    state = client.made.served.daemon.state
+    state.update_cluster(CLUSTER, plan=replace(view.plan, offset_progress=progress))
+    offsets = {name: [*names] for name, names in groupby(sorted(samples(client)), itemgetter(0)) if "moved" in name}
+    assert [len(names) for names in offsets.values()] == [5, 4]
+    shown = {"cluster": "local", "connector": everything[1].name}
+    assert value(client, "connector_offsets_moved_timestamp_seconds", **shown) == now.timestamp()
+    assert value(client, "connector_slowest_partition_moved_timestamp_seconds", **shown) == now.timestamp() - 3600
+    assert value(client, "connector_offsets_distance_total", **shown, unit="records") == 12
     assert value(client, "connectors_omitted", cluster="local") == len(everything) - 5
 
 

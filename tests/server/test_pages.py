@@ -82,6 +82,19 @@ def test_a_plan_is_shown_as_in_the_terminal_and_an_offset_change_before_and_afte
     assert "applied" in text
 
 
+def test_active_topics_are_shown_if_the_daemon_has_read_them(client: TestClient) -> None:
+    text = outline(client, "/clusters/local/connectors/failed").text
+    assert [part in text for part in ("<orders>.000", "<orders>.099", "<orders>.100", "and 3 more")] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert "Active topics" not in outline(client, "/clusters/local/connectors/orders").text
+    read, unread = (get(client, f"/clusters/local/connectors/{name}")["active_topics"] for name in ("failed", "orders"))
+    assert (len(read), read[0], unread) == (103, "<orders>.000", None)
+
+
 def test_the_filter_is_in_the_url(client: TestClient) -> None:
     assert listed(client, "/")[0] == "local/customers-sink-0003", "what does not work comes first"
     for path, connectors in rows(__file__, "filters"):

@@ -10,7 +10,14 @@ from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import NEWEST, StrimziOptions, StrimziVersion
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
 from gitops_connect.settings.credential_sources import Credential
-from gitops_connect.settings.sections import ClusterMode, DatabaseSettings, LogFormat, Settings
+from gitops_connect.settings.sections import (
+    ClusterMode,
+    DatabaseSettings,
+    KafkaSettings,
+    LogFormat,
+    SecurityProtocol,
+    Settings,
+)
 from gitops_connect.settings.settings_file import load_settings
 
 FULL = Path(__file__).with_name("every_section.toml").read_text()
@@ -32,6 +39,9 @@ def test_every_section_is_read_and_paths_start_from_the_file(tmp_path: Path) -> 
     assert cluster.mode is ClusterMode.OBSERVE
     assert cluster.token == Credential(file=tmp_path / "token")
     assert cluster.databases["shop"] == DatabaseSettings(Credential(env="SHOP_URL"), ("orders-*",))
+    assert cluster.kafka == KafkaSettings(
+        ("k1:9093", "k2:9093"), SecurityProtocol.SASL_SSL, password=Credential(env="KAFKA_PASSWORD")
+    )
     assert settings.secrets.files == (tmp_path / "secrets",)
     assert settings.daemon.log_format is LogFormat.TEXT
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from histories.stage import SCHEMA
 from standin.cluster import Target
 from standin.plugins import Refused
 from support.cluster.memory_cluster import TRACE
 
-from gitops_connect.model.desired import TargetState
+from gitops_connect.model.clock import Duration
+from gitops_connect.model.desired import OnManualPause, TargetState
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.offsets import offset_text, partition_text
+from gitops_connect.model.observed_state import ObservedConnector
+from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.settings.sections import SkipSettings
 from simulation.world import CLASS, FOREIGN, LOCAL, Faults, World, copy_ledger, counting
 
 NAMES = ("one", "two", "three")
@@ -44,6 +46,17 @@ class Declared:
             f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec:\n  class: {CLASS}\n"
             f"  state: {self.state}\n{restart}  config: {json.dumps(config)}\n"
         )
+
+    def differs_from(self, there: ObservedConnector | None) -> str:
+        """How the connector differs from its document; empty if it does not."""
+        if not self.is_there:
+            return "" if there is None else "it is still there"
+        if there is None:
+            return "it is missing"
+        if there.config.get("version") != str(self.version):
+            return f"it has version {there.config.get('version')}, not {self.version}"
+        wanted = TargetState(self.state).name
+        return "" if self.fails or there.state.value == wanted else f"it is {there.state.value}, not {wanted}"
 
 
 @dataclass(eq=False)
@@ -131,8 +144,6 @@ class Day:
         connector = ConnectorName(name)
         ledger = self.world.ledger
         if not ledger.resume(LOCAL, connector):
-            from gitops_connect.model.suspensions import SuspendedBy, Suspension
-
             since = self.world.cluster.clock.now()
             ledger.suspend(LOCAL, connector, Suspension(SuspendedBy.COMMAND, False, "ann", since, "work"))
 
@@ -187,23 +198,12 @@ class Day:
     def differences(self) -> list[str]:
         """What differs without a reason that the product tells."""
         self.world.cluster.rules.catch_up()
-        present = self.world.cluster.present
-        told = self._told()
-        found = []
-        for name, one in self.declared.items():
-            connector = ConnectorName(name)
-            there = present.get(connector)
-            if connector in told:
-                continue
-            if not one.is_there:
-                if there is not None:
-                    found.append(f"{name} is still there")
-            elif there is None:
-                found.append(f"{name} is missing")
-            elif there.config.get("version") != str(one.version):
-                found.append(f"{name} has version {there.config.get('version')}, not {one.version}")
-            elif there.state.value != TargetState(one.state).name and not one.fails:
-                found.append(f"{name} is {there.state.value}, not {one.state}")
+        present, told = self.world.cluster.present, self._told()
+        found = [
+            f"{name}: {difference}"
+            for name, one in self.declared.items()
+            if ConnectorName(name) not in told and (difference := one.differs_from(present.get(ConnectorName(name))))
+        ]
         foreign = present.get(FOREIGN)
         if foreign is None or foreign.state.value != "RUNNING":
             found.append("the connector of someone else was changed")
@@ -240,10 +240,6 @@ ACTIONS: tuple[Callable[[Day, str], None], ...] = (
 
 
 def settings_of(random: Random) -> dict[str, object]:
-    from gitops_connect.model.clock import Duration
-    from gitops_connect.model.desired import OnManualPause
-    from gitops_connect.settings.sections import SkipSettings
-
     return {
         "prune": True,
         "max_deletions": 1.0,
@@ -258,7 +254,7 @@ def settings_of(random: Random) -> dict[str, object]:
 
 def live(seed: int, template: Path, root: Path) -> Day:
     """Live the day of that seed. Raises AssertionError, or any bug of the product, with the history as a note."""
-    random = Random(seed)
+    random = Random(seed)  # noqa: S311 - it has to be repeatable
     faults = Faults(
         death=random.choice((0, 0, 0.002)),
         freeze=random.choice((0, 0, 0.003)),

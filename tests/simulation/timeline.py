@@ -1,4 +1,4 @@
-"""Simulated time. Each activity has a thread, exactly one of them runs at a time, and the one that is due first is next.
+"""Simulated time. Each activity has a thread, and exactly one of them runs at a time: the one that is due first.
 
 An activity gives way only while it sleeps. So the order of all events follows from their times and from the order in
 which they were scheduled: the same seed gives the same history.

@@ -16,10 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from histories.stage import SCHEMA, Repository
+from histories.stage import Repository
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
-from standin.cluster import Target
 from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.connect.client import ConnectClient
@@ -44,7 +43,7 @@ from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, RepositorySettings, Settings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
-from simulation.accounts import Accounts, AccountedStore
+from simulation.accounts import AccountedStore, Accounts
 from simulation.jobs import SimulatedJobs
 from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
 
@@ -54,7 +53,19 @@ KEY = b"k" * 32
 FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
 EFFECTS = frozenset(
-    "create configure stop pause resume delete restart restart_part alter_offsets reset_offsets reset_active_topics".split()
+    (
+        "create",
+        "configure",
+        "stop",
+        "pause",
+        "resume",
+        "delete",
+        "restart",
+        "restart_part",
+        "alter_offsets",
+        "reset_offsets",
+        "reset_active_topics",
+    )
 )
 _TIMEOUTS = (OutcomeUnknown("no answer"), ConnectUnavailable("nobody"), RebalanceInProgress("rebalancing"))
 
@@ -107,7 +118,9 @@ def counting(current: Offsets) -> Offsets:
     partition = partition_text({"s": "a"})
     if known is not None:
         return {partition: offset_text({"n": 1})}
-    return {one: offset_text({"n": _number(offset) + 1}) if one == partition else offset for one, offset in current.items()}
+    return {
+        one: offset_text({"n": _number(offset) + 1}) if one == partition else offset for one, offset in current.items()
+    }
 
 
 def _number(offset: str) -> int:
@@ -285,7 +298,7 @@ class World:
         self.repository = Repository()
         self.cluster = Counting(SimulatedClock(self.timeline, self.people))
         self.accounts = self.cluster.accounts = Accounts()
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}  # the newest fencing number with which each lease was used
         self._replicas = 0
         self.replicas: list[Replica] = []
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)

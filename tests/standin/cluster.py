@@ -267,6 +267,10 @@ class Cluster:
         self._require_tracking()
         return {name: {"topics": list(self._active.get(name, ()))}}
 
+    def keep_active_topics(self, name: str, *topics: str) -> None:
+        """Leave topics of a deleted connector, as a worker that ends during the deletion does."""
+        self._active[name] = {*topics}
+
     def reset_active_topics(self, name: str) -> None:
         self._require_tracking()
         if self.topic_tracking is TopicTracking.NO_RESET:

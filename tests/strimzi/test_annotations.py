@@ -14,6 +14,7 @@ from support.files.tables import rows
 
 from gitops_connect.documents.desired_state import Requests
 from gitops_connect.documents.load import ParseCache, load
+from gitops_connect.model.desired import RESET_TOPICS
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.strimzi import AnnotationAction, StrimziOptions, reviewed_name
 from gitops_connect.strimzi.annotations import AnnotatedResource, find_annotated, with_requests
@@ -169,6 +170,17 @@ def test_a_restart_is_a_field_of_the_connector(
     (field,) = expected
     place = documents.documents[0].locate(("spec", field))
     assert "strimzi.io/" in text.splitlines()[place.line - 1]
+    assert requests == Requests()
+
+
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_a_reset_of_active_topics_is_a_field_of_the_connector_at_the_place_of_its_annotation(kind: str) -> None:
+    text = RESOURCES[kind]({RESET_TOPICS: "INC-1", "gitops-connect/allow-unknown-keys": "x"})
+    documents, requests = requested({"a.yaml": text})
+    assert spec_of(documents)["resetTopics"] == {"id": "INC-1"}
+    (document,) = documents.documents
+    assert document.value["metadata"]["annotations"] == {"gitops-connect/allow-unknown-keys": "x"}
+    assert RESET_TOPICS in text.splitlines()[document.locate(("spec", "resetTopics", "id")).line - 1]
     assert requests == Requests()
 
 

@@ -69,3 +69,22 @@ def test_an_error_in_the_config_of_a_cluster_names_its_line() -> None:
     head = 6  # lines for apiVersion, kind and metadata
     assert {(item.rule, item.location.line) for item in diagnostics} == {("strimzi/config-value", line + head)}
     assert {item.connector for item in diagnostics} == {NAME, "a->b.MirrorCheckpointConnector"}
+
+
+@pytest.mark.parametrize(("support", "severity"), [("required", "error"), ("requested", "warning")])
+def test_the_isolation_of_an_exactly_once_mirror_is_checked(support: str, severity: str) -> None:
+    config = {"exactly.once.support": support}
+    state, (found,) = declared(new_shape({"sourceConnector": {"config": config}}))
+    assert (found.severity.value, found.rule, found.connector) == (severity, "connector/mirror-isolation", NAME)
+    assert (NAME in state.held) is (severity == "error")
+    config["source.consumer.isolation.level"] = "read_committed"
+    assert not declared(new_shape({"sourceConnector": {"config": config}}))[1].items
+
+
+def test_an_annotation_acknowledges_a_weaker_delivery_of_each_connector() -> None:
+    spec = new_shape({"sourceConnector": {}, "checkpointConnector": {}})
+    for text, known in (("delivery", True), ("rewind", False)):
+        resource = resource_text(spec, annotations={"gitops-connect/acknowledge": text})
+        state, found = read(resource, StrimziOptions(clusters={"mm2": LOCAL}))
+        assert [one.acknowledges_delivery for one in state.connectors] == [True, True] * known
+        assert {one.rule for one in found} == (set() if known else {"schema/enum"})

@@ -11,7 +11,7 @@ from gitops_connect.documents import connector_rules
 from gitops_connect.documents.fields import TASKS, connector_of
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
 from gitops_connect.exchange.readers.reading import Part
-from gitops_connect.model.desired import OWN_ANNOTATIONS
+from gitops_connect.model.desired import ACKNOWLEDGE, OWN_ANNOTATIONS, RESET_TOPICS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.names import ClusterName
@@ -28,8 +28,8 @@ _PROVIDERS = ("strimzienv:", "strimzidir:", "strimzifile:", "strimzisecrets:")
 _OFFSETS = ("listOffsets", "alterOffsets")
 _CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
 _OF_CONNECTORS = ("mirrors", "clusters", "connectCluster", "target")
-_GENERATED = "kubectl.kubernetes.io/last-applied-configuration"
-"""A copy of the resource, with its secrets."""
+_ELSEWHERE = ("kubectl.kubernetes.io/last-applied-configuration", ACKNOWLEDGE, RESET_TOPICS)
+"""Annotations that are not kept: a copy of the resource, with its secrets, and fields of the document."""
 
 
 def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnostic]]:
@@ -93,10 +93,10 @@ def documents_of(resources: Sequence[Document], options: StrimziOptions, cluster
 
 
 def _texts_of(resource: Document, field: str) -> dict[str, str]:
-    """The labels or annotations of a resource that are not Strimzi's or Kubernetes'."""
+    """The labels or annotations of a resource that are not Strimzi's or Kubernetes', and no field of a document."""
     texts = resource.section("metadata").get(field)
     found = texts if isinstance(texts, Mapping) else {}
-    return {key: str(text) for key, text in found.items() if not key.startswith(_PREFIX) and key != _GENERATED}
+    return {key: str(text) for key, text in found.items() if not key.startswith(_PREFIX) and key not in _ELSEWHERE}
 
 
 def _with_cluster(resource: Document, cluster: ClusterName | None) -> Document:

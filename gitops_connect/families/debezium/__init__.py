@@ -311,7 +311,10 @@ def topics_written(config: Config) -> KafkaUse:
         return KafkaUse(own_clients=history)
     topics = [server] if history and config.get("include.schema.changes", "true").lower() == "true" else []
     if config.get("heartbeat.interval.ms", "0") != "0":
-        topics.append(f"{config.get('topic.heartbeat.prefix', '__debezium-heartbeat')}.{server}")
+        prefix = config.get("topic.heartbeat.prefix") or config.get("heartbeat.topics.prefix", "__debezium-heartbeat")
+        topics.append(f"{prefix}.{server}")
+    if "sink" in (one.strip() for one in config.get("notification.enabled.channels", "").split(",")):
+        topics += filter(None, [config.get("notification.sink.topic.name")])
     return KafkaUse(tuple(topics), (f"{server}{config.get('topic.delimiter', '.')}",), history)
 
 

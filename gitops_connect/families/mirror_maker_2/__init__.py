@@ -65,7 +65,7 @@ def topics_written(config: Config) -> KafkaUse:
             if not all(map(_PLAIN.fullmatch, listed)):
                 return KafkaUse((), (prefix,) if prefix else (), _OWN_CLIENTS)
             heartbeats = f"{alias}{separator}{_HEARTBEATS}"  # the identity policy renames them, too
-            return KafkaUse((*(prefix + one for one in listed), heartbeats), (), _OWN_CLIENTS)
+            return KafkaUse((*(prefix + one for one in listed), heartbeats), (), _OWN_CLIENTS, (_HEARTBEATS,))
         case "MirrorCheckpoint" if separator == ".":
             return KafkaUse((f"{alias}.checkpoints.internal",), (), _OWN_CLIENTS)
         case "MirrorHeartbeat":

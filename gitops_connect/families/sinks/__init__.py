@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 
 from gitops_connect.families.family import Config, ConnectorClass
@@ -10,6 +12,7 @@ from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys,
 from gitops_connect.families.resume import FORWARD, NEW, REMOVED, REWIND, UNKNOWN_CLASS, ResumeRules
 from gitops_connect.families.shapes import Demand, Shape, ShapeFields
 from gitops_connect.families.ties import Ties, TopicFilter, translate
+from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.units import Unit
 
@@ -27,6 +30,21 @@ def topics_read(config: Config) -> Ties:
     if names.strip():
         return Ties((TopicFilter("topics", names, frozenset(name.strip() for name in names.split(","))),))
     return Ties((TopicFilter("topics.regex", pattern, None, translate(pattern)),))
+
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""The names that Kafka allows (`Topic.validate`): without a slash, so that `orders/3` is unambiguous."""
+
+
+def partition_label(partition: PartitionText) -> str:
+    """`orders/3` for a partition of a Kafka topic, as sinks have; else its canonical JSON."""
+    match json.loads(partition):
+        case {"kafka_topic": str(topic), "kafka_partition": int(number), **more}:
+            if not more and not isinstance(number, bool) and number >= 0 and _TOPIC.fullmatch(topic):
+                return f"{topic}/{number}"
+        case _:
+            pass
+    return partition
 
 
 SINK = Shape(

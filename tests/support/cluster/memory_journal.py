@@ -100,6 +100,9 @@ class MemoryJournal:
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
 
+    def creating(self, connector: ConnectorName) -> None:
+        """Which connectors are managed is known to the ledger, and not to this journal."""
+
     def count_restart(self, connector: ConnectorName) -> None:
         if self.faults["count"]:
             raise self.faults["count"].popleft()
@@ -177,6 +180,10 @@ class MemoryChange:
         assert sent <= self.entries
         self._begun.sent = max(sent, self._begun.sent)
 
+    def is_settled(self) -> bool:
+        earlier, self._current = self._current, self._read()
+        return self._current == earlier
+
     def is_untouched(self) -> bool:
         return self._read() == self._begun.before
 
@@ -214,6 +221,7 @@ def execute_options(clock: Clock, journal: MemoryJournal | None = None, **more: 
         "before_effect": lambda: None,
         "on_outcome": lambda _: None,
         "on_progress": lambda _: None,
+        "fence": lambda _: None,
     }
     return ExecuteOptions(clock, journal, journal, **{**options, **more})
 

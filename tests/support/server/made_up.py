@@ -15,7 +15,7 @@ from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.health import HealthReason
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision, TopicName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
@@ -210,6 +210,7 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
             REVISION,
             "",
             now + timedelta(seconds=40),
+            {ConnectorName("failed"): frozenset(TopicName(f"<orders>.{number:03}") for number in range(103))},
         ),
         PROD: ClusterView(
             PROD,
