@@ -23,7 +23,7 @@ class Clock(Protocol):
         """Wait for that many seconds."""
 
     def repeat(self, work: Callable[[], float], wait: float, name: str) -> Callable[[], None]:
-        """Call `work` beside the caller after `wait` seconds, and then each time after as many seconds as it returns.
+        """Call `work` in the background after `wait` seconds, and again each time after the seconds that it returns.
 
         Returns a function that ends this, and waits for a call in progress.
         """

@@ -351,7 +351,7 @@ class World:
         return error, happens
 
     def acts(self, replica: Replica, verb: str, name: ConnectorName, permit: Callable[[], float] | None) -> None:
-        """A request with an effect is sent now. It needs the newest lease of the cluster, and a connector of ours."""
+        """A request with an effect is sent now. It needs the newest lease, and a connector that is managed."""
         self.note(f"{replica.life.name}: {verb} {name}")
         assert name != FOREIGN, f"{verb} changes a connector that is not managed"
         assert permit is not None, f"{verb} without a lease"
