@@ -17,6 +17,7 @@ from gitops_connect.apply.executor import execute
 from gitops_connect.apply.step_context import ExecuteOptions, StoppedConnectors
 from gitops_connect.declare import Declared
 from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Plan
@@ -64,13 +65,7 @@ def reconcile(
     settings, clock = runtime.cluster(cluster), runtime.clock
     with runtime.ledger.lease(cluster, clock, leader=options.leader) as lease:
         ledger = runtime.ledger.under(lease)
-        proposing = ProposeOptions(options.is_daemon, options.reviews)
-        proposal = propose(runtime, declared, cluster, proposing)
-        if options.is_daemon and (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
-            ledger.configs.record(cluster, rolled_back)
-            again = propose(runtime, declared, cluster, proposing)
-            topics = again.situation.topics.after(proposal.situation.topics)
-            proposal = replace(again, situation=replace(again.situation, topics=topics))
+        proposal = _propose(runtime, declared, ledger, cluster, options)
         options.proposed(proposal)
         if not options.is_daemon:
             guards.enforce(proposal.plan)
@@ -103,3 +98,17 @@ def reconcile(
     return ReconciliationOutcome(
         cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()
     )
+
+
+def _propose(
+    runtime: Runtime, declared: Declared, ledger: Ledger, cluster: ClusterName, options: ReconcileOptions
+) -> Proposal:
+    """The plan of the cluster. For a daemon, configs that have failed are rolled back before."""
+    proposing = ProposeOptions(options.is_daemon, options.reviews)
+    proposal = propose(runtime, declared, cluster, proposing)
+    if not options.is_daemon or not (rolled_back := find_rollbacks(proposal.situation, proposal.plan)):
+        return proposal
+    ledger.configs.record(cluster, rolled_back)
+    again = propose(runtime, declared, cluster, proposing)
+    topics = again.situation.topics.after(proposal.situation.topics)
+    return replace(again, situation=replace(again.situation, topics=topics))
