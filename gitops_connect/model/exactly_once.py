@@ -55,8 +55,9 @@ def requires_exactly_once(config: Mapping[str, str]) -> bool:
 def delivery(config: Mapping[str, str], support: ExactlyOnceSupport) -> Delivery:
     """The guarantee of a source that runs with this config.
 
-    Workers with the support use transactions for every source, but only a class can tell whether it resumes exactly
-    where the last transaction ended. Connect asks it if the config has `required`, and rejects the config otherwise.
+    Workers with that support write the records of every source in transactions. But a source delivers exactly once only
+    if its class resumes at the offset of the last transaction. With `required`, Connect accepts only a config for which
+    the class confirms this (`SourceConnector.exactlyOnceSupport`).
     """
     is_hidden = is_reference(config.get(SUPPORT, "")) or is_mask(config.get(SUPPORT, ""))
     if support is ExactlyOnceSupport.NOT_ENABLED or not (is_hidden or requires_exactly_once(config)):
