@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -157,7 +156,7 @@ def observe_topics(
     answer, reject the credentials, or do not track topics.
     """
     found, unread = {}, {}
-    with ThreadPoolExecutor(client.parallelism, thread_name_prefix="topics") as pool:
+    with client.threads() as pool:
         asked = {name: pool.submit(in_trace(client.active_topics), name) for name in names}
         try:
             for name, one in asked.items():

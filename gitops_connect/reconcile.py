@@ -88,7 +88,6 @@ def reconcile(
             families=runtime.families,
             fence=partial(fence, runtime.settings, cluster),
             task_shutdown_timeout=settings.task_shutdown_timeout,
-            threads=runtime.threads,
         )
         outcomes = execute(proposal.plan, runtime.clients[cluster].guarded_by(lease.check), execution)
         records.end(outcomes)

@@ -6,7 +6,6 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -82,8 +81,7 @@ class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `topic_reads` has the active topics that were
-    read before. `say` gets messages about long offset changes, in the thread that runs them. `threads` makes a pool of
-    so many threads for the requests of steps.
+    read before. `say` gets messages about long offset changes, in the thread that runs them.
     """
 
     settings: Settings
@@ -96,7 +94,6 @@ class Runtime:
     families: Registry = field(default=BUILT_IN, repr=False)
     say: Say = _ignore
     topic_reads: dict[ClusterName, TopicReads] = field(default_factory=dict, repr=False)
-    threads: Callable[[int], Executor] = ThreadPoolExecutor
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         return self.settings.clusters[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -217,7 +218,10 @@ class BadOwnership(dict[Any, Any]):
 
 
 class BadClient:
-    cluster, parallelism = CLUSTER, 2
+    cluster = CLUSTER
+
+    def threads(self, count: int = 2) -> Executor:
+        return ThreadPoolExecutor(count)
 
     def validate(self, _class: str, config: dict[str, str], **_more: Any) -> ConfigVerdict:
         if config["name"] == BAD:

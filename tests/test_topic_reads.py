@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import timedelta
 
 from support.planner.situations import NOW
@@ -18,7 +19,8 @@ NAMES = [ConnectorName(name) for name in "abcde"]
 class Worker:
     """The part of a `ConnectClient` that returns active topics: those in `topics`, or the error of `errors`."""
 
-    parallelism = 2
+    def threads(self, count: int = 2) -> Executor:
+        return ThreadPoolExecutor(count)
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -60,7 +60,7 @@ class _Run:
         self._options = options
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
-        self._readers = options.threads(_READERS)
+        self._readers = cluster.threads(_READERS)
         self._context = StepContext(
             cluster,
             options,
@@ -88,7 +88,7 @@ class _Run:
         self._adopt()
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
-        with self._readers, self._options.threads(max(1, self._options.parallelism) + 1) as pool:
+        with self._readers, self._cluster.threads(max(1, self._options.parallelism) + 1) as pool:
             while self._ready or self._later or self._sending or self._waiting:
                 if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
                     self._may_go_on()

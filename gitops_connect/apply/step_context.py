@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -52,7 +52,6 @@ class ExecuteOptions:
     it ends; `on_progress` sometimes receives the progress of a large offset change. `families` are the known connector
     classes. `fence` fences the producers with these transactional ids: afterwards, they can write nothing more.
     `task_shutdown_timeout`: seconds after which the offsets of a source whose producers are not fenced are read again.
-    `threads` makes a pool of so many threads, in which requests are sent.
     """
 
     clock: Clock
@@ -70,7 +69,6 @@ class ExecuteOptions:
     families: Registry = BUILT_IN
     fence: Callable[[Sequence[str]], None] = field(kw_only=True)
     task_shutdown_timeout: float = 0
-    threads: Callable[[int], Executor] = ThreadPoolExecutor
 
 
 @dataclass(frozen=True, slots=True)

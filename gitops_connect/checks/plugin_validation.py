@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -81,7 +80,7 @@ def answers(
     """Connect's answer to each config, sorted by connector, and the reason why some configs were not checked."""
     ordered = sorted(connectors, key=lambda connector: connector.name)
     validation = _Validation(client, options, len(ordered), options.clock.monotonic() + options.timeout)
-    with ThreadPoolExecutor(client.parallelism, thread_name_prefix="validate") as pool:
+    with client.threads() as pool:
         asked = [pool.submit(in_trace(validation.validate), connector) for connector in ordered]
     return [(connector, one.result()) for connector, one in zip(ordered, asked, strict=True)], validation.reason
 

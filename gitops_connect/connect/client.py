@@ -6,6 +6,7 @@ import hashlib
 import math
 import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
@@ -51,7 +52,7 @@ class ConnectClient:
 
     def __init__(self, settings: ClusterSettings, clock: Clock) -> None:
         self.cluster: ClusterName = settings.name
-        self.parallelism: int = max(1, settings.parallelism)
+        self._parallelism: int = max(1, settings.parallelism)
         self._clock = clock
         self._transport = Transport(settings, clock)
         self._probe = WorkerProbe(settings.url)
@@ -69,6 +70,10 @@ class ConnectClient:
         guarded = copy(self)
         guarded._permit = permit  # noqa: SLF001 - an object of this class
         return guarded
+
+    def threads(self, count: int = 0) -> Executor:
+        """Threads for requests, by default as many as requests may run in parallel."""
+        return ThreadPoolExecutor(count or self._parallelism, thread_name_prefix=f"requests to {self.cluster}")
 
     def __enter__(self) -> Self:
         return self

@@ -50,7 +50,7 @@ class Killed(Exception):
 class Numbers(MemoryCluster):
     """A cluster that reports changes of offsets. Its connector counts from its current offset up to `end`."""
 
-    cluster, parallelism = LOCAL, 1
+    cluster = LOCAL
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 
 from standin.cluster import Target
@@ -21,7 +19,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.settings.sections import SkipSettings
-from simulation.world import CLASS, FOREIGN, LOCAL, Faults, World, copy_ledger, counting
+from simulation.world import CLASS, FOREIGN, LOCAL, Faults, LedgerTemplate, World, counting
 
 NAMES = ("one", "two", "three")
 EVENTS = 8
@@ -252,7 +250,7 @@ def settings_of(random: Random) -> dict[str, object]:
     }
 
 
-def live(seed: int, template: Path, root: Path) -> Day:
+def live(seed: int, template: LedgerTemplate) -> Day:
     """Live the day of that seed. Raises AssertionError, or any bug of the product, with the history as a note."""
     random = Random(seed)  # noqa: S311 - it has to be repeatable
     faults = Faults(
@@ -261,17 +259,15 @@ def live(seed: int, template: Path, root: Path) -> Day:
         request=random.choice((0, 0.1, 0.3)),
         read=random.choice((0, 0, 0.02)),
     )
-    with tempfile.TemporaryDirectory(dir=root) as place:
-        copy_ledger(template, Path(place))
-        with closing(World(random, Path(place), settings_of(random), faults)) as world:
-            day = Day(world)
-            try:
-                day.begin()
-                for _ in range(EVENTS):
-                    day.run(random.choice((0.3, 2, 10, 31, 70)))
-                    day.event()
-                day.settle()
-            except BaseException as error:
-                error.add_note(f"seed {seed}, {world.cluster_settings}\n" + "\n".join(world.history))
-                raise
-            return day
+    with closing(World(random, template.copy(), settings_of(random), faults)) as world:
+        day = Day(world)
+        try:
+            day.begin()
+            for _ in range(EVENTS):
+                day.run(random.choice((0.3, 2, 10, 31, 70)))
+                day.event()
+            day.settle()
+        except BaseException as error:
+            error.add_note(f"seed {seed}, {world.cluster_settings}\n" + "\n".join(world.history))
+            raise
+        return day

@@ -7,7 +7,7 @@ Connect, a transaction of the ledger, a fetch from Git.
 from __future__ import annotations
 
 import logging
-import shutil
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ from gitops_connect.errors import (
     RebalanceInProgress,
     SourceUnavailable,
 )
-from gitops_connect.ledger.database import _WRITES, Database, _begin
+from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
@@ -50,6 +50,7 @@ from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
 LOCAL = ClusterName("local")
 CLASS = "org.example.Numbers"
 KEY = b"k" * 32
+NOWHERE = Path("/nonexistent")
 FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
 EFFECTS = frozenset(
@@ -128,42 +129,41 @@ def _number(offset: str) -> int:
 
 
 class SimulatedDatabase(Database):
-    """The ledger of one replica. A transaction that has begun is rolled back if the replica dies in it."""
+    """The ledger as one replica uses it. A transaction that has begun is rolled back if the replica dies in it.
 
-    def __init__(self, directory: Path, replica: Replica | None) -> None:
-        super().__init__("sqlite:///state.db", directory)
+    All replicas share one connection: activities only give way before a transaction, never in it.
+    """
+
+    def __init__(self, connection: Connection, replica: Replica | None = None) -> None:
+        self.file, self.place = None, "memory"
+        self._connection = connection
+        self._driver: Any = connection.connection.driver_connection
         self._replica = replica
-        # One connection: to open one for each transaction takes longer than the transaction.
-        engine = create_engine(
-            f"sqlite:///{self.file}", poolclass=StaticPool, connect_args={"check_same_thread": False}
-        )
-        event.listen(engine, "connect", _hasty)
-        event.listen(engine, "begin", _begin)
-        self._readers = engine
-        self._writers = engine.execution_options(**{_WRITES: True})
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         if self._replica is not None:
             self._replica.touch("ledger")
-        with super().read() as connection:
-            yield connection
+        with self._translated():
+            yield self._connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         if self._replica is not None:
             self._replica.touch("ledger")
-        with super().write() as connection:
-            yield connection
+        self._driver.execute("BEGIN")
+        try:
+            with self._translated():
+                yield self._connection
             if self._replica is not None:
                 self._replica.may_die("before the commit")
+        except BaseException:
+            self._driver.execute("ROLLBACK")
+            raise
+        self._driver.execute("COMMIT")
 
-
-def _hasty(connection: Any, _record: object) -> None:
-    """Do not wait for the disk: processes are killed here, and never a machine."""
-    connection.isolation_level = None
-    connection.execute("PRAGMA synchronous = OFF")
-    connection.execute("PRAGMA journal_mode = MEMORY")
+    def close(self) -> None:
+        """The connection is closed by the world."""
 
 
 class SimulatedLedger(Ledger):
@@ -185,7 +185,7 @@ class SimulatedLedger(Ledger):
 class SimulatedClient:
     """The `ConnectClient` of one replica."""
 
-    cluster, parallelism = LOCAL, 1
+    cluster, threads = LOCAL, AtOnce
 
     def __init__(self, replica: Replica, permit: Callable[[], float] | None = None) -> None:
         self._replica = replica
@@ -252,11 +252,10 @@ class Replica:
         self.world = world
         self.life = Life(f"replica {number}")
         self.clock = SimulatedClock(world.timeline, self.life)
-        database = SimulatedDatabase(world.directory, self)
-        ledger = SimulatedLedger(database, world.accounts)
-        spark = SharedSession(world.settings.spark, {}, world.directory)
+        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), world.accounts)
+        spark = SharedSession(world.settings.spark, {}, NOWHERE)
         clients = {LOCAL: cast(ConnectClient, SimulatedClient(self))}
-        runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock, threads=AtOnce)
+        runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         world.timeline.at(0, self.life, self.daemon.begin)
 
@@ -285,7 +284,8 @@ class World:
     """Everything that a simulation acts on. `history` tells what happened, with its time."""
 
     random: Random
-    directory: Path
+    connection: Connection
+    """Of the ledger."""
     cluster_settings: Mapping[str, Any]
     faults: Faults = Faults()
     history: list[str] = field(default_factory=list)
@@ -303,12 +303,12 @@ class World:
         self.replicas: list[Replica] = []
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
         self.settings = Settings(
-            self.directory,
+            NOWHERE,
             repository=RepositorySettings(interval=Duration(30)),
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
         )
-        self.ledger = SimulatedLedger(SimulatedDatabase(self.directory, None), self.accounts)
+        self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), self.accounts)
         self.log = _Collected(self)
         logger = logging.getLogger("gitops_connect")
         logger.addHandler(self.log)
@@ -318,8 +318,10 @@ class World:
         logger = logging.getLogger("gitops_connect")
         logger.removeHandler(self.log)
         logger.level = self._level
-        self.timeline.close([self.people, *(one.life for one in self.replicas)])
-        self.ledger.close()
+        for life in (self.people, *(one.life for one in self.replicas)):
+            life.is_dead = True
+        self.timeline.close()
+        self.connection.close()
 
     def note(self, text: str) -> None:
         self.history.append(f"{self.timeline.now:8.2f} {text}")
@@ -376,11 +378,22 @@ class _Collected(logging.Handler):
             self._world.timeline.errors.append(record.exc_info[1])
 
 
-def prepared_ledger(directory: Path) -> Path:
-    """An empty ledger with its schema: copied for each seed, because the migrations take long."""
-    Ledger.open("sqlite:///state.db", directory, KEY).close()
-    return directory / "state.db"
+class LedgerTemplate:
+    """An empty ledger with its schema: copied for each day, because the migrations take long."""
+
+    def __init__(self, directory: Path) -> None:
+        Ledger.open("sqlite:///state.db", directory, KEY).close()
+        self._driver = sqlite3.connect(directory / "state.db")
+        self._engine = create_engine("sqlite://", poolclass=StaticPool)
+        event.listen(self._engine, "connect", _without_transactions)
+
+    def copy(self) -> Connection:
+        """A connection to a copy in memory, in place of the last copy."""
+        connection = self._engine.connect()
+        self._driver.backup(cast(sqlite3.Connection, connection.connection.driver_connection))
+        return connection
 
 
-def copy_ledger(template: Path, directory: Path) -> None:
-    shutil.copy(template, directory / "state.db")
+def _without_transactions(connection: Any, _record: object) -> None:
+    """`SimulatedDatabase` begins and ends the transactions."""
+    connection.isolation_level = None

@@ -6,6 +6,7 @@ import json
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -212,6 +213,9 @@ class MemoryCluster:
             self.rules.catch_up()
             there = self.present
             return {name: there[name] for name in there.keys() - self.unreadable}, self.unreadable & there.keys()
+
+    def threads(self, count: int = 1) -> Executor:
+        return ThreadPoolExecutor(count)
 
     def conceal(self, secrets: Iterable[str]) -> None:
         """Do nothing: no answer of this cluster quotes a config."""
