@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -142,15 +143,21 @@ class Lease:
         """Acquire the lease if it is free. Raises LedgerBusy, which names the holder.
 
         An expiry that is further away than `ttl` was written before the clock was set back. It is limited to `ttl`.
+        While another process holds the lease, this only reads: each follower tries every second.
         """
+        this, lasts = LEASES.c.name == self.name, timedelta(seconds=self.ttl)
+        with self.database.read() as connection:
+            row = connection.execute(select(LEASES).where(this)).one_or_none()
+            now = _time(connection, self.clock.now())
+            if row is not None and row.expires <= now + lasts and not _is_free(row, now):
+                raise LedgerBusy(_in_use(row))
         with self.database.write() as connection:
             _lock_briefly(connection)
             if self.leader is not None:
                 self.leader.require(connection)
-            this = LEASES.c.name == self.name
             row = connection.execute(select(LEASES).where(this).with_for_update()).one_or_none()
             now = _time(connection, self.clock.now())
-            expires, busy = now + timedelta(seconds=self.ttl), ""
+            expires, busy = now + lasts, ""
             number, process = 1 if row is None else row.number + 1, Process.current()
             values = {
                 "number": number,
@@ -295,6 +302,7 @@ def _started(process: psutil.Process) -> float:
     return process.create_time() - booted
 
 
+@cache
 def _place() -> str:
     """The boot id and the namespace of the process ids; empty if the system (not Linux) has neither."""
     try:

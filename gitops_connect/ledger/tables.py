@@ -7,7 +7,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Column, Connection, MetaData, Row, Table, delete, insert, select, update
+from sqlalchemy import Column, Connection, MetaData, Row, Table, bindparam, delete, insert, select, update
 
 from gitops_connect.ledger.column_types import (
     AcknowledgementList,
@@ -258,10 +258,11 @@ class RecordedValues(Generic[K, V]):
             *(one.name for one in table.primary_key if one.name != "cluster")
         )
         self._others = [one.name for one in table.c if not one.primary_key]
+        self._of = select(table).filter_by(cluster=bindparam("of"))
 
     def of(self, cluster: ClusterName) -> Mapping[K, V]:
         with self._database.read() as connection:
-            rows = connection.execute(select(self._table).filter_by(cluster=cluster)).all()
+            rows = connection.execute(self._of, {"of": cluster}).all()
         return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}
 
     def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:

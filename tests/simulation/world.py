@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, cast
+from unittest.mock import patch
 
 from histories.stage import Repository
 from sqlalchemy import Connection, create_engine, event
@@ -33,7 +34,7 @@ from gitops_connect.errors import (
     SourceUnavailable,
 )
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.leases import Lease, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -51,6 +52,8 @@ LOCAL = ClusterName("local")
 CLASS = "org.example.Numbers"
 KEY = b"k" * 32
 NOWHERE = Path("/nonexistent")
+ELSEWHERE = Process("elsewhere", "", 1, 0.0)
+"""Each replica has its own host: nobody sees whether another one has ended."""
 FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
 EFFECTS = frozenset(
@@ -309,6 +312,8 @@ class World:
             clusters={LOCAL: cluster},
         )
         self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), self.accounts)
+        self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
+        self._elsewhere.start()
         self.log = _Collected(self)
         logger = logging.getLogger("gitops_connect")
         logger.addHandler(self.log)
@@ -321,6 +326,7 @@ class World:
         for life in (self.people, *(one.life for one in self.replicas)):
             life.is_dead = True
         self.timeline.close()
+        self._elsewhere.stop()
         self.connection.close()
 
     def note(self, text: str) -> None:
