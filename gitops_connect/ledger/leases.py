@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Lock
 
 import psutil
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, text, update
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.ledger.column_types import attributes
@@ -36,6 +36,9 @@ _LONGEST_LOCK = 5
 """Seconds that a process may hold the lock of a lease without a statement."""
 LEADER = "(leader)"
 """The lease of the daemon that reconciles. No cluster can have this name."""
+_LEASE = select(LEASES).where(LEASES.c.name == bindparam("lease"))
+_LOCKED = _LEASE.with_for_update(read=True)
+"""SQLite has one lock for all writers, and no other. In other databases nobody takes a row with this lock."""
 _SAME_START = 2.0
 """Seconds. Linux derives the time of boot, in whole seconds, from the time of day."""
 
@@ -145,9 +148,9 @@ class Lease:
         An expiry that is further away than `ttl` was written before the clock was set back. It is limited to `ttl`.
         While another process holds the lease, this only reads: each follower tries every second.
         """
-        this, lasts = LEASES.c.name == self.name, timedelta(seconds=self.ttl)
+        lasts = timedelta(seconds=self.ttl)
         with self.database.read() as connection:
-            row = connection.execute(select(LEASES).where(this)).one_or_none()
+            row = connection.execute(_LEASE, {"lease": self.name}).one_or_none()
             now = _time(connection, self.clock.now())
             if row is not None and row.expires <= now + lasts and not _is_free(row, now):
                 raise LedgerBusy(_in_use(row))
@@ -155,7 +158,7 @@ class Lease:
             _lock_briefly(connection)
             if self.leader is not None:
                 self.leader.require(connection)
-            row = connection.execute(select(LEASES).where(this).with_for_update()).one_or_none()
+            row = connection.execute(_LEASE.with_for_update(), {"lease": self.name}).one_or_none()
             now = _time(connection, self.clock.now())
             expires, busy = now + lasts, ""
             number, process = 1 if row is None else row.number + 1, Process.current()
@@ -168,7 +171,11 @@ class Lease:
                 "expires": expires,
             }
             # If another process has inserted the row meanwhile, the insertion fails: this lease is not free any more.
-            taken = insert(LEASES).values(name=self.name) if row is None else update(LEASES).where(this)
+            taken = (
+                insert(LEASES).values(name=self.name)
+                if row is None
+                else update(LEASES).where(LEASES.c.name == self.name)
+            )
             if row is None or _is_free(row, now):
                 connection.execute(taken.values(**values))
             else:
@@ -188,7 +195,7 @@ class Lease:
     def holder(self) -> Process | None:
         """The process that holds the lease; None if it is free."""
         with self.database.read() as connection:
-            row = connection.execute(select(LEASES).where(LEASES.c.name == self.name)).one_or_none()
+            row = connection.execute(_LEASE, {"lease": self.name}).one_or_none()
             if row is None or _is_free(row, _time(connection, self.clock.now())):
                 return None
             return _process(row)
@@ -207,9 +214,7 @@ class Lease:
         return _time(connection, self.clock.now()) + timedelta(seconds=self.ttl)
 
     def _require_ours(self, connection: Connection, *, locked: bool = False) -> Row[tuple[object, ...]]:
-        query = select(LEASES).where(LEASES.c.name == self.name)
-        # SQLite has one lock for all writers, and no other. In other databases nobody takes a row with this lock.
-        row = connection.execute(query.with_for_update(read=True) if locked else query).one_or_none()
+        row = connection.execute(_LOCKED if locked else _LEASE, {"lease": self.name}).one_or_none()
         if row is None or (row.number, row.token) != (self.number, self._token):
             taken = f"it expired and was taken over by {_holder(row)}" if row else "it was removed from the ledger"
             if row is not None and not row.token:

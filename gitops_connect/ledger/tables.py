@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
+from functools import cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Column, Connection, MetaData, Row, Table, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Insert,
+    MetaData,
+    Row,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 
 from gitops_connect.ledger.column_types import (
     AcknowledgementList,
@@ -231,8 +246,28 @@ def upsert(
     first: Mapping[str, Any] | None = None,
 ) -> None:
     """Update the row of `key`, or insert it with the values of `first` too. No single statement fits all databases."""
-    if connection.execute(update(table).filter_by(**key).values(**values)).rowcount == 0:
-        connection.execute(insert(table).values(**key, **values, **(first or {})))
+    found = {f"key {name}": value for name, value in key.items()}
+    if connection.execute(_update(table, tuple(key), tuple(values)), {**values, **found}).rowcount == 0:
+        connection.execute(_insert(table), {**key, **values, **(first or {})})
+
+
+# Statements are made once: that takes longer than to execute them.
+
+
+@cache
+def _select_of(table: Table) -> Select[Any]:
+    return select(table).filter_by(cluster=bindparam("of"))
+
+
+@cache
+def _insert(table: Table) -> Insert:
+    return insert(table)
+
+
+@cache
+def _update(table: Table, key: tuple[str, ...], values: tuple[str, ...]) -> Update:
+    these = {name: bindparam(f"key {name}") for name in key}
+    return update(table).filter_by(**these).values({name: bindparam(name) for name in values})
 
 
 class RecordedValues(Generic[K, V]):
@@ -258,11 +293,10 @@ class RecordedValues(Generic[K, V]):
             *(one.name for one in table.primary_key if one.name != "cluster")
         )
         self._others = [one.name for one in table.c if not one.primary_key]
-        self._of = select(table).filter_by(cluster=bindparam("of"))
 
     def of(self, cluster: ClusterName) -> Mapping[K, V]:
         with self._database.read() as connection:
-            rows = connection.execute(self._of, {"of": cluster}).all()
+            rows = connection.execute(_select_of(self._table), {"of": cluster}).all()
         return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}
 
     def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:
