@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import (
+    BindParameter,
     Column,
     Connection,
     Insert,
@@ -266,7 +267,7 @@ def _insert(table: Table) -> Insert:
 
 @cache
 def _update(table: Table, key: tuple[str, ...], values: tuple[str, ...]) -> Update:
-    these = {name: bindparam(f"key {name}") for name in key}
+    these: dict[str, BindParameter[Any]] = {name: bindparam(f"key {name}") for name in key}
     return update(table).filter_by(**these).values({name: bindparam(name) for name in values})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -125,11 +125,15 @@ class Repository:
     last_good: Checkout | None = None
 
     def write(self, path: str, text: str | None) -> None:
+        self.commit({path: text})
+
+    def commit(self, changed: Mapping[str, str | None]) -> None:
+        """Change these files in one commit; None removes a file."""
         self.commits += 1
-        if text is None:
-            self.files.pop(path, None)
-        else:
-            self.files[path] = text
+        self.files.update({path: text for path, text in changed.items() if text is not None})
+        for path, text in changed.items():
+            if text is None:
+                self.files.pop(path, None)
 
     def fetch(self) -> Checkout:
         entries = tuple(Entry(path, f"{hash(text)}", len(text)) for path, text in sorted(self.files.items()))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -13,17 +11,16 @@ from standin.cluster import Target
 from standin.plugins import Refused
 from support.cluster.memory_cluster import TRACE
 
-from gitops_connect.model.clock import Duration
-from gitops_connect.model.desired import OnManualPause, TargetState
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
-from gitops_connect.settings.sections import SkipSettings
-from simulation.world import CLASS, FOREIGN, LOCAL, Faults, LedgerTemplate, World, counting
+from simulation.world import CLASS, FOREIGN, LOCAL, World, counting
 
 NAMES = ("one", "two", "three")
-EVENTS = 8
 QUIET = 20
+AFTER = 11.0
+"""Seconds: a little more than `[repository] interval`."""
 """Polls of the repository after the last fault: until then, the cluster has to agree with the repository."""
 
 
@@ -37,8 +34,13 @@ class Declared:
     restart: int = 0
     is_there: bool = True
 
+    @property
+    def config(self) -> dict[str, str]:
+        config = {"connector.class": CLASS, "version": str(self.version), "tasks.max": "1"}
+        return config | ({"start": "fail"} if self.fails else {})
+
     def text(self, name: str) -> str:
-        config = {"version": str(self.version), "tasks.max": "1", **({"start": "fail"} if self.fails else {})}
+        config = {key: value for key, value in self.config.items() if key != "connector.class"}
         restart = f"  restart: {{id: r{self.restart}}}\n" if self.restart else ""
         return (
             f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec:\n  class: {CLASS}\n"
@@ -57,43 +59,75 @@ class Declared:
         return "" if self.fails or there.state.value == wanted else f"it is {there.state.value}, not {wanted}"
 
 
+@dataclass(frozen=True)
+class Happening:
+    """One event of a day. `choice` decides its details, and so no other event depends on them."""
+
+    wait: float
+    """Seconds since the event before."""
+    action: str
+    connector: str
+    choice: int
+
+
 @dataclass(eq=False)
 class Day:
     world: World
     declared: dict[str, Declared] = field(default_factory=lambda: {name: Declared() for name in NAMES})
-    met: Counter[str] = field(default_factory=Counter)
-    """How often each kind of event happened."""
+    random: Random = field(default_factory=Random)
+    met: list[tuple[float, str]] = field(default_factory=list)
+    """What happened, and when."""
+    holds: set[str] = field(default_factory=set)
+    """The kinds of holds that a plan had after an event."""
     _changes: int = 0
 
-    @property
-    def random(self) -> Random:
-        return self.world.random
-
-    def begin(self) -> None:
+    def begin(self, replicas: int, *, is_new: bool) -> None:
+        """Begin with these connectors, or with a new repository and a cluster without them."""
         for name in NAMES:
             self._write(name)
             self.world.cluster.progress[ConnectorName(name)] = counting
+            if not is_new:
+                self.world.cluster.rules.create(name, self.declared[name].config, None)
         self.world.cluster.rules.create(FOREIGN, {"connector.class": CLASS, "tasks.max": "1"}, None)
-        for _ in range(self.random.choice((1, 1, 2, 3))):
+        self.world.timeline.run(60)
+        for _ in range(replicas):
             self.world.start_replica()
 
-    def _write(self, name: str) -> None:
-        one = self.declared[name]
-        self.world.repository.write(f"{name}.yaml", one.text(name) if one.is_there else None)
+    def _write(self, *names: str) -> None:
+        documents = {name: self.declared[name] for name in names}
+        self.world.repository.commit(
+            {f"{name}.yaml": one.text(name) if one.is_there else None for name, one in documents.items()}
+        )
 
-    def event(self) -> None:
+    def event(self, happening: Happening) -> None:
         """Let one thing happen."""
-        happens = self.random.choice(ACTIONS)
-        name = self.random.choice(NAMES)
-        self.world.note(f"{happens.__name__.removeprefix('_')} {name}")
-        self.met[happens.__name__.removeprefix("_")] += 1
-        happens(self, name)
+        self.run(happening.wait)
+        self.world.note(f"{happening.action} {happening.connector}")
+        self.met.append((self.world.timeline.now, happening.action))
+        self.random.seed(happening.choice)
+        ACTIONS[happening.action](self, happening.connector)
+        for replica in self.world.living:
+            plan = replica.daemon.state.snapshot.clusters[LOCAL].plan
+            self.holds |= {hold.kind.value for one in plan.connectors for hold in one.holds} if plan else set()
 
     # What people commit.
 
     def _config(self, name: str) -> None:
         self.declared[name].version += 1
         self.declared[name].fails = self.random.random() < 0.3
+        self._write(name)
+
+    def _configs(self, _: str) -> None:
+        """One commit changes the configs of all connectors: a rollout, if the settings limit it."""
+        for name in NAMES:
+            self.declared[name].version += 1
+            self.declared[name].fails = self.random.random() < 0.3
+        self._write(*NAMES)
+
+    def _revert(self, name: str) -> None:
+        """Declare an earlier config again."""
+        one = self.declared[name]
+        one.version, one.fails = max(1, one.version - 1), False
         self._write(name)
 
     def _state(self, name: str) -> None:
@@ -115,7 +149,7 @@ class Day:
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
         self.world.repository.write(
-            f"changes/c{self._changes}.yaml",
+            f"changes/c{self._changes:03}.yaml",
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: c{self._changes:03}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n",
         )
@@ -166,7 +200,7 @@ class Day:
 
     def _outage(self, _: str) -> None:
         world = self.world
-        part = self.random.choice(("git_is_down", "connect_is_down"))
+        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full"))
         setattr(world, part, True)
         world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
 
@@ -178,12 +212,12 @@ class Day:
     def settle(self) -> None:
         """Faults cease. Raises AssertionError if the cluster then does not agree with the repository."""
         world = self.world
-        world.faults, world.git_is_down, world.connect_is_down = Faults(), False, False
+        world.faults.are_over, world.git_is_down, world.connect_is_down, world.disk_is_full = True, False, False, False
         if not world.living:
             world.start_replica()
         world.note("faults cease")
         for _ in range(QUIET):
-            self.run(31)
+            self.run(AFTER)
             if not (wrong := self.differences()):
                 return
         raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
@@ -219,55 +253,19 @@ class Day:
         return frozenset(names)
 
 
-ACTIONS: tuple[Callable[[Day, str], None], ...] = (
-    Day._config,
-    Day._config,
-    Day._state,
-    Day._remove_or_restore,
-    Day._restart,
-    Day._offset_change,
-    Day._offset_change,
-    Day._by_hand,
-    Day._suspend_or_resume,
-    Day._task_fails,
-    Day._kill,
-    Day._new_replica,
-    Day._outage,
-    Day._clock,
-)
-
-
-def settings_of(random: Random) -> dict[str, object]:
-    return {
-        "prune": True,
-        "max_deletions": 1.0,
-        "max_skip": SkipSettings(other=50),
-        "settle_timeout": Duration(20),
-        "min_running": Duration(random.choice((0, 5))),
-        "on_manual_pause": random.choice(tuple(OnManualPause)),
-        "rollback_watch": Duration(random.choice((0, 0, 60))),
-        "rollout_size": random.choice((0, 0, 1)),
-    }
-
-
-def live(seed: int, template: LedgerTemplate) -> Day:
-    """Live the day of that seed. Raises AssertionError, or any bug of the product, with the history as a note."""
-    random = Random(seed)  # noqa: S311 - it has to be repeatable
-    faults = Faults(
-        death=random.choice((0, 0, 0.002)),
-        freeze=random.choice((0, 0, 0.003)),
-        request=random.choice((0, 0.1, 0.3)),
-        read=random.choice((0, 0, 0.02)),
-    )
-    with closing(World(random, template.copy(), settings_of(random), faults)) as world:
-        day = Day(world)
-        try:
-            day.begin()
-            for _ in range(EVENTS):
-                day.run(random.choice((0.3, 2, 10, 31, 70)))
-                day.event()
-            day.settle()
-        except BaseException as error:
-            error.add_note(f"seed {seed}, {world.cluster_settings}\n" + "\n".join(world.history))
-            raise
-        return day
+ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
+    "config": Day._config,
+    "configs": Day._configs,
+    "revert": Day._revert,
+    "state": Day._state,
+    "removal": Day._remove_or_restore,
+    "restart": Day._restart,
+    "offset change": Day._offset_change,
+    "by hand": Day._by_hand,
+    "suspension": Day._suspend_or_resume,
+    "task failure": Day._task_fails,
+    "kill": Day._kill,
+    "new replica": Day._new_replica,
+    "outage": Day._outage,
+    "clock": Day._clock,
+}

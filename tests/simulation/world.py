@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -25,14 +24,7 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.daemon.daemon import Daemon
-from gitops_connect.errors import (
-    ConnectUnavailable,
-    GitopsConnectError,
-    LedgerBusy,
-    OutcomeUnknown,
-    RebalanceInProgress,
-    SourceUnavailable,
-)
+from gitops_connect.errors import LedgerBusy, SourceUnavailable
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, Process
 from gitops_connect.ledger.ledger import Ledger
@@ -45,6 +37,7 @@ from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, Re
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedStore, Accounts
+from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.jobs import SimulatedJobs
 from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
 
@@ -71,17 +64,8 @@ EFFECTS = frozenset(
         "reset_active_topics",
     )
 )
-_TIMEOUTS = (OutcomeUnknown("no answer"), ConnectUnavailable("nobody"), RebalanceInProgress("rebalancing"))
-
-
-@dataclass(frozen=True)
-class Faults:
-    """How probable a fault is before each instruction that touches the world, or for each request."""
-
-    death: float = 0.0
-    freeze: float = 0.0
-    request: float = 0.0
-    read: float = 0.0
+READS = frozenset(("info", "connectors", "offsets", "save_offsets", "active_topics", "absent"))
+"""Requests that may be answered with an error."""
 
 
 class Counting(MemoryCluster):
@@ -140,7 +124,7 @@ class SimulatedDatabase(Database):
     def __init__(self, connection: Connection, replica: Replica | None = None) -> None:
         self.file, self.place = None, "memory"
         self._connection = connection
-        self._driver: Any = connection.connection.driver_connection
+        self._driver = _driver(connection)
         self._replica = replica
 
     @contextmanager
@@ -159,7 +143,7 @@ class SimulatedDatabase(Database):
             with self._translated():
                 yield self._connection
             if self._replica is not None:
-                self._replica.may_die("before the commit")
+                self._replica.commits()
         except BaseException:
             self._driver.execute("ROLLBACK")
             raise
@@ -208,8 +192,8 @@ class SimulatedClient:
 
     def _read(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         self._replica.touch(verb)
-        if verb in ("info", "connectors", "offsets", "save_offsets") and (error := self._replica.world.read_fault()):
-            raise error
+        if verb in READS and (fault := self._replica.world.fault(Point.READ)):
+            raise ERRORS[fault]
         return work(*arguments, **more)
 
     def _effect(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
@@ -223,10 +207,11 @@ class SimulatedClient:
         if world.timeline.now >= until:
             raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
         world.acts(replica, verb, arguments[0], self._permit)
-        error, happens = world.request_fault(verb)
-        answer = work(*arguments, **more) if error is None or happens else None
-        if error is not None:
-            raise error
+        fault = world.fault(Point.REQUEST)
+        answer = work(*arguments, **more) if fault in ("", UNSEEN) else None
+        if fault:
+            world.note(f"{verb} {fault}")
+            raise ERRORS[fault]
         return answer
 
 
@@ -267,33 +252,42 @@ class Replica:
 
     def touch(self, what: str) -> None:
         """This process is about to touch the world: it may die before, or freeze."""
-        self.may_die(what)
-        world = self.world
-        if world.random.random() < world.faults.freeze:
-            world.note(f"{self.life.name} freezes before {what}")
-            self.clock.sleep(world.random.choice((1.0, 6.0, 12.0, 40.0)))
-
-    def may_die(self, what: str) -> None:
         self.life.require()
-        world = self.world
-        if world.random.random() < world.faults.death:
-            world.note(f"{self.life.name} dies before {what}")
-            self.life.is_dead = True
-            raise Killed(self.life.name)
+        fault = self.world.faults.next(Point.TOUCH)
+        if fault == "dies":
+            self._die(what)
+        elif fault:
+            self.world.note(f"{self.life.name} {fault} before {what}")
+            self.clock.sleep(float(fault.rpartition(" ")[2]))
+
+    def commits(self) -> None:
+        """This process is about to end a transaction of the ledger."""
+        self.life.require()
+        fault = "finds a full disk" if self.world.disk_is_full else self.world.faults.next(Point.COMMIT)
+        if fault == "dies":
+            self._die("the commit")
+        elif fault:
+            self.world.note(f"{self.life.name} {fault}")
+            raise ERRORS[fault]
+
+    def _die(self, what: str) -> None:
+        self.world.note(f"{self.life.name} dies before {what}")
+        self.life.is_dead = True
+        raise Killed(self.life.name)
 
 
 @dataclass(eq=False)
 class World:
     """Everything that a simulation acts on. `history` tells what happened, with its time."""
 
-    random: Random
+    faults: Faults
     connection: Connection
     """Of the ledger."""
     cluster_settings: Mapping[str, Any]
-    faults: Faults = Faults()
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
+    disk_is_full: bool = False
 
     def __post_init__(self) -> None:
         self.timeline = Timeline()
@@ -307,7 +301,7 @@ class World:
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
         self.settings = Settings(
             NOWHERE,
-            repository=RepositorySettings(interval=Duration(30)),
+            repository=RepositorySettings(interval=Duration(10)),
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
         )
@@ -340,23 +334,9 @@ class World:
     def living(self) -> list[Replica]:
         return [one for one in self.replicas if not one.life.is_dead]
 
-    def read_fault(self) -> GitopsConnectError | None:
-        if self.connect_is_down:
-            return ConnectUnavailable("nobody")
-        if self.random.random() < self.faults.read:
-            return self.random.choice((ConnectUnavailable("nobody"), RebalanceInProgress("rebalancing")))
-        return None
-
-    def request_fault(self, verb: str) -> tuple[GitopsConnectError | None, bool]:
-        """The error of a request, and whether it takes effect all the same."""
-        if self.connect_is_down:
-            return ConnectUnavailable("nobody"), False
-        if self.random.random() >= self.faults.request:
-            return None, True
-        error = self.random.choice(_TIMEOUTS)
-        happens = isinstance(error, OutcomeUnknown) and self.random.random() < 0.5
-        self.note(f"{verb} is answered with {type(error).__name__}{' and takes effect' if happens else ''}")
-        return error, happens
+    def fault(self, point: Point) -> str:
+        """What goes wrong with the next request to Connect."""
+        return "is not answered" if self.connect_is_down else self.faults.next(point)
 
     def acts(self, replica: Replica, verb: str, name: ConnectorName, permit: Callable[[], float] | None) -> None:
         """A request with an effect is sent now. It needs the newest lease, and a connector that is managed."""
@@ -385,19 +365,34 @@ class _Collected(logging.Handler):
 
 
 class LedgerTemplate:
-    """An empty ledger with its schema: copied for each day, because the migrations take long."""
+    """The ledger at the beginning of a day: copied, because its migrations and the first plan take long."""
 
-    def __init__(self, directory: Path) -> None:
-        Ledger.open("sqlite:///state.db", directory, KEY).close()
-        self._driver = sqlite3.connect(directory / "state.db")
+    def __init__(self, content: sqlite3.Connection) -> None:
+        self._content = content
         self._engine = create_engine("sqlite://", poolclass=StaticPool)
         event.listen(self._engine, "connect", _without_transactions)
 
+    @staticmethod
+    def empty(directory: Path) -> LedgerTemplate:
+        Ledger.open("sqlite:///state.db", directory, KEY).close()
+        return LedgerTemplate(sqlite3.connect(directory / "state.db"))
+
+    @staticmethod
+    def of(connection: Connection) -> LedgerTemplate:
+        """What the ledger of that connection contains now."""
+        content = sqlite3.connect(":memory:")
+        _driver(connection).backup(content)
+        return LedgerTemplate(content)
+
     def copy(self) -> Connection:
-        """A connection to a copy in memory, in place of the last copy."""
+        """A connection to a copy in memory. It replaces the last copy."""
         connection = self._engine.connect()
-        self._driver.backup(cast(sqlite3.Connection, connection.connection.driver_connection))
+        self._content.backup(_driver(connection))
         return connection
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    return cast(sqlite3.Connection, connection.connection.driver_connection)
 
 
 def _without_transactions(connection: Any, _record: object) -> None:

@@ -1,0 +1,106 @@
+"""Which instruction that touches the world fails, and how: at random, or those of an earlier day again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from gitops_connect.errors import (
+    ConnectRefused,
+    ConnectUnavailable,
+    GitopsConnectError,
+    LedgerUnusable,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    Rejected,
+)
+
+
+class Point(Enum):
+    """A kind of instruction, with its faults."""
+
+    TOUCH = ("dies", "freezes for 1", "freezes for 6", "freezes for 12", "freezes for 40")
+    """Before any instruction."""
+    COMMIT = ("dies", "finds a full disk")
+    """In a transaction of the ledger, before its end."""
+    READ = ("is not answered", "is answered 409", "is answered 500")
+    REQUEST = (
+        "takes effect, but is not answered",
+        "gets no answer and takes no effect",
+        "is not answered",
+        "is answered 409",
+        "is answered 400",
+        "is answered 500",
+    )
+    """A request with an effect."""
+
+
+UNSEEN = "takes effect, but is not answered"
+ERRORS: Mapping[str, GitopsConnectError] = {
+    "finds a full disk": LedgerUnusable("the disk of the ledger is full"),
+    UNSEEN: OutcomeUnknown("no answer"),
+    "gets no answer and takes no effect": OutcomeUnknown("no answer"),
+    "is not answered": ConnectUnavailable("nobody"),
+    "is answered 409": RebalanceInProgress("rebalancing"),
+    "is answered 400": Rejected("the worker rejects it"),
+    "is answered 500": ConnectRefused("the worker has a bug"),
+}
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How probable a fault is at each point."""
+
+    death: float = 0.0
+    freeze: float = 0.0
+    request: float = 0.0
+    read: float = 0.0
+    disk: float = 0.0
+
+    def of(self, fault: str, point: Point) -> float:
+        if fault == "dies":
+            return self.death
+        if fault.startswith("freezes"):
+            return self.freeze / 4
+        if fault == "finds a full disk":
+            return self.disk
+        return self.request / 6 if point is Point.REQUEST else self.read / 3
+
+
+class Faults:
+    """The faults of one day. `chosen` has the number of an instruction and its fault: then, no others happen."""
+
+    def __init__(self, rates: Rates, random: Random, chosen: Mapping[int, str] | None = None) -> None:
+        self._random = random
+        self._chosen = chosen
+        self._cumulated = {point: _cumulated(rates, point) for point in Point}
+        self._number = 0
+        self.met: dict[int, str] = {}
+        """What happened, by the number of the instruction."""
+        self.are_over = False
+
+    def next(self, point: Point) -> str:
+        """The fault of the next instruction; empty if there is none."""
+        if self.are_over:
+            return ""
+        self._number += 1
+        if self._chosen is None:
+            drawn = self._random.random()
+            fault = next((fault for limit, fault in self._cumulated[point] if drawn < limit), "")
+        else:
+            fault = self._chosen.get(self._number, "")
+            fault = fault if fault in point.value else ""  # in a shorter day, this is another instruction
+        if fault:
+            self.met[self._number] = fault
+        return fault
+
+
+def _cumulated(rates: Rates, point: Point) -> list[tuple[float, str]]:
+    found, total = [], 0.0
+    for fault in point.value:
+        if rate := rates.of(fault, point):
+            total += rate
+            found.append((total, fault))
+    return found

@@ -1,0 +1,148 @@
+"""The schedule of a day, chosen by a seed: how to live it, and how to find the shortest one that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from gitops_connect.model.clock import Duration
+from gitops_connect.model.desired import OnManualPause
+from gitops_connect.settings.sections import SkipSettings
+from simulation.day import ACTIONS, NAMES, Day, Happening
+from simulation.faults import Faults, Rates
+from simulation.world import LedgerTemplate, World
+
+_MOST_TRIES = 400
+"""Days that are lived at most to find a shorter one that fails."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Everything that decides how a day goes. With `faults`, by the number of an instruction, no others happen."""
+
+    seed: int
+    settings: Mapping[str, Any]
+    rates: Rates
+    replicas: int
+    is_new: bool
+    """Whether nothing was applied before."""
+    happenings: tuple[Happening, ...]
+    faults: Mapping[int, str] | None = None
+
+    def __str__(self) -> str:
+        lines = [f"SEED={self.seed}, {self.replicas} replicas, {'new' if self.is_new else 'in sync'}, {self.settings}"]
+        lines += [f"  after {one.wait} s: {one.action} {one.connector} ({one.choice})" for one in self.happenings]
+        lines += [f"  instruction {number} {fault}" for number, fault in (self.faults or {}).items()]
+        return "\n".join(lines)
+
+
+class BadDay(AssertionError):
+    """The product broke a promise, or has a bug: its `__cause__`. `schedule` repeats the day, faults included."""
+
+    def __init__(self, schedule: Schedule, history: list[str], error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.schedule = schedule
+        self.history = history
+        self.kind = type(error)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), str(self.schedule), *self.history])
+
+
+class Beginnings:
+    """The ledgers with which days begin."""
+
+    def __init__(self, directory: Path) -> None:
+        self.new = LedgerTemplate.empty(directory)
+        with closing(World(Faults(Rates(), Random(0)), self.new.copy(), {})) as world:
+            day = Day(world)
+            day.begin(1, is_new=True)
+            day.settle()
+            self.in_sync = LedgerTemplate.of(world.connection)
+
+
+def schedule_of(seed: int) -> Schedule:
+    random = Random(seed)
+    return Schedule(
+        seed,
+        _settings(random),
+        Rates(
+            death=random.choice((0, 0, 0.004)),
+            freeze=random.choice((0, 0, 0.006)),
+            request=random.choice((0, 0.1, 0.3)),
+            read=random.choice((0, 0, 0.02)),
+            disk=random.choice((0, 0, 0.01)),
+        ),
+        random.choice((1, 1, 1, 1, 2, 2, 3)),
+        random.random() < 0.15,
+        tuple(
+            Happening(
+                random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
+                random.choice(tuple(ACTIONS)),
+                random.choice(NAMES),
+                random.getrandbits(32),
+            )
+            for _ in range(random.randint(2, 5))
+        ),
+    )
+
+
+def _settings(random: Random) -> Mapping[str, Any]:
+    return {
+        "prune": True,
+        "max_deletions": 1.0,
+        "max_skip": SkipSettings(other=50),
+        "settle_timeout": Duration(20),
+        "min_running": Duration(random.choice((0, 5))),
+        "on_manual_pause": random.choice(tuple(OnManualPause)),
+        "rollback_watch": Duration(random.choice((0, 0, 30))),
+        "rollout_size": random.choice((0, 0, 1)),
+    }
+
+
+def live(schedule: Schedule, beginnings: Beginnings) -> Day:
+    """Live that day. Raises BadDay."""
+    ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
+    faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
+    with closing(World(faults, ledger, schedule.settings)) as world:
+        day = Day(world)
+        try:
+            day.begin(schedule.replicas, is_new=schedule.is_new)
+            for happening in schedule.happenings:
+                day.event(happening)
+            day.settle()
+        except Exception as error:
+            raise BadDay(replace(schedule, faults=world.faults.met), world.history, error) from error
+        return day
+
+
+def shortest(bad: BadDay, beginnings: Beginnings) -> BadDay:
+    """The day without whatever it does not need to fail with the same kind of error."""
+    tries, is_shorter = 0, True
+    while is_shorter:
+        is_shorter = False
+        for schedule in _without_one(bad.schedule):
+            if (tries := tries + 1) > _MOST_TRIES:
+                return bad
+            try:
+                live(schedule, beginnings)
+            except BadDay as shorter:
+                if shorter.kind is bad.kind:
+                    bad, is_shorter = shorter, True
+                    break
+    return bad
+
+
+def _without_one(schedule: Schedule) -> Iterator[Schedule]:
+    """This schedule without an event, without a replica, or without a fault."""
+    happenings, faults = schedule.happenings, schedule.faults or {}
+    for number in range(len(happenings)):
+        yield replace(schedule, happenings=happenings[:number] + happenings[number + 1 :])
+    if schedule.replicas > 1:
+        yield replace(schedule, replicas=schedule.replicas - 1)
+    for one in faults:
+        yield replace(schedule, faults={number: fault for number, fault in faults.items() if number != one})
