@@ -162,7 +162,7 @@ class Cluster:
         elif connector.reported is not None:
             started = _tasks(connector.config)
             for part in parts:
-                if part is not None:
+                if part is not None and part < len(connector.reported.tasks):  # none are left if it was stopped
                     connector.reported.tasks[part] = started[part]
             connector.reported.looks = 0
 
