@@ -137,7 +137,7 @@ def _check_state(state: TargetState, seen: ObservedConnector) -> EffectCheck:
         case TargetState.PAUSED:
             is_so = seen.state is WorkerState.PAUSED and all(task.state in _AT_REST for task in seen.tasks)
         case TargetState.RUNNING if is_failed:
-            return EffectCheck(Progress.FAILED, _failure(seen))
+            return EffectCheck(Progress.FAILED, _failure(seen), took_effect=True)
         case TargetState.RUNNING:
             is_so = seen.state is WorkerState.RUNNING
         case TargetState.ABSENT:
@@ -174,7 +174,7 @@ def _check_restart(seen: ObservedConnector) -> EffectCheck:
         case WorkerState.RUNNING:
             return EffectCheck(Progress.DONE, _describe(seen), RESTART_SECONDS)
         case WorkerState.FAILED:
-            return EffectCheck(Progress.FAILED, _failure(seen), STALE_SECONDS)
+            return EffectCheck(Progress.FAILED, _failure(seen), STALE_SECONDS, took_effect=True)
         case WorkerState.UNASSIGNED | WorkerState.RESTARTING | WorkerState.DESTROYED:
             return EffectCheck(Progress.PENDING, _describe(seen))
 
