@@ -112,6 +112,11 @@ class LedgerRecords:
             self._ledger.stopped.record(self._cluster, {connector: state})
             self._stopped.add(connector)
 
+    def configuring(self, connector: ConnectorName) -> None:
+        trial = begin_trial(self._situation, self._plan, self._desired[connector])
+        if trial != self._situation.config_histories.get(connector):
+            self._ledger.configs.record(self._cluster, {connector: trial})
+
     def count_restart(self, connector: ConnectorName) -> None:
         earlier = self._situation.restarts.get(connector)
         count = 1 if earlier is None else earlier.count + 1
@@ -216,7 +221,7 @@ class LedgerRecords:
         return name in self._desired and self._desired[name].state is not TargetState.ABSENT
 
     def _record_facts(self, step: Step) -> None:
-        """Record what the step means, whatever comes after it: requested restarts, a trial, the end of a stop."""
+        """Record what the step means, whatever comes after it: requested restarts, the end of a stop."""
         if step.restart is not None and step.restart.request is not None:
             requests = (step.restart.request, *step.restart.also)
             self._ledger.restart_requests.record(
@@ -225,9 +230,6 @@ class LedgerRecords:
         if step.topics is not None and step.topics.id:
             done = {(step.connector, RequestKind.TOPICS): step.topics.id}
             self._ledger.restart_requests.record(self._cluster, done)
-        if step.action.changes_config and step.connector in self._desired:
-            trial = begin_trial(self._situation, self._plan, self._desired[step.connector])
-            self._ledger.configs.record(self._cluster, {step.connector: trial})
         if step.action in _STARTS and step.connector in self._stopped:
             self._ledger.stopped.record(self._cluster, {}, [step.connector])
 

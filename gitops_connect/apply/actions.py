@@ -50,6 +50,8 @@ def carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | No
         return _reset_topics(step, step.topics, context)
     if step.action is Action.STOP:
         context.options.journal.stopping(step.connector)
+    if step.action.changes_config:
+        context.options.journal.configuring(step.connector)
     _send(step, context.cluster)
     return None
 

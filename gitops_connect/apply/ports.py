@@ -141,6 +141,9 @@ class Journal(Protocol):
     def creating(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be created: it is managed even if the answer is lost."""
 
+    def configuring(self, connector: ConnectorName) -> None:
+        """Record that the connector is about to get another config: its trial begins even if this process is killed."""
+
     def stopping(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be stopped, if a later step of the plan starts it again."""
 

@@ -74,10 +74,12 @@ def rollback_options(situation: Situation, desired: DesiredConnector) -> Rollbac
 def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
     """The connectors whose config is on trial and does not work, with their history after the rollback."""
     unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _config_waits(situation, plan)
-    found = {}
+    found, unsent = {}, _unsent(situation, plan)
     for desired in situation.desired.connectors:
         history, problem = situation.config_histories.get(desired.name), unhealthy.get(desired.name)
         if history is None or history.healthy is None or history.trial is None or problem is None:
+            continue
+        if desired.name in unsent:
             continue
         trial, is_earlier = history.trial, history.healthy.digest == history.trial.digest
         failed = _on_trial(desired, trial, is_waiting=desired.name in waiting)
@@ -97,6 +99,24 @@ def _config_waits(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
     shown = ((one.name, (*one.held, *(() if one.applicable else one.steps))) for one in plan.connectors)
     held = (name for name, steps in shown if any(step.action.changes_config for step in steps))
     return situation.invalid.union(held)
+
+
+def _unsent(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
+    """The connectors whose config on trial is not in effect, and never was.
+
+    The ledger records a trial before the config is sent. If the process is killed in between, or the worker rejects the
+    config, the trial says nothing yet.
+    """
+    shown = ((one.name, (*one.steps, *one.held)) for one in plan.connectors if not one.drifted)
+    sending = {name for name, steps in shown if any(step.action.changes_config for step in steps)}
+    known = (
+        (one, situation.config_histories[one.name].trial)
+        for one in situation.desired.connectors
+        if one.name in sending and one.name in situation.config_histories
+    )
+    return frozenset(
+        one.name for one, trial in known if trial is not None and trial.digest == declared_config(one).digest
+    )
 
 
 def _on_trial(desired: DesiredConnector, trial: ConfigTrial, *, is_waiting: bool) -> DeclaredConfig | None:
@@ -127,7 +147,7 @@ def is_older(problem: UnhealthyConnector, trial: ConfigTrial | None) -> bool:
 def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, ConfigHistory]:
     """The histories that change without a step: trials that are over, and configs that wait or no longer wait."""
     unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _config_waits(situation, plan)
-    busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster}
+    busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster} | _unsent(situation, plan)
     changed = {}
     for desired in situation.desired.connectors:
         known, options = situation.config_histories.get(desired.name), rollback_options(situation, desired)

@@ -21,7 +21,7 @@ from gitops_connect.model.status import ConditionStatus, ConditionType
 from gitops_connect.plan.admission import HeldConnector
 from gitops_connect.plan.holds import manual_pause
 from gitops_connect.plan.precedence import Intent
-from gitops_connect.plan.rollbacks import declared_config, is_older, rollback_options
+from gitops_connect.plan.rollbacks import Histories, declared_config, is_older, rollback_options
 from gitops_connect.plan.situation import Situation
 
 _NAMED = 3
@@ -41,18 +41,23 @@ def limit_rollout(
         return
     histories = situation.config_histories
     ill = [name for name, one in unhealthy.items() if name not in histories or not is_older(one, histories[name].trial)]
-    failed = _failures(situation, ill)
-    trials = [one for one in situation.desired.connectors if _is_on_trial(situation, one, ill)]
+    unsent = {one.declared.name for one in connectors if one.admits(Intent.CONFIGURE) and _is_unsent(histories, one)}
+    failed = _failures(situation, [name for name in ill if name not in unsent])
+    trials = {
+        one.name: one
+        for one in situation.desired.connectors
+        if one.name not in unsent and _is_on_trial(situation, one, ill)
+    }
     room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
-    until = min((end for one in trials if (end := _end_of_trial(situation, one)) is not None), default=None)
+    until = min((end for one in trials.values() if (end := _end_of_trial(situation, one)) is not None), default=None)
     for one in connectors:
         if not one.admits(Intent.CONFIGURE):
             yield one
             continue
         revision = _rollout_of(situation, one.declared)
         found = _stopped(situation, one.declared.name, revision, failed.get(revision, ()))
-        if found is None and room:
-            room -= 1
+        if found is None and (room or one.declared.name in trials):  # it keeps its place
+            room -= one.declared.name not in trials
             yield one
             continue
         if found is None:
@@ -93,15 +98,23 @@ def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:
     return queued.revision if queued is not None and is_queued else situation.revision
 
 
+def _is_unsent(histories: Histories, held: HeldConnector) -> bool:
+    """Whether the config that is to be sent is on trial already: the ledger records that before it is sent."""
+    history = histories.get(held.declared.name)
+    trial = None if history is None else history.trial
+    return trial is not None and trial.digest == declared_config(held.declared).digest
+
+
 def _is_on_trial(situation: Situation, desired: DesiredConnector, unhealthy: Collection[ConnectorName]) -> bool:
     """Whether the connector has a new config, and has not worked with it for the time of its trial yet.
 
-    Without rollbacks, a trial lasts until the connector is seen to work. A connector that does not work counts as a
-    failure instead. A connector that did not work before, or that must not run, keeps no other from its config.
+    That can be the config of an earlier commit. Without rollbacks, a trial lasts until the connector is seen to work. A
+    connector that does not work counts as a failure instead. A connector that did not work before, or that must not
+    run, keeps no other from its config.
     """
     history = situation.config_histories.get(desired.name)
     trial = None if history is None else history.trial
-    if trial is None or not trial.was_healthy or trial.digest != declared_config(desired).digest:
+    if trial is None or not trial.was_healthy:
         return False
     observed, end = situation.observed.connectors.get(desired.name), _end_of_trial(situation, desired)
     if desired.state is not TargetState.RUNNING or observed is None or manual_pause(situation, desired) is not None:

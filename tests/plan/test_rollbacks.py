@@ -102,6 +102,7 @@ NO_ROLLBACK: dict[str, Situation] = {
     "off in the document": at(1, orders(BAD, rollback=RollbackOptions(timedelta())), FAILED, history()),
     "another config since": at(1, orders({"topic": "new"}), FAILED, history()),
     "it works": at(1, orders(BAD), seen("orders", config=BAD), history()),
+    "its config was not sent yet": at(1, orders(BAD), seen("orders", config=GOOD, tasks=["Boom: x"]), history()),
     "suspended": at(1, orders(BAD, suspend=True), FAILED, history()),
     "mode observe": at(1, orders(BAD), FAILED, history(), policy=Policy(enforce=False)),
     "degraded, but only a failure counts": at(
@@ -133,6 +134,12 @@ def test_a_trial_is_passed_once_the_connector_works_at_its_end() -> None:
     assert after(2, FAILED) is None
     passed = after(2, works)
     assert passed == ConfigHistory(declared_config(orders(BAD)))
+
+
+def test_a_trial_is_not_passed_while_its_config_waits() -> None:
+    """A killed process has recorded the trial and not sent the config, and someone has suspended the connector."""
+    given = at(2, orders(BAD, suspend=True), seen("orders", config=GOOD), history())
+    assert next_histories(given, plan(given)).get(ORDERS, history()).trial is not None
 
 
 def test_the_first_config_with_which_it_works_needs_no_trial() -> None:
@@ -179,6 +186,9 @@ def test_a_rollout_is_limited_and_stopped_by_failures_of_its_commit() -> None:
     limited = Policy(rollout_size=2, rollout_max_failures=1)
     assert configured(Policy(), {}) == ["a", "b", "c"]
     assert configured(limited, {}) == ["a", "b"]
+    unsent = {ConnectorName("a"): history()}
+    one_by_one = replace(limited, rollout_size=1, rollback=WATCHED)
+    assert configured(one_by_one, unsent) == ["a"], "a killed process has only recorded the trial"
     back = after_a_failure()
     assert back.rolled_back is not None
     assert configured(limited, {ORDERS: back}) == []
@@ -323,7 +333,10 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
 
 
 def rollout(states: dict[str, str], minute: float, policy: Policy, **more: Any) -> Plan:
-    """Connectors with a new config: `new` still wait, `works` and `fails` have had it since minute 0."""
+    """Connectors with a new config: `new` still wait, `works` and `fails` have had it since minute 0.
+
+    So have `newer`, and their documents have another config since then.
+    """
     bad = declared_config(wanted("a", config=BAD))
     trial = ConfigTrial(bad.digest, REVISION, NOW, was_healthy=True, config=bad)
     observed = [
@@ -331,7 +344,7 @@ def rollout(states: dict[str, str], minute: float, policy: Policy, **more: Any) 
         for name, state in states.items()
     ]
     histories = {ConnectorName(name): ConfigHistory(trial=trial) for name, state in states.items() if state != "new"}
-    desired = [wanted(name, config=BAD) for name in states]
+    desired = [wanted(name, config=NEWER if state == "newer" else BAD) for name, state in states.items()]
     given = situation(desired, observed, owned=[*states], policy=policy, config_histories=histories)
     return plan(replace(given, now=minutes(minute), **more))
 
@@ -345,6 +358,7 @@ ROLLOUTS: list[tuple[dict[str, str], float, Policy, list[str]]] = [
     ({"a": "works", "b": "fails", "c": "new", "d": "new"}, 2, TWO, ["c", "d"]),
     ({"a": "fails", "b": "fails", "c": "new"}, 2, TWO, []),
     ({"a": "works", "b": "works", "c": "new"}, 0, replace(TWO, rollback=None), ["c"]),
+    ({"a": "new", "b": "newer", "c": "new"}, 1, replace(TWO, rollout_size=1), ["b"]),
 ]
 
 
@@ -355,8 +369,8 @@ def test_the_next_connectors_follow_when_those_before_have_worked_for_the_time_o
     made = rollout(states, minute, policy)
     assert [step.connector for step in made.steps if step.action is Action.CONFIGURE] == expected
     waits = waiting_for_rollout(made) + sum(stopped_rollouts(made).values())
-    assert waits == [*states.values()].count("new") - len(expected)
-    known = policy.rollback is not None and waits and "works" in states.values()
+    assert waits == sum(state in ("new", "newer") for state in states.values()) - len(expected)
+    known = policy.rollback is not None and waits and {"works", "newer"} & {*states.values()}
     assert until_rollout_continues(made, minutes(minute)) == pytest.approx((2 - minute) * 60 if known else math.inf)
 
 

@@ -97,6 +97,9 @@ class MemoryJournal:
         self._record_call("note", offset_change)
         self.noted[offset_change.name] = message
 
+    def configuring(self, connector: ConnectorName) -> None:
+        """Trials of configs are known to the ledger, and not to this journal."""
+
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
 
