@@ -70,6 +70,11 @@ class Account:
         self.begun.pop(name, None)
         self.effects.pop(name, None)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an offset change was begun and is not settled."""
+        return not self.begun.keys() <= self.settled
+
     def took_effect(self, name: OffsetChangeName) -> bool:
         return bool(self.effects.get(name))
 

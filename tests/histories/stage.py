@@ -135,9 +135,13 @@ class Repository:
             if text is None:
                 self.files.pop(path, None)
 
+    @property
+    def revision(self) -> Revision:
+        return Revision(f"{self.commits:040}")
+
     def fetch(self) -> Checkout:
         entries = tuple(Entry(path, f"{hash(text)}", len(text)) for path, text in sorted(self.files.items()))
-        return Checkout(Revision(f"{self.commits:040}"), entries, Diagnostics(), self)
+        return Checkout(self.revision, entries, Diagnostics(), self)
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         return (self.files[entry.path].encode()[:at_most] for entry in entries)

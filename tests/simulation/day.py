@@ -11,52 +11,17 @@ from standin.cluster import Target
 from standin.plugins import Refused
 from support.cluster.memory_cluster import TRACE
 
-from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ObservedConnector
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
-from simulation.world import CLASS, FOREIGN, LOCAL, World, counting
+from simulation.declared import CLASS, Declared
+from simulation.promises import FOREIGN, LOCAL
+from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
 QUIET = 20
 AFTER = 11.0
 """Seconds: a little more than `[repository] interval`."""
 """Polls of the repository after the last fault: until then, the cluster has to agree with the repository."""
-
-
-@dataclass
-class Declared:
-    """The document of one connector."""
-
-    state: str = "running"
-    version: int = 1
-    fails: bool = False
-    restart: int = 0
-    is_there: bool = True
-
-    @property
-    def config(self) -> dict[str, str]:
-        config = {"connector.class": CLASS, "version": str(self.version), "tasks.max": "1"}
-        return config | ({"start": "fail"} if self.fails else {})
-
-    def text(self, name: str) -> str:
-        config = {key: value for key, value in self.config.items() if key != "connector.class"}
-        restart = f"  restart: {{id: r{self.restart}}}\n" if self.restart else ""
-        return (
-            f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec:\n  class: {CLASS}\n"
-            f"  state: {self.state}\n{restart}  config: {json.dumps(config)}\n"
-        )
-
-    def differs_from(self, there: ObservedConnector | None) -> str:
-        """How the connector differs from its document; empty if it does not."""
-        if not self.is_there:
-            return "" if there is None else "it is still there"
-        if there is None:
-            return "it is missing"
-        if there.config.get("version") != str(self.version):
-            return f"it has version {there.config.get('version')}, not {self.version}"
-        wanted = TargetState(self.state).name
-        return "" if self.fails or there.state.value == wanted else f"it is {there.state.value}, not {wanted}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +63,7 @@ class Day:
         self.world.repository.commit(
             {f"{name}.yaml": one.text(name) if one.is_there else None for name, one in documents.items()}
         )
+        self.world.promises.committed(self.world.repository.revision, self.declared)
 
     def event(self, happening: Happening) -> None:
         """Let one thing happen."""
@@ -107,7 +73,7 @@ class Day:
         self.random.seed(happening.choice)
         ACTIONS[happening.action](self, happening.connector)
         for replica in self.world.living:
-            plan = replica.daemon.state.snapshot.clusters[LOCAL].plan
+            plan = replica.view.plan
             self.holds |= {hold.kind.value for one in plan.connectors for hold in one.holds} if plan else set()
 
     # What people commit.
@@ -153,6 +119,8 @@ class Day:
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: c{self._changes:03}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n",
         )
+        self.world.promises.changes[OffsetChangeName(f"c{self._changes:03}")] = name
+        self.world.promises.committed(self.world.repository.revision, self.declared)
 
     # What people do by hand.
 
@@ -161,6 +129,7 @@ class Day:
         rules.catch_up()
         verb = self.random.choice(("pause", "stop", "resume", "delete", "restart"))
         self.world.note(f"someone sends {verb} to {name}")
+        self.world.promises.by_hand(verb, name)
         try:
             if verb == "delete":
                 rules.connectors.pop(name, None)
@@ -175,7 +144,9 @@ class Day:
     def _suspend_or_resume(self, name: str) -> None:
         connector = ConnectorName(name)
         ledger = self.world.ledger
+        self.world.promises.suspended.pop(name, None)
         if not ledger.resume(LOCAL, connector):
+            self.world.promises.suspended[name] = self.world.timeline.now
             since = self.world.cluster.clock.now()
             ledger.suspend(LOCAL, connector, Suspension(SuspendedBy.COMMAND, False, "ann", since, "work"))
 
@@ -205,7 +176,7 @@ class Day:
         world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
 
     def _clock(self, _: str) -> None:
-        self.world.timeline.moved += self.random.choice((-3600, -60, 60, 3600))
+        self.world.set_clock(self.random.choice((-3600, -60, 60, 3600)))
 
     # What must be true when it is over.
 
@@ -230,27 +201,16 @@ class Day:
     def differences(self) -> list[str]:
         """What differs without a reason that the product tells."""
         self.world.cluster.rules.catch_up()
-        present, told = self.world.cluster.present, self._told()
+        present, told = self.world.cluster.present, self.world.promises.told()
         found = [
             f"{name}: {difference}"
             for name, one in self.declared.items()
-            if ConnectorName(name) not in told and (difference := one.differs_from(present.get(ConnectorName(name))))
+            if name not in told and (difference := one.differs_from(present.get(ConnectorName(name))))
         ]
         foreign = present.get(FOREIGN)
         if foreign is None or foreign.state.value != "RUNNING":
             found.append("the connector of someone else was changed")
-        return found
-
-    def _told(self) -> frozenset[ConnectorName]:
-        """The connectors of which the leader says why they are not in sync."""
-        names = set[ConnectorName]()
-        for replica in self.world.living:
-            view = replica.daemon.state.snapshot.clusters[LOCAL]
-            if replica.daemon.leadership.is_leader and view.plan is not None:
-                held = (one for one in view.plan.connectors if one.holds or one.out_of_sync)
-                names |= {one.name for one in held}
-                names |= {one.connector for one in view.diagnostics.errors if one.connector}
-        return frozenset(names)
+        return [*found, *self.world.promises.lost(told)]
 
 
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Condition, Event
 
 from gitops_connect.daemon.jobs import Jobs
@@ -24,6 +25,8 @@ class SimulatedJobs(Jobs):
     life: Life
     ended: Event
     changed: Condition
+    carry_out: Callable[[str, Callable[[], None]], None]
+    """Runs a job of that name."""
     _waits: dict[str, _Waiting] = field(default_factory=dict)
     _runs: set[str] = field(default_factory=set)
     _again: set[str] = field(default_factory=set)
@@ -54,4 +57,4 @@ class SimulatedJobs(Jobs):
         if self._waits.get(name) is waiting and not self.ended.is_set():
             del self._waits[name]
             self._runs.add(name)
-            self.run(name, waiting.first)
+            self.carry_out(name, partial(self.run, name, waiting.first))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
@@ -24,12 +25,13 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.daemon.state import ClusterView
 from gitops_connect.errors import LedgerBusy, SourceUnavailable
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from gitops_connect.runtime import Runtime
@@ -39,16 +41,13 @@ from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedStore, Accounts
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.jobs import SimulatedJobs
-from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
+from simulation.promises import LOCAL, Promises
+from simulation.timeline import START, AtOnce, Killed, Life, SimulatedClock, Timeline
 
-LOCAL = ClusterName("local")
-CLASS = "org.example.Numbers"
 KEY = b"k" * 32
 NOWHERE = Path("/nonexistent")
 ELSEWHERE = Process("elsewhere", "", 1, 0.0)
 """Each replica has its own host: nobody sees whether another one has ended."""
-FOREIGN = ConnectorName("foreign")
-"""A connector that no document declares and that gitops-connect never managed."""
 EFFECTS = frozenset(
     (
         "create",
@@ -75,12 +74,14 @@ class Counting(MemoryCluster):
         super().__init__(clock)
         self.version = ConnectVersion(4, 3, 1)
         self.accounts: Accounts | None = None
+        self.changed_state: Callable[[str], None] = lambda name: None
         self.rules.on_effect = self._count_standstills
 
     def _count_standstills(self, name: str) -> None:
         found = self.present.get(ConnectorName(name))
         if self.accounts is not None and found is not None and found.state.value != "STOPPED":
             self.accounts.of(ConnectorName(name)).standstill += 1
+        self.changed_state(name)
 
     def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
         before = self.stored.get(name, {})
@@ -206,9 +207,12 @@ class SimulatedClient:
         replica.touch(verb)
         if world.timeline.now >= until:
             raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
-        world.acts(replica, verb, arguments[0], self._permit)
-        fault = world.fault(Point.REQUEST)
-        answer = work(*arguments, **more) if fault in ("", UNSEEN) else None
+        world.note(f"{replica.life.name}: {verb} {arguments[0]}")
+        world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
+        fault, answer = world.fault(Point.REQUEST), None
+        if fault in ("", UNSEEN):
+            answer = work(*arguments, **more)
+            world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
         if fault:
             world.note(f"{verb} {fault}")
             raise ERRORS[fault]
@@ -246,13 +250,30 @@ class Replica:
         runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         world.timeline.at(0, self.life, self.daemon.begin)
+        self._touches = 0
+
+    @property
+    def view(self) -> ClusterView:
+        return self.daemon.state.snapshot.clusters[LOCAL]
+
+    @property
+    def observed(self) -> float:
+        """When the cluster was observed for the plan in effect; earlier if the clock was set meanwhile."""
+        at = self.view.observed
+        return -inf if at is None else min((at - START).total_seconds() - one for one in self.world.moved)
 
     def _jobs(self, _threads: int, ended: Any, changed: Any) -> SimulatedJobs:
-        return SimulatedJobs(self.world.timeline, self.life, ended, changed)
+        return SimulatedJobs(self.world.timeline, self.life, ended, changed, self._run)
+
+    def _run(self, name: str, job: Callable[[], None]) -> None:
+        before = self._touches
+        job()
+        self.world.promises.job_ended(self, name, self._touches - before)
 
     def touch(self, what: str) -> None:
         """This process is about to touch the world: it may die before, or freeze."""
         self.life.require()
+        self._touches += 1
         fault = self.world.faults.next(Point.TOUCH)
         if fault == "dies":
             self._die(what)
@@ -295,7 +316,12 @@ class World:
         self.repository = Repository()
         self.cluster = Counting(SimulatedClock(self.timeline, self.people))
         self.accounts = self.cluster.accounts = Accounts()
-        self._numbers: dict[str, int] = {}  # the newest fencing number with which each lease was used
+        self.promises = Promises(self)
+        self.cluster.changed_state = self.promises.state_changed
+        self.clock_set = -inf
+        """When the clock was last set."""
+        self.moved = [0.0]
+        """By how many seconds the clock was off so far, each time."""
         self._replicas = 0
         self.replicas: list[Replica] = []
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
@@ -338,15 +364,11 @@ class World:
         """What goes wrong with the next request to Connect."""
         return "is not answered" if self.connect_is_down else self.faults.next(point)
 
-    def acts(self, replica: Replica, verb: str, name: ConnectorName, permit: Callable[[], float] | None) -> None:
-        """A request with an effect is sent now. It needs the newest lease, and a connector that is managed."""
-        self.note(f"{replica.life.name}: {verb} {name}")
-        assert name != FOREIGN, f"{verb} changes a connector that is not managed"
-        assert permit is not None, f"{verb} without a lease"
-        lease = cast(Lease, permit.__self__)  # type: ignore[attr-defined]
-        newest = self._numbers.get(lease.name, 0)
-        assert lease.number >= newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
-        self._numbers[lease.name] = lease.number
+    def set_clock(self, by: float) -> None:
+        """Someone sets the clock of all machines."""
+        self.timeline.moved += by
+        self.clock_set = self.timeline.now
+        self.moved.append(self.timeline.moved)
 
 
 class _Collected(logging.Handler):

@@ -1,0 +1,168 @@
+"""What the product promises, and whether it keeps it: checked at each request, after each event, and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from standin.cluster import Connector, Target
+
+from gitops_connect.ledger.leases import Lease
+from gitops_connect.model.desired import OnManualPause
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChangeState
+from simulation.declared import Declared
+
+if TYPE_CHECKING:
+    from simulation.world import Replica, World
+
+LOCAL = ClusterName("local")
+FOREIGN = ConnectorName("foreign")
+"""A connector that no document declares and that gitops-connect never managed."""
+_TOUCHES = 400
+"""Requests and transactions of one reconciliation. Without faults, it has at most 150 in these days."""
+
+
+@dataclass
+class _Trial:
+    """A config of a document that was sent to a connector that worked before."""
+
+    version: str
+    since: float
+    instance: Connector
+    has_worked: bool = False
+    has_failed: bool = False
+
+
+@dataclass(eq=False)
+class Promises:
+    """Each method raises AssertionError if a promise is broken."""
+
+    world: World
+    commits: dict[Revision, Mapping[str, Declared]] = field(default_factory=dict)
+    """What each commit declares."""
+    changes: dict[OffsetChangeName, str] = field(default_factory=dict)
+    """The connector of each declared offset change."""
+    paused: dict[str, float] = field(default_factory=dict)
+    """When someone has paused or stopped a connector that ran, if nobody has taken that back."""
+    suspended: dict[str, float] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    """The newest fencing number with which each lease was used."""
+    _trials: dict[str, _Trial] = field(default_factory=dict)
+
+    def committed(self, revision: Revision, declared: Mapping[str, Declared]) -> None:
+        """People have committed these documents. A changed document ends a manual pause."""
+        before = self.commits[max(self.commits)] if self.commits else {}
+        self.commits[revision] = now = {name: copy(one) for name, one in declared.items()}
+        self.paused = {name: at for name, at in self.paused.items() if before.get(name) == now[name]}
+
+    @property
+    def latest(self) -> Mapping[str, Declared]:
+        return self.commits[max(self.commits)]
+
+    def requested(
+        self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any], permit: Callable[[], float] | None
+    ) -> None:
+        """A replica sends a request with an effect now."""
+        assert name != FOREIGN, f"{verb} changes a connector that is not managed"
+        assert permit is not None, f"{verb} without a lease"
+        lease = cast(Lease, permit.__self__)  # type: ignore[attr-defined]
+        newest = self._numbers.get(lease.name, 0)
+        assert lease.number >= newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
+        self._numbers[lease.name] = lease.number
+        plan = replica.view.plan
+        assert plan is not None, f"{verb} without a plan"
+        declared, has_begun = self.commits[plan.revision][name], self.world.accounts.of(name).account.is_open
+        if verb in ("create", "resume"):
+            assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
+            assert declared.is_there, f"{verb} {name}, which is not declared"
+            assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
+        if verb == "delete":
+            assert not declared.is_there, f"{name} is deleted, and is declared"
+        if verb in ("create", "configure"):
+            self._require_config(name, declared, rest[0])
+        self._require_hold_respected(replica, verb, name, has_begun=has_begun)
+
+    def took_effect(self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any]) -> None:
+        """The cluster has accepted a request."""
+        plan = replica.view.plan
+        assert plan is not None
+        if verb == "configure" and rest[0] == self.commits[plan.revision][name].config:
+            self._begin_trial(name, rest[0]["version"])
+
+    def _require_config(self, name: str, declared: Declared, config: Mapping[str, str]) -> None:
+        """Only the declared config is sent, or one that was declared before and works."""
+        earlier = [one[name].config for one in self.commits.values() if not one[name].fails]
+        assert config == declared.config or config in earlier, f"{name} gets a config that nobody declared: {config}"
+
+    def _require_hold_respected(self, replica: Replica, verb: str, name: str, *, has_begun: bool) -> None:
+        observed = replica.observed
+        if name in self.suspended and self.suspended[name] < observed:
+            may_be = ("stop", "alter_offsets", "reset_offsets", "resume", "pause") if has_begun else ("resume", "pause")
+            assert verb in may_be, f"{verb} {name}, which is suspended"
+        if name in self.paused and self.paused[name] < observed and self._respects_pauses:
+            assert verb not in ("resume", "restart", "restart_part"), f"{verb} {name}, which someone has paused"
+
+    @property
+    def _respects_pauses(self) -> bool:
+        return self.world.cluster_settings.get("on_manual_pause") is OnManualPause.RESPECT
+
+    def by_hand(self, verb: str, name: str) -> None:
+        """Someone sends a request to a worker now. A pause counts if the connector runs as it is declared."""
+        if verb != "restart":
+            self.paused.pop(name, None)
+        instance = self.world.cluster.rules.connectors.get(name)
+        is_running = instance is not None and instance.target is Target.STARTED
+        if verb in ("pause", "stop") and is_running and instance.config == {**self.latest[name].config, "name": name}:
+            self.paused[name] = self.world.timeline.now
+
+    # At most `rollout_size` connectors run with a new config that has not proved itself, and those that have failed.
+
+    def _begin_trial(self, name: str, version: str) -> None:
+        size = self.world.cluster_settings.get("rollout_size", 0)
+        instance = self.world.cluster.rules.connectors[name]
+        reported = instance.reported
+        others = [one for one in self._trials if one != name and self._is_on_trial(one)]
+        assert not size or len(others) < size, f"{name} gets a new config during the trials of {others}"
+        if reported is not None and [state for state, _ in reported.tasks] == ["RUNNING"]:
+            self._trials[name] = _Trial(version, self.world.timeline.now, instance)
+
+    def _is_on_trial(self, name: str) -> bool:
+        trial, watch = self._trials[name], self.world.cluster_settings.get("rollback_watch", 0)
+        instance = self.world.cluster.rules.connectors.get(name)
+        is_same = instance is trial.instance and instance.config.get("version") == trial.version
+        is_over = self.world.timeline.now >= trial.since + watch or self.world.clock_set >= trial.since
+        return is_same and not trial.has_failed and not (trial.has_worked and is_over)
+
+    def state_changed(self, name: str) -> None:
+        """The cluster reports another state of a connector."""
+        instance, trial = self.world.cluster.rules.connectors.get(name), self._trials.get(name)
+        if instance is not None and trial is not None and (reported := instance.reported) is not None:
+            states = {reported.state, *(state for state, _ in reported.tasks)}
+            trial.has_worked |= states == {"RUNNING"}
+            trial.has_failed |= states != {"RUNNING"}  # or someone has stopped it: no trial of a rollout either
+
+    def job_ended(self, replica: Replica, name: str, touches: int) -> None:
+        """A job of a replica has ended, after so many requests and transactions."""
+        assert touches <= _TOUCHES, f"{name} of {replica.life.name} needed {touches} requests and transactions"
+
+    def lost(self, told: Set[str]) -> Iterator[str]:
+        """The offset changes that are not applied without a reason that the leader tells."""
+        records = self.world.ledger.offset_changes.records(LOCAL)
+        for change, connector in self.changes.items():
+            record = records.get(change)
+            is_settled = record is not None and record.state is not OffsetChangeState.OPEN
+            if not is_settled and not {change, connector} & told:
+                yield f"{change} is not applied"
+
+    def told(self) -> Set[str]:
+        """The connectors and offset changes of which the leader says why the cluster is not as they declare."""
+        names = set[str]()
+        for replica in self.world.living:
+            if replica.daemon.leadership.is_leader and (plan := replica.view.plan) is not None:
+                names |= {one.name for one in plan.connectors if one.holds or one.out_of_sync}
+                names |= {one.name for one in plan.offset_changes if one.message}
+                names |= {one.connector for one in replica.view.diagnostics.errors if one.connector}
+        return names
