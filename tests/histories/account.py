@@ -72,7 +72,7 @@ class Account:
 
     @property
     def is_open(self) -> bool:
-        """Whether an offset change was begun and is not settled."""
+        """Whether an offset change was begun and is not finished."""
         return not self.begun.keys() <= self.settled
 
     def took_effect(self, name: OffsetChangeName) -> bool:
