@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -11,16 +12,26 @@ from standin.cluster import Target
 from standin.plugins import Refused
 from support.cluster.memory_cluster import TRACE
 
+from gitops_connect.declare import Caches, declare
+from gitops_connect.errors import UndoImpossible
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.offset_changes.manifest_source import read_own_schemas
+from gitops_connect.offset_changes.subject import DeclaredConnectors
+from gitops_connect.offset_changes.undo import Undo, UndoTarget
+from gitops_connect.report import change_document
+from simulation.agreement import disagreements
 from simulation.declared import CLASS, Declared
 from simulation.promises import FOREIGN, LOCAL
 from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
-QUIET = 20
+BROKEN = "java.lang.IllegalStateException: no database"
+SHOWN = 0.2
+"""The fraction of days after which pages are rendered: that takes half as long as the day."""
 AFTER = 11.0
 """Seconds: a little more than `[repository] interval`."""
+QUIET = 20
 """Polls of the repository after the last fault: until then, the cluster has to agree with the repository."""
 
 
@@ -114,12 +125,31 @@ class Day:
         entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
-        self.world.repository.write(
-            f"changes/c{self._changes:03}.yaml",
-            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: c{self._changes:03}}}\nspec:\n"
+        change = OffsetChangeName(f"c{self._changes:03}")
+        self._declare_change(
+            change,
+            name,
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {change}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n",
         )
-        self.world.promises.changes[OffsetChangeName(f"c{self._changes:03}")] = name
+
+    def _undo(self, name: str) -> None:
+        """Commit what `offsets undo` writes for the last offset change of the connector."""
+        world, account = self.world, self.world.accounts.of(ConnectorName(name)).account
+        applied = [one for one in account.begun if one in account.settled and not one.startswith("undo-")]
+        if not applied:
+            return
+        declared = declare(world.repository, [LOCAL], Caches())
+        read = DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
+        with suppress(UndoImpossible):
+            undo = Undo(world.runtime, [LOCAL], lambda: read, note=world.note, say=world.note)
+            made, _ = undo.write(applied[-1], UndoTarget(None, force=False))
+            assert made.offsets == account.begun[applied[-1]][1].before, f"{made.name} does not restore the offsets"
+            self._declare_change(made.name, name, change_document.render(made))
+
+    def _declare_change(self, change: OffsetChangeName, name: str, text: str) -> None:
+        self.world.repository.write(f"changes/{change}.yaml", text)
+        self.world.promises.changes[change] = name
         self.world.promises.committed(self.world.repository.revision, self.declared)
 
     # What people do by hand.
@@ -146,7 +176,7 @@ class Day:
         ledger = self.world.ledger
         self.world.promises.suspended.pop(name, None)
         if not ledger.resume(LOCAL, connector):
-            self.world.promises.suspended[name] = self.world.timeline.now
+            self.world.promises.was_suspended(name)
             since = self.world.cluster.clock.now()
             ledger.suspend(LOCAL, connector, Suspension(SuspendedBy.COMMAND, False, "ann", since, "work"))
 
@@ -158,6 +188,14 @@ class Day:
         found = rules.connectors.get(name)
         if found is not None and found.reported is not None and found.reported.tasks:
             rules.fail_task(name, 0, TRACE)
+
+    def _break_or_mend(self, name: str) -> None:
+        """The connector fails, also when it is started again, until its database is there again."""
+        instance = self.world.cluster.rules.connectors.get(name)
+        if instance is not None and instance.failure == BROKEN:
+            instance.failure = ""
+        elif instance is not None and instance.target is Target.STARTED:
+            self.world.cluster.rules.fail(name, BROKEN)
 
     def _kill(self, _: str) -> None:
         living = self.world.living
@@ -190,13 +228,31 @@ class Day:
         for _ in range(QUIET):
             self.run(AFTER)
             if not (wrong := self.differences()):
+                break
+        else:
+            raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
+        if self.random.random() < SHOWN:
+            self._compare_views()
+
+    def _compare_views(self) -> None:
+        """Everything is over: after another reconciliation, everything that a leader shows must agree."""
+        for _ in range(QUIET):
+            self.run(AFTER)
+            leaders = [one for one in self.world.living if one.daemon.leadership.is_leader]
+            if not (wrong := [each for one in leaders for each in disagreements(one)]):
                 return
-        raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
+        raise AssertionError(f"what the leader shows is wrong: {wrong}")
 
     def run(self, seconds: float) -> None:
         self.world.timeline.run(seconds)
         if self.world.timeline.errors:
             raise self.world.timeline.errors[0]
+
+    def _ill(self) -> Set[ConnectorName]:
+        """The connectors of which the leader says that they do not work."""
+        leaders = (one for one in self.world.living if one.daemon.leadership.is_leader)
+        plans = (one.view.plan for one in leaders)
+        return {one.name for plan in plans if plan is not None for one in plan.unhealthy}
 
     def differences(self) -> list[str]:
         """What differs without a reason that the product tells."""
@@ -205,12 +261,12 @@ class Day:
         found = [
             f"{name}: {difference}"
             for name, one in self.declared.items()
-            if name not in told and (difference := one.differs_from(present.get(ConnectorName(name))))
+            if name not in told and (difference := one.differs_from(present.get(ConnectorName(name)), self._ill()))
         ]
         foreign = present.get(FOREIGN)
         if foreign is None or foreign.state.value != "RUNNING":
             found.append("the connector of someone else was changed")
-        return [*found, *self.world.promises.lost(told)]
+        return [*found, *self.world.promises.lost(told), *self.world.promises.untold(told)]
 
 
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
@@ -221,9 +277,11 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "removal": Day._remove_or_restore,
     "restart": Day._restart,
     "offset change": Day._offset_change,
+    "undo": Day._undo,
     "by hand": Day._by_hand,
     "suspension": Day._suspend_or_resume,
     "task failure": Day._task_fails,
+    "breakdown": Day._break_or_mend,
     "kill": Day._kill,
     "new replica": Day._new_replica,
     "outage": Day._outage,

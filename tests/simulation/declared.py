@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from dataclasses import dataclass
 
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.observed_state import ObservedConnector
+from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 
 CLASS = "org.example.Numbers"
 
@@ -34,13 +36,13 @@ class Declared:
             f"  state: {self.state}\n{restart}  autoRestart: {{maxRestarts: 1}}\n  config: {json.dumps(config)}\n"
         )
 
-    def differs_from(self, there: ObservedConnector | None) -> str:
-        """How the connector differs from its document; empty if it does not."""
+    def differs_from(self, there: ObservedConnector | None, ill: Set[ConnectorName]) -> str:
+        """How the connector differs from its document; empty if it does not. One that is `ill` may have failed."""
         if not self.is_there:
             return "" if there is None else "it is still there"
         if there is None:
             return "it is missing"
         if there.config.get("version") != str(self.version):
             return f"it has version {there.config.get('version')}, not {self.version}"
-        wanted = TargetState(self.state).name
-        return "" if self.fails or there.state.value == wanted else f"it is {there.state.value}, not {wanted}"
+        wanted, is_ill = TargetState(self.state).name, there.state is WorkerState.FAILED and there.name in ill
+        return "" if self.fails or is_ill or there.state.value == wanted else f"it is {there.state.value}, not {wanted}"

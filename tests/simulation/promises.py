@@ -51,6 +51,8 @@ class Promises:
     _numbers: dict[str, int] = field(default_factory=dict)
     """The newest fencing number with which each lease was used."""
     _trials: dict[str, _Trial] = field(default_factory=dict)
+    _restarts: dict[str, float] = field(default_factory=dict)
+    """The last automatic restart of a connector with this config. Documents allow one."""
 
     def committed(self, revision: Revision, declared: Mapping[str, Declared]) -> None:
         """People have committed these documents. A changed document ends a manual pause."""
@@ -89,6 +91,13 @@ class Promises:
         """The cluster has accepted a request."""
         plan = replica.view.plan
         assert plan is not None
+        if verb in ("create", "configure", "delete"):
+            self._restarts.pop(name, None)
+        if verb == "delete":  # that ends a suspension
+            self.suspended.pop(name, None)
+        for step in plan.steps:
+            if verb == "restart" and step.connector == name and step.restart is not None and not step.restart.request:
+                self._restarts[name] = self.world.timeline.now
         if verb == "configure" and rest[0] == self.commits[plan.revision][name].config:
             self._begin_trial(name, rest[0]["version"])
 
@@ -118,6 +127,11 @@ class Promises:
         if verb in ("pause", "stop") and is_running and instance.config == {**self.latest[name].config, "name": name}:
             self.paused[name] = self.world.timeline.now
 
+    def was_suspended(self, name: str) -> None:
+        rules = self.world.cluster.rules
+        if name in rules.connectors and name not in rules.leaving:  # the end of a deletion ends the suspension, too
+            self.suspended[name] = self.world.timeline.now
+
     # At most `rollout_size` connectors run with a new config that has not proved itself, and those that have failed.
 
     def _begin_trial(self, name: str, version: str) -> None:
@@ -130,14 +144,17 @@ class Promises:
             self._trials[name] = _Trial(version, self.world.timeline.now, instance)
 
     def _is_on_trial(self, name: str) -> bool:
-        trial, watch = self._trials[name], self.world.cluster_settings.get("rollback_watch", 0)
-        instance = self.world.cluster.rules.connectors.get(name)
-        is_same = instance is trial.instance and instance.config.get("version") == trial.version
-        is_over = self.world.timeline.now >= trial.since + watch or self.world.clock_set >= trial.since
+        world, trial = self.world, self._trials[name]
+        instance, watch = world.cluster.rules.connectors.get(name), world.cluster_settings.get("rollback_watch", 0)
+        if instance is not trial.instance or name in world.cluster.rules.leaving or not self.latest[name].is_there:
+            return False
+        self.state_changed(name)
+        is_over = world.timeline.now >= trial.since + watch or world.clock_set >= trial.since
+        is_same = instance.config.get("version") == trial.version
         return is_same and not trial.has_failed and not (trial.has_worked and is_over)
 
     def state_changed(self, name: str) -> None:
-        """The cluster reports another state of a connector."""
+        """The cluster may report another state of a connector."""
         instance, trial = self.world.cluster.rules.connectors.get(name), self._trials.get(name)
         if instance is not None and trial is not None and (reported := instance.reported) is not None:
             states = {reported.state, *(state for state, _ in reported.tasks)}
@@ -156,6 +173,19 @@ class Promises:
             is_settled = record is not None and record.state is not OffsetChangeState.OPEN
             if not is_settled and not {change, connector} & told:
                 yield f"{change} is not applied"
+
+    def untold(self, told: Set[str]) -> Iterator[str]:
+        """The connectors that are not restarted any more, and of which the leader has not told people once."""
+        for replica in self.world.living:
+            for name, at in self._restarts.items():
+                instance, is_old = self.world.cluster.rules.connectors.get(name), self.world.timeline.now > at + 25
+                if not replica.daemon.leadership.is_leader or not is_old or name in told or instance is None:
+                    continue
+                reported, count = instance.reported, replica.alarms.count("given up", name)
+                is_failed = reported is not None and reported.state == "FAILED"
+                if self.latest[name].state == "running" and is_failed and not count:
+                    yield f"nobody was told that {name} is given up"
+                assert count <= 1 + replica.alarms.count("recovered", name), f"{name} was given up {count} times"
 
     def told(self) -> Set[str]:
         """The connectors and offset changes of which the leader says why the cluster is not as they declare."""

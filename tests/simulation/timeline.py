@@ -58,7 +58,14 @@ class Timeline:
             except BaseException as error:  # raised by whoever runs the timeline
                 self.errors.append(error)
 
-        self._push(wait, greenlet(begin).switch)
+        activity = greenlet(begin)
+        activity.life = life
+        self._push(wait, activity.switch)
+
+    @property
+    def life(self) -> Life | None:
+        """The process of the current activity."""
+        return getattr(getcurrent(), "life", None)
 
     def sleep(self, seconds: float, life: Life) -> None:
         """Let the current activity of that process sleep, and others go on."""

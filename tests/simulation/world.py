@@ -10,7 +10,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -22,6 +22,7 @@ from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 from support.cluster.memory_cluster import MemoryCluster
 
+from gitops_connect.connect.capabilities import Capability
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.daemon.daemon import Daemon
@@ -39,6 +40,7 @@ from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, Re
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedStore, Accounts
+from simulation.alarms import Alarms
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.jobs import SimulatedJobs
 from simulation.promises import LOCAL, Promises
@@ -91,6 +93,12 @@ class Counting(MemoryCluster):
 
     def info(self) -> ClusterInfo:
         return ClusterInfo(self.version, "", "commit", "kafka")
+
+    def names(self) -> frozenset[ConnectorName]:
+        return frozenset(map(ConnectorName, self.listed))
+
+    def require(self, _: Capability) -> None:
+        """It has every feature."""
 
     def other_versions(self) -> frozenset[ConnectVersion]:
         return frozenset()
@@ -245,11 +253,11 @@ class Replica:
         self.life = Life(f"replica {number}")
         self.clock = SimulatedClock(world.timeline, self.life)
         ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), world.accounts)
-        spark = SharedSession(world.settings.spark, {}, NOWHERE)
-        clients = {LOCAL: cast(ConnectClient, SimulatedClient(self))}
-        runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock)
+        client = cast(ConnectClient, SimulatedClient(self))
+        runtime = replace(world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         world.timeline.at(0, self.life, self.daemon.begin)
+        self.alarms = Alarms(world.timeline, self.life)
         self._touches = 0
 
     @property
@@ -332,6 +340,10 @@ class World:
             clusters={LOCAL: cluster},
         )
         self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), self.accounts)
+        spark = SharedSession(self.settings.spark, {}, NOWHERE)
+        clients = {LOCAL: cast(ConnectClient, self.cluster)}
+        self.runtime = Runtime(self.settings, self.ledger, clients, {}, spark, self.cluster.clock)
+        """For the commands of people."""
         self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
         self._elsewhere.start()
         self.log = _Collected(self)
@@ -381,7 +393,11 @@ class _Collected(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         fields = getattr(record, "fields", {})
-        self.events.append((self._world.timeline.now, record.getMessage(), fields))
+        event, life = record.getMessage(), self._world.timeline.life
+        self.events.append((self._world.timeline.now, event, fields))
+        for replica in self._world.replicas:
+            if replica.life is life:
+                replica.alarms.add(event, record.levelno, fields)
         if record.exc_info and record.exc_info[1] is not None:
             self._world.timeline.errors.append(record.exc_info[1])
 
