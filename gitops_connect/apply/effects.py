@@ -101,12 +101,14 @@ def check_effect(
     """
     if seen is None:
         return EffectCheck(Progress.PENDING, "no connector with this name and a status")
-    if watched is not None and not (step.action.changes_config and seen.state in _NOT_RUN):
+    if watched is not None and not (step.action in _SENDS_CONFIG and seen.state in _NOT_RUN):
         return _check_working(step, seen, watched, doubtful=doubtful)
     match step.action:
         case Action.CREATE:
             other = _differs(step, seen, doubtful=False)
-            verdict = other or _check_state(step.initial_state or TargetState.RUNNING, seen)
+            state = _check_state(step.initial_state or TargetState.RUNNING, seen)
+            # Someone may have paused or stopped it since then: it was created all the same.
+            verdict = other or replace(state, took_effect=leaves_running(step))
         case Action.CONFIGURE | Action.ROLL_BACK | Action.RESTART:
             other = _differs(step, seen, doubtful=doubtful) or _check_restarted(step, seen, doubtful=doubtful)
             verdict = other or _check_restart(seen)

@@ -67,6 +67,15 @@ def test_a_new_config_of_a_connector_that_does_not_run_is_done_at_once(state: Wo
     assert (verdict.progress, verdict.lasting) == (DONE, 0)
 
 
+@pytest.mark.parametrize("watched", [None, Watched(5.0)])
+@pytest.mark.parametrize("state", [S.STOPPED, S.PAUSED])
+def test_a_connector_that_someone_stops_after_its_creation_was_created(
+    state: WorkerState, watched: Watched | None
+) -> None:
+    verdict = check_effect(step("a", Action.CREATE), seen(state=state), watched)
+    assert (verdict.progress, verdict.took_effect) == (PENDING, True)
+
+
 def test_a_short_time_to_run_shortens_neither_a_restart_nor_the_assignment_of_tasks() -> None:
     def lasting(action: Action, seconds: float, *tasks: WorkerState) -> float:
         return check_effect(step("a", action), seen(*tasks), Watched(seconds)).lasting
