@@ -113,7 +113,7 @@ class LedgerRecords:
             self._stopped.add(connector)
 
     def configuring(self, connector: ConnectorName) -> None:
-        trial = begin_trial(self._situation, self._plan, self._desired[connector])
+        trial = begin_trial(self._situation, self._plan, self._desired[connector], self._clock.now())
         if trial != self._situation.config_histories.get(connector):
             self._ledger.configs.record(self._cluster, {connector: trial})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from gitops_connect.model.config_histories import (
     ConfigHistory,
@@ -204,8 +205,8 @@ def _is_over(
     return problem is None or not _must_end(situation, desired, trial, problem)
 
 
-def begin_trial(situation: Situation, plan: Plan, desired: DesiredConnector) -> ConfigHistory:
-    """The history once the config of the connector was applied. The correction of drift begins no trial."""
+def begin_trial(situation: Situation, plan: Plan, desired: DesiredConnector, now: datetime) -> ConfigHistory:
+    """The history when the config of the connector is sent. The correction of drift begins no trial."""
     history = situation.config_histories.get(desired.name, ConfigHistory())
     config, queued = declared_config(desired), history.queued
     if history.healthy is not None and history.healthy.digest == config.digest:
@@ -215,5 +216,5 @@ def begin_trial(situation: Situation, plan: Plan, desired: DesiredConnector) -> 
     was_healthy = desired.name not in {one.name for one in plan.unhealthy}
     is_of_earlier = queued is not None and queued.digest == config.digest
     revision = queued.revision if queued is not None and is_of_earlier else situation.revision
-    trial = ConfigTrial(config.digest, revision, situation.now, was_healthy, config)
+    trial = ConfigTrial(config.digest, revision, now, was_healthy, config)
     return replace(history, trial=trial, rolled_back=None, queued=None)

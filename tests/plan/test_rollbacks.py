@@ -152,12 +152,12 @@ def test_the_first_config_with_which_it_works_needs_no_trial() -> None:
 def test_a_trial_begins_with_another_config_and_not_with_the_earlier_one() -> None:
     before = ConfigHistory(declared_config(orders(GOOD)))
     given = at(5, orders(BAD), seen("orders", config=GOOD), before)
-    trial = begin_trial(given, plan(given), orders(BAD)).trial
+    trial = begin_trial(given, plan(given), orders(BAD), minutes(6)).trial
     bad = declared_config(orders(BAD))
-    assert trial == ConfigTrial(bad.digest, REVISION, minutes(5), was_healthy=True, config=bad)
-    assert begin_trial(given, plan(given), orders(GOOD)).trial is None
+    assert trial == ConfigTrial(bad.digest, REVISION, minutes(6), was_healthy=True, config=bad)
+    assert begin_trial(given, plan(given), orders(GOOD), NOW).trial is None
     ill = at(5, orders(BAD), seen("orders", config=GOOD, tasks=["Boom"]), before)
-    trial = begin_trial(ill, plan(ill), orders(BAD)).trial
+    trial = begin_trial(ill, plan(ill), orders(BAD), NOW).trial
     assert trial is not None
     assert not trial.was_healthy
 
@@ -237,7 +237,7 @@ def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
         "b": QueuedConfig(declared_config(declared[1]).digest, earlier)
     }
     later = replace(given, revision=REVISION, config_histories=histories)
-    trial = begin_trial(later, plan(later), declared[1]).trial
+    trial = begin_trial(later, plan(later), declared[1], NOW).trial
     assert trial is not None
     assert trial.revision == earlier
 
@@ -255,7 +255,7 @@ def test_a_connector_that_did_not_work_before_stops_no_rollout() -> None:
 def test_the_correction_of_drift_begins_no_trial() -> None:
     given = at(5, orders(BAD), seen("orders", config=GOOD), None)
     given = replace(given, ownership={ORDERS: remember(given, orders(BAD), Origin.CREATED, NOW)})
-    assert begin_trial(given, plan(given), orders(BAD)) == ConfigHistory()
+    assert begin_trial(given, plan(given), orders(BAD), NOW) == ConfigHistory()
 
 
 def test_a_trial_ends_by_time_although_a_newer_config_waits() -> None:
@@ -328,7 +328,7 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     released = replace(third, reviews=NO_REVIEWS, invalid=frozenset())
     (step,) = plan(released).steps
     assert step.config["topic"] == "newer"
-    began = begin_trial(released, plan(released), orders(NEWER))
+    began = begin_trial(released, plan(released), orders(NEWER), NOW)
     assert (began.rolled_back, began.trial and began.trial.was_healthy) == (None, True)
 
 
