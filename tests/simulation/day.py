@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -21,6 +21,7 @@ from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
 from gitops_connect.report import change_document
 from simulation.agreement import disagreements
+from simulation.coverage import Coverage, Feature
 from simulation.declared import CLASS, Declared
 from simulation.promises import FOREIGN, LOCAL
 from simulation.world import World, counting
@@ -57,8 +58,10 @@ class Day:
     """The kinds of holds that a plan had after an event."""
     _changes: int = 0
 
-    def begin(self, replicas: int, *, is_new: bool) -> None:
+    def begin(self, replicas: int, *, is_new: bool, of_strimzi: Sequence[str] = ()) -> None:
         """Begin with these connectors, or with a new repository and a cluster without them."""
+        for name in of_strimzi:
+            self.declared[name].is_strimzi = True
         for name in NAMES:
             self._write(name)
             self.world.cluster.progress[ConnectorName(name)] = counting
@@ -87,11 +90,25 @@ class Day:
             plan = replica.view.plan
             self.holds |= {hold.kind.value for one in plan.connectors for hold in one.holds} if plan else set()
 
+    def coverage(self) -> Coverage:
+        return Coverage.of(
+            (action for _, action in self.met),
+            self.world.faults.met.values(),
+            self.holds,
+            self.world.promises.moments,
+        )
+
     # What people commit.
 
     def _config(self, name: str) -> None:
         self.declared[name].version += 1
-        self.declared[name].fails = self.random.random() < 0.3
+        self.declared[name].fails = False
+        self._write(name)
+
+    def _bad_config(self, name: str) -> None:
+        """The connector does not start with this one."""
+        self.declared[name].version += 1
+        self.declared[name].fails = True
         self._write(name)
 
     def _configs(self, _: str) -> None:
@@ -117,6 +134,12 @@ class Day:
 
     def _restart(self, name: str) -> None:
         self.declared[name].restart += 1
+        self._write(name)
+
+    def _annotation(self, name: str) -> None:
+        """Request a restart of a Strimzi resource, or a reset of the active topics of another document."""
+        self.declared[name].annotation += 1
+        self.world.promises.met(Feature.ANNOTATION)
         self._write(name)
 
     def _offset_change(self, name: str) -> None:
@@ -155,9 +178,14 @@ class Day:
     # What people do by hand.
 
     def _by_hand(self, name: str) -> None:
+        self._request(self.random.choice(("resume", "delete", "restart")), name)
+
+    def _pause_by_hand(self, name: str) -> None:
+        self._request(self.random.choice(("pause", "stop")), name)
+
+    def _request(self, verb: str, name: str) -> None:
         rules = self.world.cluster.rules
         rules.catch_up()
-        verb = self.random.choice(("pause", "stop", "resume", "delete", "restart"))
         self.world.note(f"someone sends {verb} to {name}")
         self.world.promises.by_hand(verb, name)
         try:
@@ -271,14 +299,17 @@ class Day:
 
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "config": Day._config,
+    "bad config": Day._bad_config,
     "configs": Day._configs,
     "revert": Day._revert,
     "state": Day._state,
     "removal": Day._remove_or_restore,
     "restart": Day._restart,
+    "annotation": Day._annotation,
     "offset change": Day._offset_change,
     "undo": Day._undo,
     "by hand": Day._by_hand,
+    "pause by hand": Day._pause_by_hand,
     "suspension": Day._suspend_or_resume,
     "task failure": Day._task_fails,
     "breakdown": Day._break_or_mend,
@@ -287,3 +318,15 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "outage": Day._outage,
     "clock": Day._clock,
 }
+FEATURES = (
+    "config",
+    "bad config",
+    "configs",
+    "removal",
+    "restart",
+    "annotation",
+    "offset change",
+    "pause by hand",
+    "suspension",
+)
+"""Actions that use a feature."""

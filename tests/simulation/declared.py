@@ -22,6 +22,10 @@ class Declared:
     fails: bool = False
     restart: int = 0
     is_there: bool = True
+    annotation: int = 0
+    """The value of the annotation that requests something; 0: there is none."""
+    is_strimzi: bool = False
+    """Whether the document is a KafkaConnector of Strimzi."""
 
     @property
     def config(self) -> dict[str, str]:
@@ -29,12 +33,17 @@ class Declared:
         return config | ({"start": "fail"} if self.fails else {})
 
     def text(self, name: str) -> str:
-        config = {key: value for key, value in self.config.items() if key != "connector.class"}
-        restart = f"  restart: {{id: r{self.restart}}}\n" if self.restart else ""
-        return (
-            f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec:\n  class: {CLASS}\n"
-            f"  state: {self.state}\n{restart}  autoRestart: {{maxRestarts: 1}}\n  config: {json.dumps(config)}\n"
-        )
+        config = {key: value for key, value in self.config.items() if key not in ("connector.class", "tasks.max")}
+        of_strimzi = ["apiVersion: kafka.strimzi.io/v1", "kind: KafkaConnector"]
+        lines = of_strimzi if self.is_strimzi else ["apiVersion: gitops-connect/v1", "kind: Connector"]
+        labels = ", labels: {strimzi.io/cluster: local}" if self.is_strimzi else ""
+        key = "strimzi.io/restart" if self.is_strimzi else "gitops-connect/reset-topics"
+        annotations = f', annotations: {{{key}: "{self.annotation}"}}' if self.annotation else ""
+        lines += [f"metadata: {{name: {name}{labels}{annotations}}}", "spec:", f"  class: {CLASS}", "  tasksMax: 1"]
+        lines += [f"  restart: {{id: r{self.restart}}}"] if self.restart and not self.is_strimzi else []
+        restarts = "{enabled: true, maxRestarts: 1}"
+        lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
+        return "\n".join([*lines, ""])
 
     def differs_from(self, there: ObservedConnector | None, ill: Set[ConnectorName]) -> str:
         """How the connector differs from its document; empty if it does not. One that is `ill` may have failed."""

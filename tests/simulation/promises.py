@@ -11,8 +11,11 @@ from standin.cluster import Connector, Target
 
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.model.desired import OnManualPause
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeState
+from gitops_connect.model.plans import Action, Plan
+from simulation.coverage import Feature
 from simulation.declared import Declared
 
 if TYPE_CHECKING:
@@ -21,6 +24,14 @@ if TYPE_CHECKING:
 LOCAL = ClusterName("local")
 FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
+_FEATURES = {
+    "alter_offsets": Feature.OFFSET_CHANGE,
+    "reset_offsets": Feature.OFFSET_CHANGE,
+    "restart": Feature.RESTART,
+    "restart_part": Feature.RESTART,
+    "delete": Feature.PRUNE,
+    "reset_active_topics": Feature.ANNOTATION,
+}
 _TOUCHES = 400
 """Requests and transactions of one reconciliation. Without faults, it has at most 150 in these days."""
 
@@ -50,7 +61,13 @@ class Promises:
     suspended: dict[str, float] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
     """The newest fencing number with which each lease was used."""
+    _changed: dict[str, Revision] = field(default_factory=dict)
+    """The last commit that changed the document of a connector."""
     _trials: dict[str, _Trial] = field(default_factory=dict)
+    _proven: dict[str, set[str]] = field(default_factory=dict)
+    """The versions of the config with which a connector has worked."""
+    moments: list[tuple[float, Feature]] = field(default_factory=list)
+    """When a feature acted on the cluster, or people used it."""
     _restarts: dict[str, float] = field(default_factory=dict)
     """The last automatic restart of a connector with this config. Documents allow one."""
 
@@ -58,7 +75,9 @@ class Promises:
         """People have committed these documents. A changed document ends a manual pause."""
         before = self.commits[max(self.commits)] if self.commits else {}
         self.commits[revision] = now = {name: copy(one) for name, one in declared.items()}
-        self.paused = {name: at for name, at in self.paused.items() if before.get(name) == now[name]}
+        for name in [name for name, one in now.items() if before.get(name) != one]:
+            self._changed[name] = revision
+            self.paused.pop(name, None)
 
     @property
     def latest(self) -> Mapping[str, Declared]:
@@ -91,6 +110,7 @@ class Promises:
         """The cluster has accepted a request."""
         plan = replica.view.plan
         assert plan is not None
+        self._met(verb, [step.action for step in plan.steps if step.connector == name], plan)
         if verb in ("create", "configure", "delete"):
             self._restarts.pop(name, None)
         if verb == "delete":  # that ends a suspension
@@ -100,6 +120,17 @@ class Promises:
                 self._restarts[name] = self.world.timeline.now
         if verb == "configure" and rest[0] == self.commits[plan.revision][name].config:
             self._begin_trial(name, rest[0]["version"])
+
+    def met(self, *features: Feature) -> None:
+        self.moments += [(self.world.timeline.now, one) for one in features]
+
+    def _met(self, verb: str, actions: Sequence[Action], plan: Plan) -> None:
+        if verb == "configure":
+            self.met(Feature.ROLLBACK if Action.ROLL_BACK in actions else Feature.CONFIG_CHANGE)
+            kinds = {hold.kind for one in plan.connectors for hold in one.holds}
+            self.met(*([Feature.ROLLOUT] if kinds & {HoldKind.ROLLOUT, HoldKind.STOPPED_ROLLOUT} else []))
+        elif verb in _FEATURES:
+            self.met(_FEATURES[verb])
 
     def _require_config(self, name: str, declared: Declared, config: Mapping[str, str]) -> None:
         """Only the declared config is sent, or one that was declared before and works."""
@@ -123,23 +154,33 @@ class Promises:
         if verb != "restart":
             self.paused.pop(name, None)
         instance = self.world.cluster.rules.connectors.get(name)
-        is_running = instance is not None and instance.target is Target.STARTED
-        if verb in ("pause", "stop") and is_running and instance.config == {**self.latest[name].config, "name": name}:
-            self.paused[name] = self.world.timeline.now
+        if verb in ("pause", "stop") and instance is not None and instance.reported is not None:
+            self.met(Feature.MANUAL_PAUSE)
+            is_running = instance.target is Target.STARTED and instance.reported.state == "RUNNING"
+            is_declared = instance.config == {**self.latest[name].config, "name": name}
+            if is_running and is_declared and self._is_applied(name):
+                self.paused[name] = self.world.timeline.now
+
+    def _is_applied(self, name: str) -> bool:
+        """Whether the ledger knows that the document is applied, so that someone else has caused any difference."""
+        record = self.world.ledger.ownership(LOCAL).get(ConnectorName(name))
+        return record is not None and record.desired is not None and record.revision >= self._changed[name]
 
     def was_suspended(self, name: str) -> None:
         rules = self.world.cluster.rules
+        self.met(Feature.SUSPEND)
         if name in rules.connectors and name not in rules.leaving:  # the end of a deletion ends the suspension, too
             self.suspended[name] = self.world.timeline.now
 
     # At most `rollout_size` connectors run with a new config that has not proved itself, and those that have failed.
 
     def _begin_trial(self, name: str, version: str) -> None:
-        size = self.world.cluster_settings.get("rollout_size", 0)
-        instance = self.world.cluster.rules.connectors[name]
-        reported = instance.reported
-        others = [one for one in self._trials if one != name and self._is_on_trial(one)]
-        assert not size or len(others) < size, f"{name} gets a new config during the trials of {others}"
+        size, instance = self.world.cluster_settings.get("rollout_size", 0), self.world.cluster.rules.connectors[name]
+        others, reported = [one for one in [*self._trials] if one != name and self._is_on_trial(one)], instance.reported
+        keeps_its_place = self._trials.pop(name, None) is not None
+        if version in self._proven.get(name, {"1"}):
+            return
+        assert not size or len(others) < size or keeps_its_place, f"{name} gets a new config during trials of {others}"
         if reported is not None and [state for state, _ in reported.tasks] == ["RUNNING"]:
             self._trials[name] = _Trial(version, self.world.timeline.now, instance)
 
@@ -149,9 +190,12 @@ class Promises:
         if instance is not trial.instance or name in world.cluster.rules.leaving or not self.latest[name].is_there:
             return False
         self.state_changed(name)
-        is_over = world.timeline.now >= trial.since + watch or world.clock_set >= trial.since
-        is_same = instance.config.get("version") == trial.version
-        return is_same and not trial.has_failed and not (trial.has_worked and is_over)
+        is_over = world.timeline.now + 0.01 >= trial.since + watch or world.clock_set >= trial.since
+        if trial.has_worked and is_over:
+            self._proven.setdefault(name, {"1"}).add(trial.version)
+            del self._trials[name]
+            return False
+        return instance.config.get("version") == trial.version and not trial.has_failed
 
     def state_changed(self, name: str) -> None:
         """The cluster may report another state of a connector."""
@@ -179,7 +223,9 @@ class Promises:
         for replica in self.world.living:
             for name, at in self._restarts.items():
                 instance, is_old = self.world.cluster.rules.connectors.get(name), self.world.timeline.now > at + 25
-                if not replica.daemon.leadership.is_leader or not is_old or name in told or instance is None:
+                if not replica.daemon.leadership.is_leader or not is_old or instance is None:
+                    continue
+                if name in told or name in self.suspended:
                     continue
                 reported, count = instance.reported, replica.alarms.count("given up", name)
                 is_failed = reported is not None and reported.state == "FAILED"

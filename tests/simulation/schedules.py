@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.settings.sections import SkipSettings
-from simulation.day import ACTIONS, NAMES, Day, Happening
+from simulation.day import ACTIONS, FEATURES, NAMES, Day, Happening
 from simulation.faults import Faults, Rates
 from simulation.world import LedgerTemplate, World
 
@@ -30,6 +30,8 @@ class Schedule:
     replicas: int
     is_new: bool
     """Whether nothing was applied before."""
+    of_strimzi: tuple[str, ...]
+    """The connectors whose documents are resources of Strimzi."""
     happenings: tuple[Happening, ...]
     faults: Mapping[int, str] | None = None
 
@@ -58,7 +60,7 @@ class Beginnings:
 
     def __init__(self, directory: Path) -> None:
         self.new = LedgerTemplate.empty(directory)
-        with closing(World(Faults(Rates(), Random(0)), self.new.copy(), {})) as world:
+        with closing(World(Faults(Rates(), Random(0)), self.new.copy(), {"rollback_watch": Duration(1)})) as world:
             day = Day(world)
             day.begin(1, is_new=True)
             day.settle()
@@ -67,9 +69,10 @@ class Beginnings:
 
 def schedule_of(seed: int) -> Schedule:
     random = Random(seed)
+    theme = random.sample(FEATURES, 2)  # so that each pair of features meets often enough
     return Schedule(
         seed,
-        _settings(random),
+        _settings(random, theme),
         Rates(
             death=random.choice((0, 0, 0.004)),
             freeze=random.choice((0, 0, 0.006)),
@@ -79,10 +82,11 @@ def schedule_of(seed: int) -> Schedule:
         ),
         random.choice((1, 1, 1, 1, 2, 2, 3)),
         random.random() < 0.15,
+        random.choice(((), ("three",), NAMES)),
         tuple(
             Happening(
                 random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
-                random.choice(tuple(ACTIONS)),
+                random.choice(theme if random.random() < 0.7 else tuple(ACTIONS)),
                 random.choice(NAMES),
                 random.getrandbits(32),
             )
@@ -91,7 +95,7 @@ def schedule_of(seed: int) -> Schedule:
     )
 
 
-def _settings(random: Random) -> Mapping[str, Any]:
+def _settings(random: Random, theme: Collection[str]) -> Mapping[str, Any]:
     return {
         "prune": True,
         "max_deletions": 1.0,
@@ -99,8 +103,8 @@ def _settings(random: Random) -> Mapping[str, Any]:
         "settle_timeout": Duration(20),
         "min_running": Duration(random.choice((0, 5))),
         "on_manual_pause": random.choice(tuple(OnManualPause)),
-        "rollback_watch": Duration(random.choice((0, 0, 30))),
-        "rollout_size": random.choice((0, 0, 1)),
+        "rollback_watch": Duration(30 if "bad config" in theme else random.choice((0, 30))),
+        "rollout_size": 1 if "configs" in theme else random.choice((0, 0, 1)),
     }
 
 
@@ -111,13 +115,22 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     with closing(World(faults, ledger, schedule.settings)) as world:
         day = Day(world)
         try:
-            day.begin(schedule.replicas, is_new=schedule.is_new)
+            day.begin(schedule.replicas, is_new=schedule.is_new, of_strimzi=schedule.of_strimzi)
             for happening in schedule.happenings:
                 day.event(happening)
             day.settle()
         except Exception as error:
             raise BadDay(replace(schedule, faults=world.faults.met), world.history, error) from error
         return day
+
+
+def shortest_of(seed: int, beginnings: Beginnings) -> BadDay | None:
+    """Live the day of that seed. Returns the shortest one that fails in the same way; None if it does not fail."""
+    try:
+        live(schedule_of(seed), beginnings)
+    except BadDay as bad:
+        return shortest(bad, beginnings)
+    return None
 
 
 def shortest(bad: BadDay, beginnings: Beginnings) -> BadDay:

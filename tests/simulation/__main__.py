@@ -1,0 +1,64 @@
+"""`python -m simulation SEEDS [FIRST]`: lives days in parallel, prints what they met, and shrinks those that fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from simulation.coverage import Coverage
+from simulation.day import ACTIONS
+from simulation.schedules import BadDay, Beginnings, live, schedule_of, shortest_of
+
+_AT_ONCE = 100
+"""Seeds of one task of a process."""
+_SHRUNK = 5
+"""Bad days that are shrunk."""
+_SHARE = 0.01
+"""The least fraction of days in which each pair of features has to meet."""
+_ENOUGH = 10_000
+"""Fewer days say nothing about rare pairs."""
+
+
+@cache
+def _beginnings() -> Beginnings:
+    with tempfile.TemporaryDirectory() as directory:
+        return Beginnings(Path(directory))
+
+
+def _live(seeds: Sequence[int]) -> tuple[Coverage, list[int]]:
+    """What these days met, and the seeds of those that failed."""
+    coverage, bad = Coverage(), list[int]()
+    for seed in seeds:
+        try:
+            coverage += live(schedule_of(seed), _beginnings()).coverage()
+        except BadDay:
+            bad.append(seed)
+    return coverage, bad
+
+
+def main(seeds: int, first: int) -> int:
+    """Returns the exit code: 1 if a day failed, or if features have met too rarely."""
+    began, coverage, bad = time.monotonic(), Coverage(), list[int]()
+    tasks = [range(one, min(one + _AT_ONCE, first + seeds)) for one in range(first, first + seeds, _AT_ONCE)]
+    with ProcessPoolExecutor(os.cpu_count()) as processes:
+        for more, failed in processes.map(_live, tasks):
+            coverage += more
+            bad += failed
+    print(*coverage.lines(ACTIONS), sep="\n")
+    for one in bad[:_SHRUNK]:
+        print(shortest_of(one, _beginnings()))
+    print(f"{seeds} seeds from {first} in {time.monotonic() - began:.0f} s; failed: {bad}")
+    rare = coverage.missing(int(seeds * _SHARE)) if seeds >= _ENOUGH else []
+    for line in rare:
+        print(f"met too rarely: {line}")
+    return 1 if bad or rare else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))
