@@ -111,6 +111,7 @@ class Account:
         assert offset_change is not None, "offsets were changed before the ledger knew of it"
         assert offset_change.name not in self.settled, f"{offset_change.name} was settled, and is sent again"
         effects = self.effects.setdefault(offset_change.name, [])
+        assert not effects or before != after, f"{offset_change.name} is in effect, and is sent again"
         if not effects or after != effects[0].before:  # otherwise the offsets are restored
             missing = _needed(offset_change, positions(before), positions(after)) - offset_change.acknowledged
             assert not missing, f"{offset_change.name} did {missing} unacknowledged: {before} became {after}"

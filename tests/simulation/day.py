@@ -216,6 +216,7 @@ class Day:
         found = rules.connectors.get(name)
         if found is not None and found.reported is not None and found.reported.tasks:
             rules.fail_task(name, 0, TRACE)
+            self.world.promises.state_changed(name)
 
     def _break_or_mend(self, name: str) -> None:
         """The connector fails, also when it is started again, until its database is there again."""
@@ -224,6 +225,7 @@ class Day:
             instance.failure = ""
         elif instance is not None and instance.target is Target.STARTED:
             self.world.cluster.rules.fail(name, BROKEN)
+            self.world.promises.state_changed(name)
 
     def _kill(self, _: str) -> None:
         living = self.world.living
@@ -294,7 +296,12 @@ class Day:
         foreign = present.get(FOREIGN)
         if foreign is None or foreign.state.value != "RUNNING":
             found.append("the connector of someone else was changed")
-        return [*found, *self.world.promises.lost(told), *self.world.promises.untold(told)]
+        return [
+            *found,
+            *self.world.promises.lost(told),
+            *self.world.promises.untold(told),
+            *self.world.promises.not_rolled_back(told),
+        ]
 
 
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {

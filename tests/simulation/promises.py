@@ -14,7 +14,7 @@ from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeState
-from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from simulation.coverage import Feature
 from simulation.declared import Declared
 
@@ -32,6 +32,10 @@ _FEATURES = {
     "delete": Feature.PRUNE,
     "reset_active_topics": Feature.ANNOTATION,
 }
+_LEASE = 15.0
+"""Seconds that a process may freeze before a request, and still send it."""
+_SEEN = 20.0
+"""Seconds in which a daemon without faults has seen a failure."""
 _TOUCHES = 400
 """Requests and transactions of one reconciliation. Without faults, it has at most 150 in these days."""
 
@@ -43,8 +47,12 @@ class _Trial:
     version: str
     since: float
     instance: Connector
+    has_healthy: bool
+    """Whether the ledger knows a config with which the connector worked."""
     has_worked: bool = False
     has_failed: bool = False
+    must_roll_back: bool = False
+    """It has failed early enough for the daemon to see it before the trial is over."""
 
 
 @dataclass(eq=False)
@@ -64,6 +72,10 @@ class Promises:
     _changed: dict[str, Revision] = field(default_factory=dict)
     """The last commit that changed the document of a connector."""
     _trials: dict[str, _Trial] = field(default_factory=dict)
+    was_paused: set[str] = field(default_factory=set)
+    """The connectors that someone has paused or stopped at any time."""
+    _failed: dict[str, set[str]] = field(default_factory=dict)
+    """The versions of the config with which a connector has failed."""
     _proven: dict[str, set[str]] = field(default_factory=dict)
     """The versions of the config with which a connector has worked."""
     moments: list[tuple[float, Feature]] = field(default_factory=list)
@@ -117,6 +129,7 @@ class Promises:
             self.suspended.pop(name, None)
         for step in plan.steps:
             if verb == "restart" and step.connector == name and step.restart is not None and not step.restart.request:
+                assert name not in self._restarts, f"{name} is restarted again, and its document allows one restart"
                 self._restarts[name] = self.world.timeline.now
         if verb == "configure" and rest[0] == self.commits[plan.revision][name].config:
             self._begin_trial(name, rest[0]["version"])
@@ -154,6 +167,7 @@ class Promises:
         if verb != "restart":
             self.paused.pop(name, None)
         instance = self.world.cluster.rules.connectors.get(name)
+        self.was_paused |= {name} if verb in ("pause", "stop") else set()
         if verb in ("pause", "stop") and instance is not None and instance.reported is not None:
             self.met(Feature.MANUAL_PAUSE)
             is_running = instance.target is Target.STARTED and instance.reported.state == "RUNNING"
@@ -182,7 +196,11 @@ class Promises:
             return
         assert not size or len(others) < size or keeps_its_place, f"{name} gets a new config during trials of {others}"
         if reported is not None and [state for state, _ in reported.tasks] == ["RUNNING"]:
-            self._trials[name] = _Trial(version, self.world.timeline.now, instance)
+            history = self.world.ledger.configs.of(LOCAL).get(ConnectorName(name))
+            now, has_healthy = self.world.timeline.now, history is not None and history.healthy is not None
+            recorded = now if history is None or history.trial is None else self.world.seconds_of(history.trial.since)
+            since = recorded if now - _LEASE <= recorded else now  # its process may freeze before the request
+            self._trials[name] = _Trial(version, since, instance, has_healthy)
 
     def _is_on_trial(self, name: str) -> bool:
         world, trial = self.world, self._trials[name]
@@ -200,10 +218,18 @@ class Promises:
     def state_changed(self, name: str) -> None:
         """The cluster may report another state of a connector."""
         instance, trial = self.world.cluster.rules.connectors.get(name), self._trials.get(name)
-        if instance is not None and trial is not None and (reported := instance.reported) is not None:
-            states = {reported.state, *(state for state, _ in reported.tasks)}
+        if instance is None or (reported := instance.reported) is None:
+            return
+        states = {reported.state, *(state for state, _ in reported.tasks)}
+        if "FAILED" in states:
+            self._failed.setdefault(name, set()).add(instance.config.get("version", ""))
+        if trial is not None:
             trial.has_worked |= states == {"RUNNING"}
             trial.has_failed |= states != {"RUNNING"}  # or someone has stopped it: no trial of a rollout either
+            watch, now = self.world.cluster_settings.get("rollback_watch", 0), self.world.timeline.now
+            if "FAILED" in states:
+                is_early = now < trial.since + watch - _SEEN and self.world.clock_set < trial.since
+                trial.must_roll_back |= trial.has_healthy and is_early
 
     def job_ended(self, replica: Replica, name: str, touches: int) -> None:
         """A job of a replica has ended, after so many requests and transactions."""
@@ -217,6 +243,26 @@ class Promises:
             is_settled = record is not None and record.state is not OffsetChangeState.OPEN
             if not is_settled and not {change, connector} & told:
                 yield f"{change} is not applied"
+
+    def _is_justified(self, planned: ConnectorPlan) -> bool:
+        """Whether the leader says a reason why the connector is not as declared, and that reason is true."""
+        kinds = {one.kind for one in planned.holds} - {HoldKind.MANUAL_PAUSE}
+        if planned.name in self.was_paused and len(kinds) < len({one.kind for one in planned.holds}):
+            return True
+        name = planned.name
+        is_rolled_back = planned.out_of_sync and str(self.latest[name].version) in self._failed.get(name, ())
+        return bool(kinds) or is_rolled_back
+
+    def not_rolled_back(self, told: Set[str]) -> Iterator[str]:
+        """The connectors that have failed on trial, and still have that config although they worked with another."""
+        for name, trial in self._trials.items():
+            instance = self.world.cluster.rules.connectors.get(name)
+            if instance is None or instance is not trial.instance or name in {*told, *self.suspended}:
+                continue
+            reported, is_same = instance.reported, instance.config.get("version") == trial.version
+            is_failed = reported is not None and reported.state == "FAILED" and trial.must_roll_back
+            if is_same and is_failed and self.latest[name].state == "running":
+                yield f"{name} has failed with version {trial.version}, and is not rolled back"
 
     def untold(self, told: Set[str]) -> Iterator[str]:
         """The connectors that are not restarted any more, and of which the leader has not told people once."""
@@ -238,7 +284,7 @@ class Promises:
         names = set[str]()
         for replica in self.world.living:
             if replica.daemon.leadership.is_leader and (plan := replica.view.plan) is not None:
-                names |= {one.name for one in plan.connectors if one.holds or one.out_of_sync}
+                names |= {one.name for one in plan.connectors if self._is_justified(one)}
                 names |= {one.name for one in plan.offset_changes if one.message}
                 names |= {one.connector for one in replica.view.diagnostics.errors if one.connector}
         return names

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -268,7 +269,7 @@ class Replica:
     def observed(self) -> float:
         """When the cluster was observed for the plan in effect; earlier if the clock was set meanwhile."""
         at = self.view.observed
-        return -inf if at is None else min((at - START).total_seconds() - one for one in self.world.moved)
+        return -inf if at is None else self.world.seconds_of(at)
 
     def _jobs(self, _threads: int, ended: Any, changed: Any) -> SimulatedJobs:
         return SimulatedJobs(self.world.timeline, self.life, ended, changed, self._run)
@@ -375,6 +376,10 @@ class World:
     def fault(self, point: Point) -> str:
         """What goes wrong with the next request to Connect."""
         return "is not answered" if self.connect_is_down else self.faults.next(point)
+
+    def seconds_of(self, at: datetime) -> float:
+        """The seconds since the start at that time of day; the least if the clock was set meanwhile."""
+        return min((at - START).total_seconds() - one for one in self.moved)
 
     def set_clock(self, by: float) -> None:
         """Someone sets the clock of all machines."""
