@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from standin.cluster import Target
+from standin.cluster import TRACE
 from standin.plugins import Refused
-from support.cluster.memory_cluster import TRACE
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
@@ -157,20 +156,12 @@ class Day:
     # What people do by hand.
 
     def _by_hand(self, name: str) -> None:
-        rules = self.world.cluster.rules
-        rules.catch_up()
         verb = self.random.choice(("pause", "stop", "resume", "delete", "restart"))
         self.world.note(f"someone sends {verb} to {name}")
         try:
-            if verb == "delete":
-                rules.connectors.pop(name, None)
-            elif verb == "restart":
-                rules.restart(name, rules.parts(name, tasks=True, only_failed=False))
-            else:
-                target = {"pause": Target.PAUSED, "stop": Target.STOPPED, "resume": Target.STARTED}[verb]
-                rules.transition(name, target)
-        except Refused:
-            self.world.note(f"{name} does not exist")
+            self.world.cluster.by_hand(verb, name)
+        except Refused as refused:
+            self.world.note(refused.message)
 
     def _suspend_or_resume(self, name: str) -> None:
         connector = ConnectorName(name)

@@ -22,7 +22,6 @@ from sqlalchemy.pool import StaticPool
 from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.validation import Plugin
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.errors import LedgerBusy, SourceUnavailable
 from gitops_connect.ledger.database import Database
@@ -30,13 +29,12 @@ from gitops_connect.ledger.leases import Lease, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion
-from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, RepositorySettings, Settings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
-from simulation.accounts import AccountedStore, Accounts
+from simulation.accounts import AccountedLedger, Accounts
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.jobs import SimulatedJobs
 from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
@@ -66,38 +64,6 @@ EFFECTS = frozenset(
 )
 READS = frozenset(("info", "connectors", "offsets", "save_offsets", "active_topics", "absent"))
 """Requests that may be answered with an error."""
-
-
-class Counting(MemoryCluster):
-    """A cluster whose connectors count from their current offset while they run. It reports each change of offsets."""
-
-    def __init__(self, clock: Any) -> None:
-        super().__init__(clock)
-        self.version = ConnectVersion(4, 3, 1)
-        self.accounts: Accounts | None = None
-        self.rules.on_effect = self._count_standstills
-
-    def _count_standstills(self, name: str) -> None:
-        found = self.present.get(ConnectorName(name))
-        if self.accounts is not None and found is not None and found.state.value != "STOPPED":
-            self.accounts.of(ConnectorName(name)).standstill += 1
-
-    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
-        before = self.stored.get(name, {})
-        super()._change(name, patch)
-        assert self.accounts is not None
-        self.accounts.of(name).changed(before, self.stored[name])
-
-    def info(self) -> ClusterInfo:
-        return ClusterInfo(self.version, "", "commit", "kafka")
-
-    def other_versions(self) -> frozenset[ConnectVersion]:
-        return frozenset()
-
-    def plugins(self) -> tuple[Plugin, ...]:
-        return ()
-
-    all_plugins = plugins
 
 
 def counting(current: Offsets) -> Offsets:
@@ -153,20 +119,12 @@ class SimulatedDatabase(Database):
         """The connection is closed by the world."""
 
 
-class SimulatedLedger(Ledger):
+class SimulatedLedger(AccountedLedger):
     """A ledger for several replicas, as on PostgreSQL: leases expire by the time of the world."""
-
-    def __init__(self, database: Database, accounts: Accounts, lease: Lease | None = None) -> None:
-        super().__init__(database, KEY, lease)
-        self._accounts = accounts
-        self.offset_changes = AccountedStore(database, accounts, lease)
 
     @property
     def allows_replicas(self) -> bool:
         return True
-
-    def under(self, lease: Lease) -> SimulatedLedger:
-        return SimulatedLedger(self._database, self._accounts, lease)
 
 
 class SimulatedClient:
@@ -240,7 +198,7 @@ class Replica:
         self.world = world
         self.life = Life(f"replica {number}")
         self.clock = SimulatedClock(world.timeline, self.life)
-        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), world.accounts)
+        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), KEY, world.accounts)
         spark = SharedSession(world.settings.spark, {}, NOWHERE)
         clients = {LOCAL: cast(ConnectClient, SimulatedClient(self))}
         runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock)
@@ -293,8 +251,9 @@ class World:
         self.timeline = Timeline()
         self.people = Life("people")
         self.repository = Repository()
-        self.cluster = Counting(SimulatedClock(self.timeline, self.people))
-        self.accounts = self.cluster.accounts = Accounts()
+        self.cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        self.accounts = Accounts()
+        self.accounts.follow(self.cluster)
         self._numbers: dict[str, int] = {}  # the newest fencing number with which each lease was used
         self._replicas = 0
         self.replicas: list[Replica] = []
@@ -305,7 +264,7 @@ class World:
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
         )
-        self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), self.accounts)
+        self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), KEY, self.accounts)
         self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
         self._elsewhere.start()
         self.log = _Collected(self)

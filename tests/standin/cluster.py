@@ -1,25 +1,30 @@
-"""The rules of a Connect cluster without HTTP: connectors, their target states, and their reported states.
+"""The rules of a Connect cluster: connectors, their target states, and their reported states.
 
-A transition takes effect after `lag` reads of the status (0: at once). Until its first one, a connector has no status
-and is left out of the expanded list, as in Kafka.
+`connect.py` serves them over HTTP, and `support/cluster/memory_cluster.py` to the product without HTTP. What is
+accepted takes effect after `delay` seconds (0: at once). Until the first effect, a connector has no status, and is left
+out of the expanded list, as in Kafka.
 """
 
 from __future__ import annotations
 
+import heapq
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from gitops_connect.sandbox.sandbox_state import TopicTracking
+from standin.group import WORKER, Group
 from standin.plugins import Refused, check, find, keys_of
 from standin.records import Stored, first_poll, move
 
-WORKER = "127.0.0.1:1"
-"""Nobody listens there. If something had, as a sandbox does on 8083, the worker would count as gone after its end."""
 MASK = "********"
+TRACE = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
+"""Of a connector whose config has `start: fail`."""
 
 
 class Target(Enum):
@@ -28,6 +33,9 @@ class Target(Enum):
     STARTED = "RUNNING"
     PAUSED = "PAUSED"
     STOPPED = "STOPPED"
+
+
+VERBS = {"stop": Target.STOPPED, "pause": Target.PAUSED, "resume": Target.STARTED}
 
 
 @dataclass
@@ -49,9 +57,7 @@ class Connector:
     config: dict[str, str]
     target: Target = Target.STARTED
     reported: Reported | None = None
-    due: int = 0
-    """Number of reads until `next` takes effect."""
-    next: Callable[[], None] | None = None
+    worker: str = WORKER
     failure: str = ""
     """If set, the connector fails with this trace whenever it starts."""
 
@@ -60,22 +66,44 @@ class Cluster:
     """The connectors of one group, which may have several workers.
 
     `is_reading`: its workers were just started. Lists are still empty, and a request to the herder waits for it.
+    `task_fails_after`: seconds from a connector's start until its task fails. `no_tasks`: connectors without tasks.
+    `leaving` are deleted, and still listed. `on_effect` gets the name of a connector whose state has changed.
+    `progress` replaces the progress that a running connector makes; it returns False for a connector of which it knows
+    nothing.
     """
 
-    def __init__(self, version: str = "4.3.1", *, lag: int = 0, masks_passwords: bool = False) -> None:
+    def __init__(
+        self,
+        version: str = "4.3.1",
+        *,
+        masks_passwords: bool = False,
+        now: Callable[[], float] = time.monotonic,
+        delay: float = 0.0,
+    ) -> None:
         self.version = version
         self.exactly_once = True
-        self.lag = lag
+        self.now, self.delay = now, delay
+        self.transit = 0.0
+        """Seconds of each state that a connector passes through, such as STOPPED with tasks that still end."""
+        self.accepts_any_config = False
+        self.task_fails_after: dict[str, float] = {}
+        self.no_tasks: set[str] = set()
+        self.leaving: set[str] = set()
+        self.on_effect: Callable[[str], None] = lambda name: None
+        self.progress: Callable[[str], bool] = lambda name: False
         self.masks_passwords = masks_passwords
         self.mask = MASK
         self.adds: dict[str, str] = {}
         """Config keys that a proxy in front of the workers adds to each connector."""
         self.connectors: dict[str, Connector] = {}
+        self.group = Group(self, WORKER)
         self.stored = Stored()
         self.topic_tracking = TopicTracking.ENABLED
         self._active: dict[str, set[str]] = {}
         self.is_reading = False
         self.lock = RLock()
+        self._pending: list[tuple[float, int, str, Callable[[], object]]] = []
+        self._order = count()
 
     @property
     def since(self) -> tuple[int, int]:
@@ -89,16 +117,37 @@ class Cluster:
     def await_herder(self) -> None:
         self.is_reading = False
 
+    def later(self, name: str, effect: Callable[[], object], delay: float) -> None:
+        """Let something happen to a connector after so many seconds."""
+        heapq.heappush(self._pending, (self.now() + delay, next(self._order), name, effect))
+
+    def catch_up(self, until: float | None = None) -> None:
+        """Let everything happen that is due by now."""
+        until = self.now() if until is None else until
+        while self._pending and self._pending[0][0] <= until:
+            heapq.heappop(self._pending)[-1]()
+
+    def advance(self, name: str) -> bool:
+        """Let the next thing happen to a connector, whenever it is due. False if nothing is pending."""
+        found = min((one for one in self._pending if one[2] == name), default=None)
+        if found is not None:
+            self._pending.remove(found)
+            heapq.heapify(self._pending)
+            found[-1]()
+        return found is not None
+
     def check(self, config: Mapping[str, str]) -> None:
-        check(config, exactly_once=self.exactly_once)
+        if not self.accepts_any_config:
+            check(config, exactly_once=self.exactly_once)
 
     def create(self, name: str, config: dict[str, str], initial_state: str | None) -> dict[str, Any]:
+        self.group.require_leader()
         config = self._named(name, config)
         self.check(config)
         if name in self.connectors:
             raise Refused(409, f"Connector {name} already exists")
         target = next((target for target in Target if target.value == initial_state), Target.STARTED)
-        connector = self.connectors[name] = Connector(name, config, target)
+        connector = self.connectors[name] = Connector(name, config, target, worker=self.group.choose(name))
         answer = self.info(name)
         self._schedule(connector, lambda: self._start(connector))
         return answer
@@ -107,18 +156,20 @@ class Cluster:
         """Whether the connector was created, and its info."""
         if name not in self.connectors:
             return True, self.create(name, config, None)
+        self.group.require_leader()
         config = self._named(name, config)
         self.check(config)
         connector = self.connectors[name]
         connector.config = config
         answer = self.info(name)
-        if connector.target is not Target.STOPPED:
-            self._schedule(connector, lambda: self._start(connector))
+        self._schedule(connector, lambda: self._start_anew(connector))
         return False, answer
 
     def transition(self, name: str, target: Target) -> None:
         connector = self.connectors.get(name)
-        if connector is None:
+        if target is Target.STOPPED:
+            self.group.require_leader()
+        if connector is None or name in self.leaving:
             raise Refused(404, f"Unknown connector {name}")
         self._move_on(connector)
         connector.target = target
@@ -135,8 +186,9 @@ class Cluster:
 
     def restart(self, name: str, parts: list[int | None]) -> dict[str, Any]:
         """Restart these parts; the answer shows them as RESTARTING."""
+        self.group.require_leader()
         connector = self.connectors.get(name)
-        if connector is None or connector.reported is None:
+        if connector is None or connector.reported is None or name in self.leaving:
             raise Refused(404, f"Unknown connector: {name}")
         reported = connector.reported
         for part in parts:
@@ -165,12 +217,21 @@ class Cluster:
                 if part is not None and part < len(connector.reported.tasks):  # none are left if it was stopped
                     connector.reported.tasks[part] = started[part]
             connector.reported.looks = 0
+            self._break_task(connector)
 
     def delete(self, name: str) -> None:
-        if self.connectors.pop(name, None) is None:
+        self.group.require_leader()
+        if name not in self.connectors or name in self.leaving:
             raise Refused(404, f"Connector {name} not found")
-        if self.topic_tracking is not TopicTracking.DISABLED:
-            self._active.pop(name, None)
+
+        def forget() -> None:
+            self.connectors.pop(name, None)
+            self.leaving.discard(name)
+            if self.topic_tracking is not TopicTracking.DISABLED:
+                self._active.pop(name, None)
+
+        self.leaving.add(name)
+        self._after_delay(name, forget)
 
     def fail(self, name: str, trace: str = "java.lang.RuntimeException: made to fail") -> None:
         """Let a connector fail, now and whenever it starts, until `failure` is emptied."""
@@ -191,27 +252,81 @@ class Cluster:
         return {**config, "name": name}
 
     def _schedule(self, connector: Connector, effect: Callable[[], None]) -> None:
-        connector.next, connector.due = effect, self.lag
-        if not self.lag:
-            self._settle(connector)
+        def take_effect() -> None:
+            if self._runs(connector):
+                self._move_on(connector)
+                effect()
+                self.on_effect(connector.name)
 
-    def _settle(self, connector: Connector) -> None:
-        effect, connector.next = connector.next, None
-        if effect is not None:
+        self._after_delay(connector.name, take_effect)
+
+    def _runs(self, connector: Connector) -> bool:
+        """Whether the connector exists, and a worker looks after it."""
+        is_there = self.connectors.get(connector.name) is connector and connector.name not in self.leaving
+        return is_there and connector.worker not in self.group.dead
+
+    def move(self, connector: Connector, worker: str, seconds: float) -> None:
+        """Let a worker start the connector. Meanwhile its parts are UNASSIGNED, except on a worker that was killed."""
+
+        def start() -> None:
+            connector.worker = worker
+            if self._runs(connector):
+                self._start(connector)
+                self.on_effect(connector.name)
+
+        if connector.reported and self._runs(connector):
+            connector.reported = Reported("UNASSIGNED", "", [("UNASSIGNED", "") for _ in connector.reported.tasks])
+        self.later(connector.name, start, seconds)
+
+    def _after_delay(self, name: str, effect: Callable[[], object]) -> None:
+        if self.delay:
+            self.later(name, effect, self.delay)
+        else:
             effect()
+
+    def _pass_through(self, connector: Connector, passing: Reported, then: Callable[[], None]) -> None:
+        """Report a state for a moment, and go on unless something else has changed the state by then."""
+
+        def go_on() -> None:
+            if self._runs(connector) and connector.reported is passing:
+                then()
+                self.on_effect(connector.name)
+
+        if self.transit:
+            connector.reported = passing
+            self.later(connector.name, go_on, self.transit)
+        else:
+            then()
+
+    def _start_anew(self, connector: Connector) -> None:
+        """Start with a new config. Meanwhile the connector is UNASSIGNED, and the tasks are those before."""
+        before = connector.reported
+        tasks = before.tasks if before and connector.target is not Target.STOPPED else []
+        self._pass_through(connector, Reported("UNASSIGNED", "", [*tasks]), lambda: self._start(connector))
 
     def _start(self, connector: Connector) -> None:
         """Start a new instance of the connector: an earlier failure is forgotten."""
         before = connector.reported
         if connector.target is Target.STARTED:
-            trace = connector.failure or _fault(connector.config)
-            connector.reported = (
-                Reported("FAILED", trace) if trace else Reported("RUNNING", "", _tasks(connector.config))
-            )
+            if trace := connector.failure or _fault(connector.config):
+                connector.reported = Reported("FAILED", trace)
+            elif before and before.tasks:
+                self._run(connector)
+            else:
+                self._pass_through(connector, Reported("RUNNING"), lambda: self._run(connector))
         elif connector.target is Target.PAUSED:
             connector.reported = Reported("PAUSED", "", [("PAUSED", "") for _ in before.tasks] if before else [])
         else:
             connector.reported = Reported("STOPPED")
+
+    def _run(self, connector: Connector) -> None:
+        tasks = [] if connector.name in self.no_tasks else _tasks(connector.config)
+        connector.reported = Reported("RUNNING", "", tasks)
+        self._break_task(connector)
+
+    def _break_task(self, connector: Connector) -> None:
+        if (after := self.task_fails_after.get(connector.name)) is not None:
+            self.later(connector.name, lambda: self.fail_task(connector.name, 0, TRACE), after)
 
     def _move(self, connector: Connector) -> None:
         """Change the state of the instance; after a failure, only a stop changes it."""
@@ -230,29 +345,23 @@ class Cluster:
             connector.reported = Reported(state, "", tasks)
 
     def _stop(self, connector: Connector) -> None:
-        tasks = connector.reported.tasks if connector.reported else []
-        if self.lag and tasks:  # the tasks are reported for a while longer than the connector
-            connector.reported = Reported("STOPPED", "", tasks)
-            connector.next, connector.due = (lambda: self._start(connector)), 1
+        """The tasks are reported for a moment longer than the connector."""
+        if tasks := connector.reported.tasks if connector.reported else []:
+            self._pass_through(connector, Reported("STOPPED", "", tasks), lambda: self._start(connector))
         else:
             connector.reported = Reported("STOPPED")
 
     def pass_time(self, name: str) -> None:
-        """Let time pass with a read of a connector: its transition comes nearer, and if it runs, it makes progress."""
-        connector = self.connectors.get(name)
-        if connector is None:
-            return
-        if connector.next is not None:
-            if connector.due <= 0:
-                self._settle(connector)
-            else:
-                connector.due -= 1
-        self._move_on(connector)
+        """Let a running connector make progress with a read of it."""
+        if connector := self.connectors.get(name):
+            self._move_on(connector)
 
     def _move_on(self, connector: Connector) -> None:
         """Let a running connector make progress. Its tasks are RUNNING for one read before a first poll that fails."""
         reported = connector.reported
         if reported and reported.state == "RUNNING" and any(state == "RUNNING" for state, _ in reported.tasks):
+            if self.progress(connector.name):
+                return
             reported.looks += 1
             if trace := first_poll(self.stored, connector.name, connector.config):
                 if reported.looks > 1:
@@ -275,7 +384,7 @@ class Cluster:
         self._require_tracking()
         if self.topic_tracking is TopicTracking.NO_RESET:
             raise Refused(403, "Topic tracking reset is disabled.")
-        self._active.pop(name, None)
+        self._after_delay(name, lambda: self._active.pop(name, None))
 
     def _require_tracking(self) -> None:
         if self.topic_tracking is TopicTracking.DISABLED:
@@ -285,19 +394,20 @@ class Cluster:
         """One read of the status, which lets time pass for that connector."""
         self.pass_time(name)
         connector = self.connectors.get(name)
-        if connector is None or connector.reported is None:
+        if connector is None or connector.reported is None or name in self.leaving:
             raise Refused(404, f"No status found for connector {name}")
         return self._status(connector)
 
     def _status(self, connector: Connector) -> dict[str, Any]:
         reported = connector.reported
         assert reported is not None
-        tasks = [{"id": number, **self._entry(*task)} for number, task in enumerate(reported.tasks)]
-        entry = self._entry(reported.state, reported.trace)
+        worker = connector.worker
+        tasks = [{"id": number, **self._entry(worker, *task)} for number, task in enumerate(reported.tasks)]
+        entry = self._entry(worker, reported.state, reported.trace)
         return {"name": connector.name, "connector": entry, "tasks": tasks, "type": type_of(connector.config)}
 
-    def _entry(self, state: str, trace: str) -> dict[str, Any]:
-        entry = {"state": state, "worker_id": WORKER}
+    def _entry(self, worker: str, state: str, trace: str) -> dict[str, Any]:
+        entry = {"state": state, "worker_id": worker}
         if self.since >= (4, 1):
             entry["version"] = self.version
         return entry | ({"trace": trace} if trace else {})
@@ -338,7 +448,9 @@ def type_of(config: Mapping[str, str]) -> str:
 
 
 def _fault(config: Mapping[str, str]) -> str:
-    """The trace of a config with which the real connector fails too: a mirror without the address of its source."""
+    """The trace of a config with which the connector fails: also a real mirror without the address of its source."""
+    if config.get("start") == "fail":
+        return TRACE
     if "mirror" in config["connector.class"].lower() and "source.cluster.bootstrap.servers" not in config:
         return "org.apache.kafka.common.KafkaException: The constructor of ForwardingAdmin threw an exception\n\tat …"
     return ""
