@@ -45,6 +45,8 @@ class Reported:
     state: str
     trace: str = ""
     tasks: list[tuple[str, str]] = field(default_factory=list)
+    starting: int = 0
+    """Tasks that are configured and have no status yet."""
     looks: int = 0
     """How often the connector was read in this state."""
 
@@ -313,16 +315,19 @@ class Cluster:
             elif before and before.tasks:
                 self._run(connector)
             else:
-                self._pass_through(connector, Reported("RUNNING"), lambda: self._run(connector))
+                starting = Reported("RUNNING", starting=len(self._tasks(connector)))
+                self._pass_through(connector, starting, lambda: self._run(connector))
         elif connector.target is Target.PAUSED:
             connector.reported = Reported("PAUSED", "", [("PAUSED", "") for _ in before.tasks] if before else [])
         else:
             connector.reported = Reported("STOPPED")
 
     def _run(self, connector: Connector) -> None:
-        tasks = [] if connector.name in self.no_tasks else _tasks(connector.config)
-        connector.reported = Reported("RUNNING", "", tasks)
+        connector.reported = Reported("RUNNING", "", self._tasks(connector))
         self._break_task(connector)
+
+    def _tasks(self, connector: Connector) -> list[tuple[str, str]]:
+        return [] if connector.name in self.no_tasks else _tasks(connector.config)
 
     def _break_task(self, connector: Connector) -> None:
         if (after := self.task_fails_after.get(connector.name)) is not None:
@@ -416,11 +421,12 @@ class Cluster:
         connector = self.connectors.get(name)
         if connector is None:
             raise Refused(404, f"Connector {name} not found")
-        tasks = connector.reported.tasks if connector.reported else []
+        reported = connector.reported if connector.target is not Target.STOPPED else None
+        tasks = len(reported.tasks) + reported.starting if reported else 0
         return {
             "name": name,
             "config": self._shown(connector.config),
-            "tasks": [{"connector": name, "task": number} for number in range(len(tasks))],
+            "tasks": [{"connector": name, "task": number} for number in range(tasks)],
             "type": type_of(connector.config),
         }
 

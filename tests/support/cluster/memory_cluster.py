@@ -24,6 +24,7 @@ from gitops_connect.connect.responses import Answer, ConnectRequest, RefusedAnsw
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.errors import ConnectRefused, NotFound
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.masking import sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
     ClusterInfo,
@@ -137,6 +138,13 @@ class MemoryCluster:
             one.name, config, target, Reported(one.state.value, one.trace, tasks)
         )
 
+    def pass_time(self, seconds: float = 0.1) -> None:
+        """Let accepted requests take effect, and let running connectors make progress."""
+        self.clock.sleep(seconds)
+        self.rules.catch_up()
+        for name in self.rules.connectors:
+            self.rules.pass_time(name)
+
     @property
     def listed(self) -> set[str]:
         """The names that a worker lists, some of them without a status."""
@@ -146,8 +154,11 @@ class MemoryCluster:
     @property
     def present(self) -> dict[ConnectorName, ObservedConnector]:
         """The connectors with a status."""
+        version = self.rules.version if self.rules.since >= (4, 1) else ""
         known = (one for name, one in self.rules.connectors.items() if name not in self.rules.leaving)
-        return {ConnectorName(one.name): _observed(one, one.reported) for one in known if one.reported is not None}
+        return {
+            ConnectorName(one.name): _observed(one, one.reported, version) for one in known if one.reported is not None
+        }
 
     def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
         with self._lock:
@@ -199,15 +210,25 @@ class MemoryCluster:
         """Nothing has to be closed."""
 
     def create(
-        self, name: ConnectorName, config: Mapping[str, str], initial_state: TargetState | None = None, **_: Any
+        self,
+        name: ConnectorName,
+        config: Mapping[str, str],
+        initial_state: TargetState | None = None,
+        *,
+        sensitive: Iterable[str] = (),
     ) -> None:
-        given = {"connector.class": _NO_CLASS, **config}
+        given = self._with_class(config)
         state = initial_state.name if initial_state is not None else None
-        self._request("create", name, lambda: self.rules.create(name, given, state))
+        self._request(
+            "create", name, lambda: self.rules.create(name, given, state), sensitive_values(config, sensitive)
+        )
 
-    def configure(self, name: ConnectorName, config: Mapping[str, str], **_: Any) -> None:
-        given = {"connector.class": _NO_CLASS, **config}
-        self._request("configure", name, lambda: self.rules.configure(name, given))
+    def configure(self, name: ConnectorName, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> None:
+        given = self._with_class(config)
+        self._request("configure", name, lambda: self.rules.configure(name, given), sensitive_values(config, sensitive))
+
+    def _with_class(self, config: Mapping[str, str]) -> dict[str, str]:
+        return {"connector.class": _NO_CLASS, **config} if self.rules.accepts_any_config else {**config}
 
     def stop(self, name: ConnectorName) -> None:
         self._request("stop", name, lambda: self.rules.transition(name, VERBS["stop"]))
@@ -230,7 +251,14 @@ class MemoryCluster:
 
     def restart_part(self, name: ConnectorName, task: int | None) -> None:
         """One request of several: in `calls` with the number of the task."""
-        self._request(f"restart {task}", name, lambda: self.rules.restart(name, [task]))
+
+        def effect() -> None:
+            if task is None:
+                self.rules.restart_connector(name)
+            else:
+                self.rules.restart(name, [task])
+
+        self._request(f"restart {task}", name, effect)
 
     def active_topics(self, name: ConnectorName) -> frozenset[TopicName]:
         with self._lock, _answered(ConnectRequest("GET", f"/connectors/{name}/topics")):
@@ -263,7 +291,7 @@ class MemoryCluster:
             partition_text(one["partition"]): None if one["offset"] is None else offset_text(one["offset"])
             for one in entries
         }
-        assert len(patch) == len(entries) > 0
+        assert len(patch) == len(entries)
         return self.alter_offsets(name, patch)
 
     def reset_offsets(self, name: ConnectorName) -> str:
@@ -293,13 +321,17 @@ class MemoryCluster:
         self._request(verb, name, effect)
         return self.warnings.get(name, "".join(warnings))
 
-    def _request(self, verb: str, name: ConnectorName, effect: Callable[[], object]) -> None:
+    def _request(
+        self, verb: str, name: ConnectorName, effect: Callable[[], object], secrets: frozenset[str] = frozenset()
+    ) -> None:
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             self.on_call(verb, name)
-            request = ConnectRequest(verb, name, effect=True, changes_offsets=verb in ("alter", "reset"))
+            request = ConnectRequest(
+                verb, name, effect=True, changes_offsets=verb in ("alter", "reset"), secrets=secrets
+            )
             with self._lock, _answered(request):
                 self.rules.catch_up()
                 self.calls.append((verb, name))
@@ -325,12 +357,14 @@ def _answered(request: ConnectRequest) -> Iterator[None]:
         raise reading.error from refused
 
 
-def _observed(one: Connector, reported: Reported) -> ObservedConnector:
+def _observed(one: Connector, reported: Reported, version: str) -> ObservedConnector:
     tasks = (
         TaskStatus(number, WorkerState(state), one.worker, trace)
         for number, (state, trace) in enumerate(reported.tasks)
     )
     config = {key: value for key, value in one.config.items() if key != "name" and value != _NO_CLASS}
     kind = ConnectorType.SINK if type_of(one.config) == "sink" else ConnectorType.SOURCE
-    state = WorkerState(reported.state)
-    return ObservedConnector(ConnectorName(one.name), kind, state, one.worker, config, tuple(tasks), reported.trace)
+    state, name = WorkerState(reported.state), ConnectorName(one.name)
+    return ObservedConnector(
+        name, kind, state, one.worker, config, tuple(tasks), reported.trace, version, tuple(range(reported.starting))
+    )
