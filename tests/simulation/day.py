@@ -179,6 +179,21 @@ class Day:
         if found is not None and found.reported is not None and found.reported.tasks:
             rules.fail_task(name, 0, TRACE)
 
+    def _rebalance(self, _: str) -> None:
+        """The group rebalances, and another worker becomes the leader and assigns the connectors differently."""
+        group = self.world.cluster.rules.group
+        group.workers.reverse()
+        group.rebalance(self.random.uniform(1, 12))
+
+    def _worker(self, _: str) -> None:
+        """A worker dies, and comes back."""
+        group = self.world.cluster.rules.group
+        worker = self.random.choice(group.workers)
+        if not group.dead:
+            self.world.note(f"{worker} is killed")
+            group.kill(worker)
+            self.world.timeline.at(self.random.uniform(2, 60), self.world.people, lambda: group.start(worker))
+
     def _kill(self, _: str) -> None:
         living = self.world.living
         if living:
@@ -255,6 +270,8 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "by hand": Day._by_hand,
     "suspension": Day._suspend_or_resume,
     "task failure": Day._task_fails,
+    "rebalance": Day._rebalance,
+    "worker": Day._worker,
     "kill": Day._kill,
     "new replica": Day._new_replica,
     "outage": Day._outage,

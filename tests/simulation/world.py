@@ -19,11 +19,15 @@ from unittest.mock import patch
 from histories.stage import Repository
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
+from standin.group import Group
+from standin.plugins import Refused
 from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.responses import PATIENT
+from gitops_connect.connect.transport import RETRY
 from gitops_connect.daemon.daemon import Daemon
-from gitops_connect.errors import LedgerBusy, SourceUnavailable
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, RebalanceInProgress, SourceUnavailable
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, Process
 from gitops_connect.ledger.ledger import Ledger
@@ -154,7 +158,18 @@ class SimulatedClient:
             raise ERRORS[fault]
         return work(*arguments, **more)
 
-    def _effect(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+    def _effect(self, *request: Any, **more: Any) -> Any:
+        """As in `Transport.send`: a request that the group refuses during a rebalance is sent again."""
+        for tried in range(1, PATIENT):
+            try:
+                return self._send(*request, **more)
+            except (RebalanceInProgress, ConnectUnavailable) as error:
+                if not isinstance(error.__cause__, Refused):
+                    raise
+            self._replica.clock.sleep(RETRY.after(tried))
+        return self._send(*request, **more)
+
+    def _send(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         """As in `bounded_http.Deadline`: a request is only sent for as long as its permit lasts."""
         world, replica = self._replica.world, self._replica
         until = float("inf")
@@ -252,6 +267,9 @@ class World:
         self.people = Life("people")
         self.repository = Repository()
         self.cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        self.cluster.rules.transit = 0.3
+        self.cluster.rules.group = Group(self.cluster.rules, "worker-1:8083", "worker-2:8083")
+        self.cluster.rules.group.max_delay = 20
         self.accounts = Accounts()
         self.accounts.follow(self.cluster)
         self._numbers: dict[str, int] = {}  # the newest fencing number with which each lease was used

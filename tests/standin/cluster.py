@@ -106,6 +106,7 @@ class Cluster:
         self.lock = RLock()
         self._pending: list[tuple[float, int, str, Callable[[], object]]] = []
         self._order = count()
+        self._due: float | None = None
 
     @property
     def since(self) -> tuple[int, int]:
@@ -119,15 +120,22 @@ class Cluster:
     def await_herder(self) -> None:
         self.is_reading = False
 
+    @property
+    def time(self) -> float:
+        """When what happens now is due, which may be before now: nobody has looked since then."""
+        return self.now() if self._due is None else self._due
+
     def later(self, name: str, effect: Callable[[], object], delay: float) -> None:
         """Let something happen to a connector after so many seconds."""
-        heapq.heappush(self._pending, (self.now() + delay, next(self._order), name, effect))
+        heapq.heappush(self._pending, (self.time + delay, next(self._order), name, effect))
 
     def catch_up(self, until: float | None = None) -> None:
         """Let everything happen that is due by now."""
         until = self.now() if until is None else until
         while self._pending and self._pending[0][0] <= until:
-            heapq.heappop(self._pending)[-1]()
+            self._due, *_, effect = heapq.heappop(self._pending)
+            effect()
+        self._due = None
 
     def advance(self, name: str) -> bool:
         """Let the next thing happen to a connector, whenever it is due. False if nothing is pending."""

@@ -38,7 +38,7 @@ class Group:
         """Raise Refused if a request that only the leader can carry out cannot be carried out now."""
         if self.workers[0] in self.dead:
             raise Refused(500, NOT_FORWARDED)
-        if self._cluster.now() < self._until:
+        if self._cluster.time < self._until:
             raise Refused(409, NO_LEADER)
 
     def choose(self, name: str) -> str:
@@ -48,7 +48,7 @@ class Group:
     def rebalance(self, seconds: float | None = None) -> None:
         """Let the group assign the connectors again. Those that get another worker are UNASSIGNED meanwhile."""
         seconds = self.rebalance_time if seconds is None else seconds
-        self._until = max(self._until, self._cluster.now() + seconds)
+        self._until = max(self._until, self._cluster.time + seconds)
         for connector in self._cluster.connectors.values():
             if connector.worker != (worker := self.choose(connector.name)):
                 self._cluster.move(connector, worker, seconds)
@@ -60,7 +60,7 @@ class Group:
     def _notice(self, worker: str) -> None:
         if worker in self.dead and len(self.workers) > 1:
             self.workers.remove(worker)
-            self._until = max(self._until, self._cluster.now() + self.rebalance_time)
+            self._until = max(self._until, self._cluster.time + self.rebalance_time)
             self._cluster.later("", self.rebalance, self.max_delay)
 
     def start(self, worker: str) -> None:
