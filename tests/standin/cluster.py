@@ -57,7 +57,9 @@ class Connector:
 
     name: str
     config: dict[str, str]
-    target: Target = Target.STARTED
+    target: Target
+    known: Target
+    """The target state of which its worker knows so far."""
     reported: Reported | None = None
     worker: str = WORKER
     failure: str = ""
@@ -138,12 +140,14 @@ class Cluster:
         self._due = None
 
     def advance(self, name: str) -> bool:
-        """Let the next thing happen to a connector, whenever it is due. False if nothing is pending."""
-        found = min((one for one in self._pending if one[2] == name), default=None)
+        """Let the next thing happen to a connector. False if nothing is due."""
+        found = min((one for one in self._pending if one[2] == name and one[0] <= self.now()), default=None)
         if found is not None:
             self._pending.remove(found)
             heapq.heapify(self._pending)
+            self._due = found[0]
             found[-1]()
+            self._due = None
         return found is not None
 
     def check(self, config: Mapping[str, str]) -> None:
@@ -154,17 +158,18 @@ class Cluster:
         self.group.require_leader()
         config = self._named(name, config)
         self.check(config)
-        if name in self.connectors:
+        if name in self.connectors and name not in self.leaving:
             raise Refused(409, f"Connector {name} already exists")
+        self.leaving.discard(name)
         target = next((target for target in Target if target.value == initial_state), Target.STARTED)
-        connector = self.connectors[name] = Connector(name, config, target, worker=self.group.choose(name))
+        connector = self.connectors[name] = Connector(name, config, target, target, worker=self.group.choose(name))
         answer = self.info(name)
         self._schedule(connector, lambda: self._start(connector))
         return answer
 
     def configure(self, name: str, config: dict[str, str]) -> tuple[bool, dict[str, Any]]:
         """Whether the connector was created, and its info."""
-        if name not in self.connectors:
+        if name not in self.connectors or name in self.leaving:
             return True, self.create(name, config, None)
         self.group.require_leader()
         config = self._named(name, config)
@@ -183,13 +188,16 @@ class Cluster:
             raise Refused(404, f"Unknown connector {name}")
         self._move_on(connector)
         connector.target = target
-        self._schedule(connector, lambda: self._move(connector))
+        self._schedule(connector, lambda: self._move(connector, target))
 
     def parts(self, name: str, *, tasks: bool, only_failed: bool) -> list[int | None]:
         """The numbers of the tasks, and None for the connector itself."""
-        reported = self.connectors[name].reported if name in self.connectors else None
-        if reported is None:
+        self.group.require_leader()
+        if name not in self.connectors or name in self.leaving:
             raise Refused(404, f"Unknown connector: {name}")
+        reported = self.connectors[name].reported
+        if reported is None:
+            raise Refused(404, f"Status for connector {name} not found")
         states: list[tuple[int | None, str]] = [(None, reported.state)]
         states += [(number, state) for number, (state, _) in enumerate(reported.tasks) if tasks]
         return [part for part, state in states if state == "FAILED" or not only_failed]
@@ -200,16 +208,12 @@ class Cluster:
         connector = self.connectors.get(name)
         if connector is None or connector.reported is None or name in self.leaving:
             raise Refused(404, f"Unknown connector: {name}")
-        reported = connector.reported
         for part in parts:
-            if part is not None and part >= len(reported.tasks):
+            if part is not None and part >= len(connector.reported.tasks):
                 raise Refused(404, f"Unknown task: {name}-{part}")
-            if part is None:
-                reported.state, reported.trace = "RESTARTING", ""
-            else:
-                reported.tasks[part] = ("RESTARTING", "")
+        _mark_restarting(connector.reported, parts)
         answer = self._status(connector)
-        self._schedule(connector, lambda: self._restarted(connector, parts))
+        self._schedule(connector, lambda: self._restart(connector, parts))
         return answer
 
     def restart_connector(self, name: str) -> None:
@@ -218,25 +222,34 @@ class Cluster:
         if self.connectors[name].failure or _fault(self.connectors[name].config):
             raise Refused(500, f"Failed to start connector: {name}")
 
-    def _restarted(self, connector: Connector, parts: list[int | None]) -> None:
+    def _restart(self, connector: Connector, parts: list[int | None]) -> None:
+        """Restart these parts, as far as a stop has left them."""
+        if connector.reported is None or (connector.known is Target.STOPPED and None not in parts):
+            return
+        passing = Reported(connector.reported.state, connector.reported.trace, [*connector.reported.tasks])
+        _mark_restarting(passing, parts)
+        self._pass_through(connector, passing, lambda: self._restarted(connector, passing, parts))
+
+    def _restarted(self, connector: Connector, passing: Reported, parts: list[int | None]) -> None:
         if None in parts:
             self._start(connector)
-        elif connector.reported is not None:
-            started = _tasks(connector.config)
-            for part in parts:
-                if part is not None and part < len(connector.reported.tasks):  # none are left if it was stopped
-                    connector.reported.tasks[part] = started[part]
-            connector.reported.looks = 0
-            self._break_task(connector)
+            return
+        started = _tasks(connector.config)
+        tasks = [started[number] if number in parts else task for number, task in enumerate(passing.tasks)]
+        connector.reported = Reported(passing.state, passing.trace, tasks)
+        self._break_task(connector)
 
     def delete(self, name: str) -> None:
         self.group.require_leader()
         if name not in self.connectors or name in self.leaving:
             raise Refused(404, f"Connector {name} not found")
 
+        connector = self.connectors[name]
+
         def forget() -> None:
-            self.connectors.pop(name, None)
-            self.leaving.discard(name)
+            if self.connectors.get(name) is connector:
+                del self.connectors[name]
+                self.leaving.discard(name)
             if self.topic_tracking is not TopicTracking.DISABLED:
                 self._active.pop(name, None)
 
@@ -272,14 +285,13 @@ class Cluster:
 
     def _runs(self, connector: Connector) -> bool:
         """Whether the connector exists, and a worker looks after it."""
-        is_there = self.connectors.get(connector.name) is connector and connector.name not in self.leaving
-        return is_there and connector.worker not in self.group.dead
+        return self.connectors.get(connector.name) is connector and connector.worker not in self.group.dead
 
     def move(self, connector: Connector, worker: str, seconds: float) -> None:
         """Let a worker start the connector. Meanwhile its parts are UNASSIGNED, except on a worker that was killed."""
 
         def start() -> None:
-            connector.worker = worker
+            connector.worker, connector.known = worker, connector.target
             if self._runs(connector):
                 self._start(connector)
                 self.on_effect(connector.name)
@@ -310,14 +322,13 @@ class Cluster:
 
     def _start_anew(self, connector: Connector) -> None:
         """Start with a new config. Meanwhile the connector is UNASSIGNED, and the tasks are those before."""
-        before = connector.reported
-        tasks = before.tasks if before and connector.target is not Target.STOPPED else []
+        tasks = connector.reported.tasks if connector.reported else []
         self._pass_through(connector, Reported("UNASSIGNED", "", [*tasks]), lambda: self._start(connector))
 
     def _start(self, connector: Connector) -> None:
         """Start a new instance of the connector: an earlier failure is forgotten."""
-        before = connector.reported
-        if connector.target is Target.STARTED:
+        before = connector.reported if connector.reported and connector.reported.state != "STOPPED" else None
+        if connector.known is Target.STARTED:
             if trace := connector.failure or _fault(connector.config):
                 connector.reported = Reported("FAILED", trace)
             elif before and before.tasks:
@@ -325,10 +336,10 @@ class Cluster:
             else:
                 starting = Reported("RUNNING", starting=len(self._tasks(connector)))
                 self._pass_through(connector, starting, lambda: self._run(connector))
-        elif connector.target is Target.PAUSED:
+        elif connector.known is Target.PAUSED:
             connector.reported = Reported("PAUSED", "", [("PAUSED", "") for _ in before.tasks] if before else [])
         else:
-            connector.reported = Reported("STOPPED")
+            self._stop(connector)
 
     def _run(self, connector: Connector) -> None:
         connector.reported = Reported("RUNNING", "", self._tasks(connector))
@@ -341,28 +352,37 @@ class Cluster:
         if (after := self.task_fails_after.get(connector.name)) is not None:
             self.later(connector.name, lambda: self.fail_task(connector.name, 0, TRACE), after)
 
-    def _move(self, connector: Connector) -> None:
-        """Change the state of the instance; after a failure, only a stop changes it."""
-        reported = connector.reported
-        if connector.target is Target.STOPPED:
+    def _move(self, connector: Connector, target: Target) -> None:
+        """Change the state of the instance; after a failure, only a stop changes it.
+
+        A stop removes the tasks, whatever was requested since then.
+        """
+        reported, connector.known = connector.reported, target
+        if target is Target.STOPPED:
             self._stop(connector)
         elif reported is None or reported.state == "STOPPED":
             self._start(connector)
         elif reported.state == "FAILED":
             return
-        elif connector.target is Target.STARTED and not reported.tasks:
+        elif target is Target.STARTED and not reported.tasks:
             self._start(connector)
         else:
-            state = connector.target.value
+            state = target.value
             tasks = [task if task[0] == "FAILED" else (state, "") for task in reported.tasks]
             connector.reported = Reported(state, "", tasks)
 
     def _stop(self, connector: Connector) -> None:
-        """The tasks are reported for a moment longer than the connector."""
-        if tasks := connector.reported.tasks if connector.reported else []:
-            self._pass_through(connector, Reported("STOPPED", "", tasks), lambda: self._start(connector))
-        else:
+        """The tasks are reported for a moment longer than the connector; those that were paused are RUNNING then."""
+
+        def end() -> None:
             connector.reported = Reported("STOPPED")
+
+        tasks = connector.reported.tasks if connector.reported else []
+        if tasks:
+            left = [task if task[0] == "FAILED" else ("RUNNING", "") for task in tasks]
+            self._pass_through(connector, Reported("STOPPED", "", left), end)
+        else:
+            end()
 
     def pass_time(self, name: str) -> None:
         """Let a running connector make progress with a read of it."""
@@ -407,7 +427,7 @@ class Cluster:
         """One read of the status, which lets time pass for that connector."""
         self.pass_time(name)
         connector = self.connectors.get(name)
-        if connector is None or connector.reported is None or name in self.leaving:
+        if connector is None or connector.reported is None:
             raise Refused(404, f"No status found for connector {name}")
         return self._status(connector)
 
@@ -454,6 +474,12 @@ class Cluster:
             except Refused:
                 continue
         return found
+
+
+def _mark_restarting(reported: Reported, parts: list[int | None]) -> None:
+    if None in parts:
+        reported.state, reported.trace = "RESTARTING", ""
+    reported.tasks = [("RESTARTING", "") if number in parts else task for number, task in enumerate(reported.tasks)]
 
 
 def type_of(config: Mapping[str, str]) -> str:

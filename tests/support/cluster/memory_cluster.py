@@ -135,7 +135,7 @@ class MemoryCluster:
         tasks = [(task.state.value, task.trace) for task in one.tasks]
         config = {"connector.class": _NO_CLASS, **one.config, "name": one.name}
         self.rules.connectors[one.name] = Connector(
-            one.name, config, target, Reported(one.state.value, one.trace, tasks)
+            one.name, config, target, target, Reported(one.state.value, one.trace, tasks)
         )
 
     def pass_time(self, seconds: float = 0.1) -> None:
@@ -155,7 +155,7 @@ class MemoryCluster:
     def present(self) -> dict[ConnectorName, ObservedConnector]:
         """The connectors with a status."""
         version = self.rules.version if self.rules.since >= (4, 1) else ""
-        known = (one for name, one in self.rules.connectors.items() if name not in self.rules.leaving)
+        known = self.rules.connectors.values()
         return {
             ConnectorName(one.name): _observed(one, one.reported, version) for one in known if one.reported is not None
         }
